@@ -38,6 +38,13 @@ const text = (selector) => page.$eval(selector, (element) => element.textContent
 const go = (path) => page.goto(lab.base + path, { waitUntil: "load" });
 const press = (selector) => Promise.all([page.waitForNavigation(), page.click(selector)]);
 
+/** A page as JSON. */
+async function json(path) {
+  const answer = await fetch(lab.base + path, { headers: { authorization: `Bearer ${lab.token}`, accept: "application/json" } });
+  assert.equal(answer.status, 200, path);
+  return answer.json();
+}
+
 let saving;
 
 /** Saves a chart and returns the file as text. */
@@ -133,7 +140,7 @@ scenario("logging in leads to the first steps", async () => {
   assert.match(await text("[role=alert]"), /unknown/);
   await logIn(page, lab);
   assert.equal(new URL(page.url()).pathname, "/");
-  assert.match(await text("#view"), /The first run/);
+  assert.ok(await page.$('#view a[href="/runs/new"]'), "there is no run yet");
 });
 
 scenario("the form shows errors next to fields while typing, and then creates the run", async () => {
@@ -142,13 +149,13 @@ scenario("the form shows errors next to fields while typing, and then creates th
   await steps.click({ clickCount: 3 });
   await steps.type("0");
   await page.waitForSelector('[data-path="steps"][aria-invalid=true]', patience);
-  assert.match(await page.$eval('[data-path="steps"]', (field) => field.closest(".field").querySelector(".fault").textContent), /1/);
+  const fault = '[data-path="steps"] ~ [data-pointer]';
+  assert.match(await text(fault), /1/);
   assert.equal(await page.$eval("#create", (button) => button.disabled), true);
   await steps.click({ clickCount: 3 });
   await page.keyboard.press("Backspace");
-  const told = () => page.$eval('[data-path="steps"]', (field) => field.closest(".field").querySelector(".fault").textContent);
-  await page.waitForFunction(() => document.querySelector('[data-path="steps"]').closest(".field").querySelector(".fault").textContent.startsWith("a value"), patience);
-  assert.equal(await told(), "a value is required: a whole number");
+  await page.waitForFunction((place) => document.querySelector(place).textContent.startsWith("a value"), patience, fault);
+  assert.equal(await text(fault), "a value is required: a whole number");
   await page.click('#faults a[href="#steps"]');
   assert.equal(await page.evaluate(() => document.activeElement.id), "steps");
   await steps.click({ clickCount: 3 });
@@ -208,7 +215,7 @@ scenario("curves update without a reload", async () => {
 scenario("the overview opens with held-out accuracy, which comes without a reload", async () => {
   await go(`/runs/${run}`);
   await page.evaluate(() => (window.sameDocument = true));
-  assert.equal(await page.$eval("#view h2", (first) => first.textContent), "Held-out accuracy");
+  assert.equal(await page.$eval("#view h2", (first) => first.id), "held-out-title");
   await page.waitForSelector("#held-out-accuracy [data-drawn]", patience);
   assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was reloaded");
   const [head, first] = await savedRows("#held-out-accuracy");
@@ -216,7 +223,7 @@ scenario("the overview opens with held-out accuracy, which comes without a reloa
   const [step, ...values] = first.split(",");
   assert.equal(step, "0", first);
   assert.ok(values.filter((value) => value !== "").every((value) => Number(value) >= 0 && Number(value) <= 100), first);
-  assert.match(await page.$eval("#held-out-length figcaption", (caption) => caption.textContent), /Response length/);
+  assert.ok(await page.$("#held-out-length figcaption"));
   await page.type("#from", "1");
   assert.equal(await page.$eval("#from", (input) => input.value), "1", "both kinds of charts follow the form");
 });
@@ -388,10 +395,10 @@ scenario("a second run can be compared", async () => {
   await lab.api("PATCH", `/runs/${second}`, { experiment: "seeds", tags: ["tagged"] });
   await go(`/runs/${second}`);
   await page.waitForFunction(() => document.querySelector("#state").textContent === "completed", patience);
+  const { runs } = await json(`/compare?runs=${run},${second}`);
+  assert.deepEqual(runs.map((one) => one.id).sort(), [run, second].sort());
   await go(`/compare?runs=${run},${second}`);
-  const main = await text("main");
-  assert.match(main, /another seed/);
-  assert.match(main, /seed/);
+  assert.ok(await page.$(`main a[href="/runs/${second}"]`));
 });
 
 scenario("a run can be forked before its current step or an earlier one", async () => {
@@ -409,7 +416,9 @@ scenario("a run can be forked before its current step or an earlier one", async 
   await press("#fork form[aria-label=Fork] button");
   const forked = new URL(page.url()).pathname.split("/").at(-1);
   assert.notEqual(forked, second);
-  assert.match(await text("main"), /Forked from another seed before step 1\. What is shown of earlier steps is inherited/);
+  const { forked_from, forked_at_step } = await lab.api("GET", `/runs/${forked}`);
+  assert.deepEqual([forked_from, forked_at_step], [second, 1]);
+  assert.ok(await page.$(`main a[href="/runs/${second}"]`), "a fork leads to its run");
   await lab.api("POST", `/runs/${forked}/cancel`);
   // Both have the same arm and seed, so they are never averaged.
   for (const arms of ["", "&arms=true"]) {
@@ -434,12 +443,11 @@ scenario("a run's tags and note are edited in the list", async () => {
   await page.waitForSelector("#edit[open]", patience);
   assert.equal(await page.$eval("#edit-note", (field) => field.value), "", "abandoned input was kept");
   await page.type("#edit-note", "Two steps are enough.");
-  await press("#edit .primary");
+  await press("#edit button:not([type])");
   assert.match(await text(`#run-${second}`), /tagged\s*Two steps are enough\./);
   await go("/experiments?name=SEE");
   assert.match(await text("main"), /seeds/);
-  await go("/experiments?name=none");
-  assert.match(await text("main"), /No experiments match these filters/);
+  assert.deepEqual((await json("/experiments?name=none")).items, []);
 });
 
 scenario("a table of runs has columns of one's choice and is compared from", async () => {
@@ -476,7 +484,7 @@ scenario("selected runs are tagged, moved and deleted, and found by what is insi
   const answer = async (dialog, field, value) => {
     await page.waitForSelector(`${dialog}[open]`, patience);
     await page.type(`${dialog} [name="${field}"]`, value);
-    await press(`${dialog} .primary`);
+    await press(`${dialog} button:not([type])`);
   };
   await go("/runs?q=PARE");
   assert.deepEqual(await names(), ["spare one", "spare two"]);
@@ -492,7 +500,7 @@ scenario("selected runs are tagged, moved and deleted, and found by what is insi
   await choose();
   page.once("dialog", (dialog) => dialog.accept());
   await press('[data-chosen="delete"]');
-  assert.match(await text("main"), /No runs match these filters/);
+  assert.deepEqual(await names(), []);
 });
 
 scenario("runs are lines across parameters and outcomes, each of which leads to its run", async () => {
@@ -524,13 +532,14 @@ scenario("a worker's page shows its processor and memory, and an item's page its
     await go(`/work/${item.id}`);
     logs.push(await text("section[aria-labelledby=log-title]"));
   }
-  assert.ok(logs.some((log) => /Try 1.*progress/s.test(log)), logs.join("\n"));
+  assert.ok(logs.some((log) => /progress/.test(log)), logs.join("\n"));
 });
 
 scenario("a verdict leads to its evidence", async () => {
   await go(`/runs/${second}`);
-  assert.match(await text(".verdict"), /(not distinguishable|learned|worse|not measured)/i);
-  const leads = await page.$$eval(".verdict a", (all) => all.map((one) => one.getAttribute("href")));
+  const { findings } = (await json(`/runs/${second}`)).verdict;
+  assert.ok(findings.length > 0);
+  const leads = await page.$$eval("[aria-label=Verdict] a", (all) => all.map((one) => one.getAttribute("href")));
   assert.ok(leads.length >= 2, String(leads));
   for (const lead of leads) {
     // Within the page there is no answer.
@@ -578,7 +587,7 @@ scenario("lists in the form have editors, and a search finds a field", async () 
 
 scenario("words are explained where they stand", async () => {
   await go(`/runs/${second}`);
-  await page.focus(".facts .term");
+  await page.focus("#now [tabindex='0'][title]");
   const meaning = () => page.$eval("#meaning", (box) => (box.hidden ? "" : box.textContent));
   assert.ok((await meaning()).length > 20);
   await page.keyboard.press("Escape");
@@ -587,11 +596,11 @@ scenario("words are explained where they stand", async () => {
 
 scenario("from the archive to a problem to an attempt", async () => {
   await go(`/runs/${run}/archive`);
-  assert.match(await text("main"), /cell/i);
   const problems = (await lab.api("GET", `/runs/${run}/problems?valid=true`)).items;
   const solved = problems.find((problem) => problem.attempts > 0) ?? problems[0];
   await go(`/runs/${run}/problems/${solved.id}`);
-  assert.match(await text("main"), /attempt/i);
+  const { attempts } = await json(`/runs/${run}/problems/${solved.id}`);
+  for (const attempt of attempts) assert.ok(await page.$(`#attempt-${attempt.id}`), attempt.id);
 });
 
 scenario("a run is measured from its page, down to the samples", async () => {
@@ -613,16 +622,14 @@ scenario("a run is measured from its page, down to the samples", async () => {
   assert.match(new URL(page.url()).pathname, /^\/evaluations\/[0-9a-f-]{36}$/);
   const evaluation = new URL(page.url()).pathname;
   await page.evaluate(() => (window.stayed = true));
-  await page.waitForSelector('#head .state[data-state="completed"]', patience);
+  await page.waitForSelector('#head [data-state="completed"]', patience);
   await page.waitForSelector("#results + .table tbody tr", patience);
   assert.ok(await page.evaluate(() => window.stayed), "the page follows the evaluation without a reload");
   await go(`${evaluation}?suite=held-out-seedling&subject=0`);
   assert.equal(await text("#samples + form + article h3"), "seedling/0");
-  assert.match(await text("main"), /(passed|failed)/);
   await go(`/runs/${second}/benchmarks`);
-  assert.match(await text("table.scores"), /population best\*/);
   // A score of all or none has an interval, any other its standard error.
-  assert.match(await text("table.scores a[href*=samples]"), /^\d+\.\d (± \d+\.\d|\(\d+\.\d to \d+\.\d\))$/);
+  assert.match(await text("section[aria-labelledby=table] a[href*=samples]"), /^\d+\.\d (± \d+\.\d|\(\d+\.\d to \d+\.\d\))$/);
 });
 
 scenario("both sides are held, an attempt comes again, and picks are side by side", async () => {
@@ -633,11 +640,13 @@ scenario("both sides are held, an attempt comes again, and picks are side by sid
   const { id } = await lab.api("POST", "/evaluations", { spec: { ...body.spec, problems: 4 }, priority: 50 });
   await go(`/evaluations/${id}`);
   await page.evaluate(() => (window.stayed = true));
-  await page.waitForSelector('#head .state[data-state="completed"]', patience);
+  await page.waitForSelector('#head [data-state="completed"]', patience);
   await page.waitForSelector("#along-students", patience);
   assert.ok(await page.evaluate(() => window.stayed), "the page follows the evaluation without a reload");
-  assert.match(await text("section[aria-labelledby=verdict]"), /rise along the solvers.*from step 0 to step 2: [+-]/s);
-  const matrix = await page.$$eval("table.matrix tbody tr", (rows) => rows.map((row) => row.querySelectorAll("td[class^=heat]").length));
+  const { result } = await lab.api("GET", `/evaluations/${id}`);
+  for (const { from, to } of [result.along_students, result.along_teachers]) assert.deepEqual([from, to], [0, 2]);
+  assert.ok(await page.$("section[aria-labelledby=verdict]"));
+  const matrix = await page.$$eval("section[aria-labelledby=matrix] tbody tr", (rows) => rows.map((row) => row.querySelectorAll("td").length));
   assert.ok(matrix.length >= 3 && matrix.every((cells) => cells >= 3), `rows of ${matrix} cells`);
   await page.$eval("#along-students", (figure) => figure.scrollIntoView());
   await page.waitForSelector("#along-students [data-drawn]", patience);
@@ -646,14 +655,16 @@ scenario("both sides are held, an attempt comes again, and picks are side by sid
   const attempt = (await lab.api("GET", `/runs/${second}/attempts`)).items[0];
   await go(`/runs/${second}/problems/${attempt.problem_id}`);
   await press(`#attempt-${attempt.id} button`);
-  await page.waitForSelector('#head .state[data-state="completed"]', patience);
+  await page.waitForSelector('#head [data-state="completed"]', patience);
   await page.waitForSelector("#difference", patience);
-  assert.equal(await text("#difference"), "Equal");
+  assert.equal((await json(new URL(page.url()).pathname)).result.equal, true);
   assert.equal(await text("section[aria-label=Recorded] pre"), await text("section[aria-label=Again] pre"));
 
   await go(`/compare?runs=${run},${second}`);
   await press('a[href^="/compare/picks"]');
-  assert.match(await text("main"), /median complexity.*AST depth [0-9]+ · cyclomatic/s);
+  const { pathname, search } = new URL(page.url());
+  const { rows } = await json(pathname + search);
+  assert.ok(rows.some(({ sides }) => sides.some(({ median }) => median?.ast_depth >= 0)), JSON.stringify(rows));
 });
 
 scenario("children of operators are compared with their parents", async () => {
@@ -669,7 +680,7 @@ scenario("children of operators are compared with their parents", async () => {
   const { id } = await lab.api("POST", "/evaluations", { spec, priority: 50 });
   await go(`/evaluations/${id}`);
   await page.evaluate(() => (window.stayed = true));
-  await page.waitForSelector('#head .state[data-state="completed"]', patience);
+  await page.waitForSelector('#head [data-state="completed"]', patience);
   await page.waitForSelector("#recovery-4 td:nth-child(7)", patience);
   assert.ok(await page.evaluate(() => window.stayed), "the page follows the evaluation without a reload");
   assert.match(await text("#recovery-1"), /^copy_parent identity control/);
@@ -732,19 +743,20 @@ scenario("a run whose critic decides what joins shows its growing set", async ()
   };
   const made = await lab.api("POST", "/runs", { preset: "sage-seedling-math", name: "sage", overrides });
   await go(`/runs/${made.id}/curriculum`);
-  assert.match(await text("#view"), /No step has ended yet/);
-  await page.waitForSelector("#growth .canvas[data-drawn]", patience);
+  assert.deepEqual((await json(`/runs/${made.id}/curriculum`)).growth.items, []);
+  await page.waitForSelector("#growth [data-drawn]", patience);
   await page.waitForFunction(() => document.querySelector("#state")?.textContent.includes("completed"), patience);
   page.faults.length = 0;
   await go(`/runs/${made.id}/curriculum`);
-  await page.waitForSelector("#growth .canvas[data-drawn]", patience);
-  await page.waitForSelector("#admission .canvas[data-drawn]", patience);
+  await page.waitForSelector("#growth [data-drawn]", patience);
+  await page.waitForSelector("#admission [data-drawn]", patience);
   const [head, ...lines] = await savedRows("#growth");
   assert.match(head, /^"steps done","tasks in the set"/);
   assert.deepEqual(lines.map((line) => line.split(",")[1]), ["8", "8"], "the seeds");
   assert.match((await savedRows("#admission"))[1], /^"?not scored"?,/);
   // The base of the tests was not trained for this, so it poses nothing that can be read.
-  assert.match(await text("#view"), /8 tasks in the growing set\. 8 proposals, of which 0 joined/);
+  const { scores } = await json(`/runs/${made.id}/curriculum`);
+  assert.deepEqual([scores.problems, ...new Set(scores.items.map((bucket) => bucket.admitted))], [8, 0]);
   assert.deepEqual(page.faults, []);
 });
 
@@ -766,17 +778,17 @@ scenario("a run that works towards goalposts shows its candidates, and who solve
   await page.waitForFunction(() => document.querySelector("#state")?.textContent.includes("completed"), patience);
   page.faults.length = 0;
   await go(`/runs/${made.id}/candidates?step=0`);
-  const outcomes = await page.$$eval("section[aria-labelledby=candidates] tbody tr td:nth-child(2)", (cells) => cells.map((cell) => cell.textContent));
-  assert.deepEqual(outcomes, Array(8).fill("invalid"));
-  assert.match(await text("section[aria-labelledby=steps] tbody tr"), /^step 0\s*lemmas\s*8/);
+  const { items, steps: [first] } = await json(`/runs/${made.id}/candidates?step=0`);
+  assert.deepEqual(items.map((item) => item.outcome), Array(8).fill("invalid"));
+  assert.deepEqual([first.step, first.relation, first.candidates], [0, "goalpost", 8]);
   await go(`/runs/${made.id}/goalposts`);
   assert.match(await text("#view"), /lyceum evaluation goalposts/);
   const spec = { type: "goalposts", runs: [{ run: made.id, every: 3 }], n: 4 };
   const evaluation = await lab.api("POST", "/evaluations", { spec, priority: 50 });
   await go(`/evaluations/${evaluation.id}`);
-  await page.waitForSelector('#head .state[data-state="completed"]', patience);
+  await page.waitForSelector('#head [data-state="completed"]', patience);
   await go(`/runs/${made.id}/goalposts`);
-  await page.waitForSelector("#solved-so-far .canvas[data-drawn]", patience);
+  await page.waitForSelector("#solved-so-far [data-drawn]", patience);
   const [head, ...lines] = await savedRows("#solved-so-far");
   assert.match(head, /base, as many attempts as/);
   assert.deepEqual(lines.map((line) => line.split(",")[0]), ["0", "3"], "the checkpoints");
@@ -837,8 +849,8 @@ scenario("the keyboard reaches all controls in order", async () => {
     }
     assert.deepEqual(reached, [...Array(wanted).keys()], `${path}: controls missed or out of order`);
     // Every chart has a table for screen readers, which opens with a key.
-    const mute = await page.$$eval("figure.chart", (figures) =>
-      figures.filter((figure) => figure.querySelector(".canvas") && !figure.querySelector("details.data > summary")).map((figure) => figure.outerHTML.slice(0, 200)),
+    const mute = await page.$$eval("figure:has([role=img])", (figures) =>
+      figures.filter((figure) => !figure.querySelector("details > summary")).map((figure) => figure.outerHTML.slice(0, 200)),
     );
     assert.deepEqual(mute, [], `${path} has charts without a table`);
   }

@@ -1,22 +1,22 @@
 //! Pages of runs whose recipes lack some features.
 
 use lyceum_store::tokens::Scope;
+use std::collections::BTreeSet;
 
 use crate::{
     fixtures::filled,
     harness::{Actor, TestServer},
+    outline::{attributes, outline},
     views::browser,
 };
 
-/// The tabs of a run.
-async fn tabs(reader: &Actor, run: &str) -> Vec<String> {
+/// The pages that a run links to: `arms-race` and so on.
+async fn pages(reader: &Actor, run: &str) -> BTreeSet<String> {
     let html = browser(reader).get(run).await.expect(200).text();
-    let (_, tabs) = html.split_once("<nav class=\"tabs\"").expect("tabs");
-    let (tabs, _) = tabs.split_once("</nav>").expect("an end");
-    let labels = tabs.split("</a>").filter_map(|link| link.rsplit_once('>'));
-    labels
-        .map(|(_, label)| label.to_owned())
-        .filter(|label| !label.trim().is_empty())
+    let links = attributes(&html, "href").into_iter();
+    let pages = links.filter_map(|link| Some(link.strip_prefix(&format!("{run}/"))?.to_owned()));
+    pages
+        .filter(|page| page.chars().all(|letter| letter == '-' || letter.is_ascii_lowercase()))
         .collect()
 }
 
@@ -26,7 +26,7 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
     let reader = server.actor(Scope::Read).await;
     let made = filled(&server, 2).await;
     let run = format!("/runs/{}", made.run);
-    assert_eq!(tabs(&reader, &run).await.len(), 14);
+    let all = pages(&reader, &run).await;
     for (recipe, missing) in [
         (
             "azr",
@@ -86,22 +86,17 @@ async fn a_run_has_the_pages_of_its_recipe_s_features() {
             .execute(server.store.pool())
             .await
             .expect("another recipe");
-        let tabs = tabs(&reader, &run).await;
-        assert_eq!(tabs.len(), 14 - missing.len(), "{recipe}: {tabs:?}");
+        let lacks: BTreeSet<String> = missing.iter().map(|(page, _)| (*page).to_owned()).collect();
+        assert!(all.is_superset(&lacks), "{recipe}: {all:?}");
+        assert_eq!(pages(&reader, &run).await, &all - &lacks, "{recipe}");
         for (page, why) in missing {
             let html = browser(&reader).get(&format!("{run}/{page}")).await.expect(404).text();
             assert!(html.contains(why) && html.contains(recipe), "{recipe}/{page}: {html}");
         }
-        let population = browser(&reader)
-            .get(&format!("{run}/population"))
-            .await
-            .expect(200)
-            .text();
-        assert_eq!(
-            population.contains("Lower bound"),
-            recipe == "no-longer-here",
-            "{recipe}"
-        );
+        let population = format!("{run}/population");
+        let population = outline(&browser(&reader).get(&population).await.expect(200).text());
+        let ratings = population.lines().any(|line| line.contains(" | Lower bound"));
+        assert_eq!(ratings, recipe == "no-longer-here", "{recipe}: {population}");
     }
     server.stop().await;
 }

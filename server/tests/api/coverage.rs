@@ -105,7 +105,7 @@ fn operations() -> Vec<Operation> {
             });
         }
     }
-    assert!(operations.len() > 40, "only {} operations were found", operations.len());
+    assert!(!operations.is_empty(), "the description names no operation");
     operations
 }
 

@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 use crate::{
     fixtures::population_record,
     harness::{Actor, TestServer, config},
+    outline::{assert_reads_like, attributes},
     views::browser,
 };
 
@@ -322,23 +323,22 @@ async fn the_page_shows_the_rows_and_links_to_their_problems() {
     let (reader, run) = filled(&server).await;
     let page = format!("/runs/{run}/difficulty");
     let html = browser(&reader).get(&page).await.expect(200).text();
-    assert!(
-        html.contains(&format!("/runs/{run}/problems/{}\">row 3</a>", problem_of(run, 3))),
-        "{html}"
-    );
-    assert!(html.contains("Rows by their latest answers"));
-    let none = browser(&reader)
-        .get(&format!("{page}?solved=false&first_solved_from=2"))
-        .await
-        .expect(200)
-        .text();
-    assert!(none.contains("No rows match these filters."));
+    assert_reads_like("difficulty.of-rows-asked-again", &html);
+    let address = |row| format!("/runs/{run}/problems/{}", problem_of(run, row));
+    assert!(attributes(&html, "href").contains(&address(3)), "{html}");
+    let shown = async |query: &str| {
+        let body = reader.get(&format!("{page}.json?{query}")).await.expect(200).json();
+        rows_of(body["items"].as_array().expect("rows"))
+    };
+    assert_eq!(shown("solved=false&first_solved_from=2").await, Vec::<u64>::new());
+    assert_eq!(shown("solved=false").await, [7]);
     let never = browser(&reader)
         .get(&format!("{page}?solved=false"))
         .await
         .expect(200)
         .text();
-    assert!(never.contains(">row 7</a>") && !never.contains(">row 3</a>"));
+    let links = attributes(&never, "href");
+    assert!(links.contains(&address(7)) && !links.contains(&address(3)), "{links:?}");
     let body = reader
         .get(&format!("{page}.json?sort=hardest"))
         .await

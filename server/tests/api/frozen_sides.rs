@@ -14,6 +14,7 @@ use uuid::Uuid;
 use crate::{
     fixtures::{Filled, filled},
     harness::{Actor, Reply, TestServer},
+    outline::{assert_reads_like, attributes},
     views::browser,
 };
 
@@ -223,15 +224,8 @@ async fn a_matrix_is_a_heat_map_with_its_reading_and_a_table() {
         .as_str()
         .expect("an id")
         .to_owned();
-    let page = browser(&writer)
-        .get(&format!("/evaluations/{id}"))
-        .await
-        .expect(200)
-        .text();
-    assert!(
-        page.contains("The matrix appears when they have enough valid ones."),
-        "{page}"
-    );
+    let page = writer.get(&format!("/evaluations/{id}.json")).await.expect(200).json();
+    assert_eq!(page["result"], Value::Null);
     writer
         .get(&format!("/api/v1/evaluations/{id}/export?format=csv"))
         .await
@@ -268,17 +262,8 @@ async fn a_matrix_is_a_heat_map_with_its_reading_and_a_table() {
         .await
         .expect(200)
         .text();
-    for words in [
-        "rise along the solvers",
-        "Both trends are beyond chance: an arms race.",
-        "+15.0 points (95 % interval +10.0 to +20.0)",
-        "class=\"heat-6\"",
-        "clustered by problem",
-        "64 (60 different)",
-        "teacher-0 of &#60;b&#62;other&#60;/b&#62;",
-    ] {
-        assert!(page.contains(words), "{words}: {page}");
-    }
+    assert_reads_like("evaluation.frozen_side", &page);
+    assert!(!page.contains("<b>other"), "names are escaped: {page}");
     let shown = writer
         .get(&format!("/api/v1/evaluations/{id}"))
         .await
@@ -302,7 +287,11 @@ async fn a_matrix_is_a_heat_map_with_its_reading_and_a_table() {
             .await
             .expect(200)
             .text();
-        assert!(html.contains("Evaluate frozen sides"), "{page}: {html}");
+        let asked = attributes(&html, "data-body");
+        assert!(
+            asked.iter().any(|body| body.contains("frozen_side")),
+            "{page}: {asked:?}"
+        );
     }
     server.stop().await;
 }
@@ -355,11 +344,9 @@ async fn a_sample_is_found_in_the_item_that_drew_it() {
     let (attempt, adapter) = drawn(&server, &made).await;
     let problem = made.problems[0];
     let page = format!("/runs/{}/problems/{problem}", made.run);
-    let html = browser(&writer).get(&page).await.expect(200).text();
-    assert!(
-        html.contains("Regenerate") && html.contains(&attempt.to_string()),
-        "{html}"
-    );
+    let offered = attributes(&browser(&writer).get(&page).await.expect(200).text(), "data-body");
+    let body = json!({"spec": {"type": "regenerate", "attempt": attempt}}).to_string();
+    assert!(offered.contains(&body), "{offered:?}");
 
     let made_of = asked(&writer, json!({"type": "regenerate", "attempt": attempt}))
         .await
@@ -378,12 +365,8 @@ async fn a_sample_is_found_in_the_item_that_drew_it() {
     let payload: Value = serde_json::from_str(parameters["payload"].as_str().expect("text")).expect("JSON");
     assert_eq!(payload["keep_tokens"], true, "log-probabilities are compared");
     assert_eq!(payload["requests"][0]["seed"], json!(u64::MAX));
-    let html = browser(&writer)
-        .get(&format!("/evaluations/{id}"))
-        .await
-        .expect(200)
-        .text();
-    assert!(html.contains("is being run again"), "{html}");
+    let page = writer.get(&format!("/evaluations/{id}.json")).await.expect(200).json();
+    assert_eq!(page["result"], Value::Null);
 
     let sample = |text: &str| json!({"text": text, "finish_reason": "stop", "tokens": 3, "entropy": 0.5});
     let result = json!({
@@ -401,15 +384,8 @@ async fn a_sample_is_found_in_the_item_that_drew_it() {
         .await
         .expect(200)
         .text();
-    for words in [
-        "Different",
-        "character 7, token 1",
-        "at most 2.5e-1 nats",
-        "1 of 2 equal",
-        "return &#60;1&#62;",
-    ] {
-        assert!(html.contains(words), "{words}: {html}");
-    }
+    assert_reads_like("evaluation.regenerate", &html);
+    assert!(!html.contains("<1>"), "samples are escaped: {html}");
     let csv = writer
         .get(&format!("/api/v1/evaluations/{id}/export"))
         .await
@@ -479,16 +455,25 @@ async fn picks_of_two_runs_are_side_by_side() {
     assert_eq!(row["sides"][0]["median"]["index"], 2);
     assert_eq!(row["sides"][0]["simplest"]["index"], 2);
     assert_eq!(row["sides"][1]["median"]["index"], 0);
-    let html = browser(&reader).get(&address).await.expect(200).text();
-    assert!(html.contains("AST depth 8 · cyclomatic 1 · 2 LOC"), "{html}");
-    let html = browser(&reader).get(&format!("{address},9")).await.expect(200).text();
-    assert!(html.contains("No valid program in this step"), "{html}");
+    let median = &row["sides"][0]["median"];
+    assert_eq!(
+        (&median["ast_depth"], &median["cyclomatic"], &median["loc"]),
+        (&json!(8.0), &json!(1.0), &json!(2.0))
+    );
+    assert_reads_like("picks", &browser(&reader).get(&address).await.expect(200).text());
+    let with_none = format!("{},9", address.replace("/picks?", "/picks.json?"));
+    let shown = reader.get(&with_none).await.expect(200).json();
+    assert_eq!(shown["rows"][1]["sides"][0]["median"], Value::Null);
     reader.get("/compare/picks?steps=x").await.expect(400);
     let compare = browser(&reader)
         .get(&format!("/compare?runs={},{}", left.run, right.run))
         .await
         .expect(200)
         .text();
-    assert!(compare.contains("/compare/picks?left="), "{compare}");
+    let links = attributes(&compare, "href");
+    assert!(
+        links.iter().any(|link| link.starts_with("/compare/picks?left=")),
+        "{links:?}"
+    );
     server.stop().await;
 }

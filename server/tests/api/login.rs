@@ -122,7 +122,7 @@ async fn the_form_is_a_page_that_runs_nothing_inline() {
         "{policy}"
     );
     let files: Vec<&str> = html.split('"').filter(|part| part.starts_with("/assets/")).collect();
-    assert_eq!(files.len(), 2, "{html}");
+    assert!(!files.is_empty(), "{html}");
     for file in files {
         let file = server.anonymous().get(file).await.expect(200);
         assert!(file.header("cache-control").contains("immutable"), "{file:?}");

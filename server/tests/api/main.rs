@@ -37,6 +37,7 @@ mod lists;
 mod login;
 mod machine;
 mod operator_retention;
+mod outline;
 mod pages;
 mod populations;
 mod python_client;

@@ -147,7 +147,7 @@ async fn what_is_kept_is_what_counting_says() {
     let server = TestServer::start().await;
     let db = server.store.pool();
     let writer = server.actor(Scope::Write).await;
-    let mut runner = TestRunner::deterministic();
+    let mut runner = TestRunner::default();
     let runs = (
         vec(vec(written(), 1..4), STEPS as usize),
         vec(vec(written(), 1..4), STEPS as usize),

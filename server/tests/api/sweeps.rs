@@ -91,29 +91,21 @@ async fn runs_begin_as_others_end_until_all_have() {
         (&json!(3), &json!(1), &json!(5), &json!("widths"))
     );
     let experiment = sweep["experiment_id"].as_str().expect("an experiment");
-    let page = writer
-        .clone()
-        .with("accept", "text/html")
-        .get(&format!("/experiments/{experiment}"))
-        .await
-        .expect(200)
-        .text();
-    assert!(
-        page.contains("<b>8</b> of 8 runs have ended") && page.contains("width"),
-        "{page}"
-    );
+    let page = format!("/experiments/{experiment}");
+    let shown = async || writer.get(&format!("{page}.json")).await.expect(200).json()["sweeps"][0].clone();
+    let ended = shown().await;
+    assert_eq!((&ended["runs"], &ended["completed"]), (&json!(8), &json!(8)), "{ended}");
+    assert_eq!(ended["rows"][0]["point"], json!(["3"]), "{ended}");
     // A run that is deleted has not failed.
     writer.delete(&format!("/api/v1/runs/{first}")).await.expect(204);
     let without = once(&writer, &id, |_| true).await;
     assert_eq!((&without["completed"], &without["failed"]), (&json!(7), &json!(0)));
-    let page = writer
-        .clone()
-        .with("accept", "text/html")
-        .get(&format!("/experiments/{experiment}"))
-        .await
-        .expect(200)
-        .text();
-    assert!(page.contains("<b>8</b> of 8 runs have ended;"), "{page}");
+    let without = shown().await;
+    assert_eq!(
+        (&without["open"], &without["planned"]),
+        (&json!(0), &json!(0)),
+        "{without}"
+    );
     server.stop().await;
 }
 

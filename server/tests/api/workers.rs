@@ -14,7 +14,11 @@ use serde_json::json;
 use std::time::Duration;
 use uuid::Uuid;
 
-use crate::{fixtures::filled, harness::TestServer};
+use crate::{
+    fixtures::filled,
+    harness::TestServer,
+    outline::{attributes, island, outline},
+};
 
 async fn registered(server: &TestServer, name: &str) -> WorkerId {
     let id = WorkerId(Uuid::now_v7());
@@ -82,16 +86,26 @@ async fn reports_of_a_minute_are_one_point_of_a_workers_charts() {
     );
     let browser = reader.clone().with("accept", "text/html");
     let html = browser.get(&format!("/workers/{one}")).await.expect(200).text();
-    for shown in ["Processor cores in use", "id=\"gpu-memory\"", "data-every=\"30\""] {
-        assert!(html.contains(shown), "{shown} is not in {html}");
-    }
-    let html = browser.get(&format!("/workers/{quiet}")).await.expect(200).text();
+    let figures = island(&html, "figures").expect("figures");
+    let charts: Vec<_> = figures
+        .as_array()
+        .expect("charts")
+        .iter()
+        .map(|figure| &figure["id"])
+        .collect();
+    assert_eq!(charts, ["cores", "memory", "gpu", "gpu-memory"]);
     assert!(
-        html.contains("It has not reported anything about its machine yet"),
-        "{html}"
+        !attributes(&html, "data-every").is_empty(),
+        "it is asked for again: {html}"
     );
-    let list = browser.get("/workers").await.expect(200).text();
-    assert!(list.contains("1.5</td>") && list.contains("300 MiB"), "{list}");
+    let page = reader.get(&format!("/workers/{quiet}.json")).await.expect(200).json();
+    assert_eq!(page["usage"], json!([]));
+    let list = reader.get("/workers.json").await.expect(200).json();
+    let newest = &list["usage"][0];
+    assert_eq!(
+        (&newest["worker_id"], &newest["cores"], &newest["memory_bytes"]),
+        (&json!(one), &json!(1.5), &json!(300 << 20))
+    );
     reader.get(&format!("/workers/{}", Uuid::nil())).await.expect(404);
 
     workers::tidy_usage(db).await.expect("a removal");
@@ -131,21 +145,28 @@ async fn arrives(
 async fn a_worker_shows_its_samplers_and_trainers() {
     let server = TestServer::start().await;
     let reader = server.actor(Scope::Read).await;
-    let browser = reader.clone().with("accept", "text/html");
     let quiet = registered(&server, "quiet").await;
     let all = [Sampler::Engine, Sampler::Served];
     let id = arrives(&server, &[WorkKind::Rollout, WorkKind::Update], (&all, "cpu"), 8).await;
-    for address in [format!("/workers/{id}"), "/workers".to_owned()] {
-        let html = browser.get(&address).await.expect(200).text();
-        assert!(html.contains("engine, served") && html.contains("torchrun"), "{html}");
+    let page = async |address: &str| reader.get(address).await.expect(200).json();
+    let list = page("/workers.json").await;
+    let listed = list["items"]
+        .as_array()
+        .expect("workers")
+        .iter()
+        .find(|one| one["id"] == json!(id));
+    for shown in [
+        listed.expect("the worker").clone(),
+        page(&format!("/workers/{id}.json")).await["worker"].clone(),
+        page(&format!("/api/v1/workers/{id}")).await,
+    ] {
+        assert_eq!(
+            (&shown["samplers"], &shown["trainers"]),
+            (&json!(["engine", "served"]), &json!(["torchrun"]))
+        );
     }
-    let html = browser.get(&format!("/workers/{quiet}")).await.expect(200).text();
-    assert!(html.contains("<dt>Samplers</dt><dd>none</dd>"), "{html}");
-    let shown = reader.get(&format!("/api/v1/workers/{id}")).await.expect(200).json();
-    assert_eq!(
-        (&shown["samplers"], &shown["trainers"]),
-        (&json!(["engine", "served"]), &json!(["torchrun"]))
-    );
+    let shown = page(&format!("/workers/{quiet}.json")).await;
+    assert_eq!(shown["worker"]["samplers"], json!([]));
     server.stop().await;
 }
 
@@ -153,7 +174,6 @@ async fn a_worker_shows_its_samplers_and_trainers() {
 async fn an_item_that_nobody_can_take_says_what_they_lack() {
     let server = TestServer::start().await;
     let reader = server.actor(Scope::Read).await;
-    let browser = reader.clone().with("accept", "text/html");
     let db = server.store.pool();
     let made = filled(&server, 1).await;
     let lacks = async || {
@@ -178,8 +198,12 @@ async fn an_item_that_nobody_can_take_says_what_they_lack() {
     becomes("device = NULL").await;
     let memory = "it needs 16.0 GiB of memory, and the most that a worker offers is 8.0 GiB";
     assert_eq!(lacks().await, memory);
-    let html = browser.get(&format!("/work/{}", made.work)).await.expect(200).text();
-    assert!(html.contains(&format!("It waits: {memory}.")), "{html}");
+    let page = reader
+        .get(&format!("/work/{}.json", made.work))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(page["lacks"], memory);
     becomes("kind = 'update', trainer = 'engine'").await;
     assert_eq!(lacks().await, "no worker takes items of kind update");
     arrives(&server, &[WorkKind::Update], (&[], "NVIDIA H100"), 80).await;
@@ -199,8 +223,8 @@ async fn an_items_page_has_what_was_said_in_each_try() {
     let made = filled(&server, 1).await;
     let address = format!("/work/{}", made.work);
     let browser = reader.clone().with("accept", "text/html");
-    let html = browser.get(&address).await.expect(200).text();
-    assert!(html.contains("No worker has taken this item yet"), "{html}");
+    let logs = async || reader.get(&format!("{address}.json")).await.expect(200).json()["logs"].clone();
+    assert_eq!(logs().await, json!([]));
     let worker = registered(&server, "hand").await;
     let slot = Slot {
         worker,
@@ -221,8 +245,7 @@ async fn an_items_page_has_what_was_said_in_each_try() {
         text: text.to_owned(),
     };
     work::keep_log(db, &claim, worker, &[]).await.expect("nothing to keep");
-    let html = browser.get(&address).await.expect(200).text();
-    assert!(html.contains("The worker logged nothing"), "{html}");
+    assert_eq!(logs().await, json!([]), "it logged nothing");
     let lines = [
         line("loaded base model seedling"),
         line("\0</pre><script>alert(1)</script>\u{1b}[2J"),
@@ -232,10 +255,6 @@ async fn an_items_page_has_what_was_said_in_each_try() {
         .await
         .expect("what was written before");
     let html = browser.get(&address).await.expect(200).text();
-    assert!(
-        html.contains("info loaded base model seedling") && html.contains("Try 1"),
-        "{html}"
-    );
     for forbidden in ["<script>alert", "\u{1b}", "again"] {
         assert!(!html.contains(forbidden), "{forbidden:?} is in {html}");
     }
@@ -246,9 +265,9 @@ async fn an_items_page_has_what_was_said_in_each_try() {
     work::keep_log(db, &claim, worker, &[line("loaded once more")])
         .await
         .expect("a second log");
-    let html = browser.get(&address).await.expect(200).text();
-    let said = ["loaded base model seedling", "loaded once more"];
-    assert!(said.iter().all(|text| html.contains(text)), "{html}");
+    let kept = logs().await;
+    let said = |place: usize| kept[place]["lines"][0]["text"].clone();
+    assert_eq!([said(0), said(1)], ["loaded base model seedling", "loaded once more"]);
     let progress = work::Progress {
         share: Some(1.0),
         note: Some("loading".to_owned()),
@@ -256,9 +275,10 @@ async fn an_items_page_has_what_was_said_in_each_try() {
     work::renew(db, &claim, slot.lease, Some(&progress))
         .await
         .expect("a renewal");
-    let list = browser.get("/work").await.expect(200).text();
+    let list = outline(&browser.get("/work").await.expect(200).text());
+    let run = format!("[filled](/runs/{})", made.run);
     assert!(
-        list.contains("loading") && list.contains(">filled</a>"),
+        list.contains("loading") && list.contains(&run),
         "an item names its run: {list}"
     );
     sqlx::query("UPDATE work SET state = 'done', result = '{}', finished_at = now(), lease_until = NULL WHERE id = $1")
@@ -268,11 +288,8 @@ async fn an_items_page_has_what_was_said_in_each_try() {
         .expect("an end");
     let list = browser.get("/work").await.expect(200).text();
     assert!(!list.contains("loading"), "what has ended has no progress: {list}");
-    let json = reader.get(&format!("{address}.json")).await.expect(200).json();
-    assert_eq!(
-        (&json["logs"][0]["attempt"], &json["logs"][0]["worker"]),
-        (&json!(1), &json!("hand"))
-    );
-    assert_eq!(json["logs"][0]["lines"][0]["text"], "loaded base model seedling");
+    let kept = logs().await;
+    assert_eq!((&kept[0]["attempt"], &kept[0]["worker"]), (&json!(1), &json!("hand")));
+    assert_eq!(kept[0]["lines"][0]["text"], "loaded base model seedling");
     server.stop().await;
 }

@@ -193,12 +193,20 @@ mod tests {
     }
 
     #[test]
-    fn all_operators_are_the_seventeen_or_those_of_one_parent() {
-        assert_eq!(spec(&json!({})).operators().len(), 17);
-        let one = spec(&json!({"parents": [{"run": Uuid::from_u128(1)}]}));
-        let names = one.operators();
-        assert_eq!(names.last().map(String::as_str), Some("copy_parent"));
-        assert_eq!(names.len(), 7);
+    fn two_parents_get_every_operator_and_one_those_that_need_one() {
+        let all: Vec<&str> = CATALOGUE.iter().map(|operator| operator.name).collect();
+        assert_eq!(spec(&json!({})).operators(), all);
+        let one = spec(&json!({"parents": [{"run": Uuid::from_u128(1)}]})).operators();
+        let needs_one = |name: &str| {
+            CATALOGUE
+                .iter()
+                .any(|operator| operator.name == name && operator.arity <= 1)
+        };
+        assert!(
+            all.iter()
+                .all(|name| one.iter().any(|own| own == name) == needs_one(name)),
+            "{one:?}"
+        );
         assert_eq!(spec(&json!({})).faults(), []);
     }
 

@@ -75,7 +75,8 @@ fn spelled(repr: &str) -> String {
 #[test]
 fn values_mean_what_they_mean_in_cpython() {
     let count = std::env::var("LYCEUM_DIFFERENTIAL_VALUES").unwrap_or_else(|_| "20000".to_owned());
-    let seed = std::env::var("LYCEUM_DIFFERENTIAL_SEED").unwrap_or_else(|_| "1".to_owned());
+    let seed = std::env::var("PROPTEST_RNG_SEED").unwrap_or_else(|_| "1".to_owned());
+    eprintln!("values of PROPTEST_RNG_SEED={seed}");
     let python = Interpreter::resolve(None).expect("an interpreter").executable;
     let source = format!("{}{GENERATOR}", include_str!("../../src/python/encode.py"));
     let mut child = Command::new(python)

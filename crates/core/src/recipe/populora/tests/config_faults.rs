@@ -271,7 +271,8 @@ fn a_resolved_config_holds_its_templates_with_their_hashes_and_resolves_to_itsel
     let config = resolved(&document(1, 1)).unwrap();
     let prompts = &config.parameters["prompts"];
     assert_eq!(prompts["templates"]["propose_code_f"], "<pf>{{ program }}<in>");
-    assert_eq!(prompts["hashes"].as_object().unwrap().len(), 6);
+    let named = |part: &str| Vec::from_iter(prompts[part].as_object().unwrap().keys());
+    assert_eq!(named("hashes"), named("templates"));
     let again = resolved(&serde_json::to_value(&config).unwrap()).unwrap();
     assert_eq!(again, config);
 }
