@@ -1,6 +1,5 @@
 """Outcomes of a run that are intervals over problems, from counts of answers and of correct ones by problem."""
 
-import array
 import functools
 import json
 import math
@@ -123,6 +122,7 @@ def percent(mean, error, signed=False):
     return f"{100 * mean:{sign}.1f} [{100 * low:{sign}.1f}, {100 * high:{sign}.1f}]"
 
 
+@functools.cache
 def t_quantile(freedom, probability=0.975):
     """The quantile of Student's t distribution, by bisection of its density's integral (Simpson's rule).
 
@@ -160,13 +160,6 @@ def t_interval(values):
     return mean - reach, mean + reach
 
 
-@functools.cache
-def resamples(size, draws):
-    """Numbers of the problems of each resample. Drawn once for all values of a size, which is most of a bootstrap's time."""
-    drawn = random.Random(0)
-    return [array.array("I", drawn.choices(range(size), k=size)) for _ in range(draws)]
-
-
 def bootstrap(values, draws=10_000):
     """The interval of 95 % of a mean over problems, by resampling them (percentiles; the same draws each time).
 
@@ -176,8 +169,9 @@ def bootstrap(values, draws=10_000):
     >>> 0.44 < low < 0.46 and 0.54 < high < 0.56
     True
     """
+    drawn = random.Random(0)
     size = len(values)
-    means = sorted(sum(map(values.__getitem__, chosen)) / size for chosen in resamples(size, draws))
+    means = sorted(sum(drawn.choices(values, k=size)) / size for _ in range(draws))
     return means[int(0.025 * draws)], means[int(0.975 * draws) - 1]
 
 

@@ -22,7 +22,7 @@ use tch::Tensor;
 
 use crate::config::ModelConfig;
 use crate::device::Placement;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::population::{LayerAdapters, Population, RowGroups};
 use crate::product::{arranged, linear_in_fp32};
 use crate::weights::Checkpoint;

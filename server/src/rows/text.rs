@@ -44,7 +44,7 @@ fn unpacked<'f>(file: impl Read + Send + 'f) -> io::Result<Text<'f>> {
     if start.starts_with(BYTE_ORDER_MARK) {
         file.read_exact(&mut [0; BYTE_ORDER_MARK.len()])?;
     }
-    let breaks = after_white_space(&mut file)?;
+    let blank = leading_white_space(&mut file)?;
     let (start, file) = peeked(file)?;
     if let Some(told) = foreign::told(&start) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, told));
@@ -53,24 +53,23 @@ fn unpacked<'f>(file: impl Read + Send + 'f) -> io::Result<Text<'f>> {
     Ok(match start.first() {
         Some(b'[') => Box::new(BufReader::new(ArrayLines::new(file))),
         _ if has_open_line(&start) => Box::new(BufReader::new(ObjectLines::new(file))),
-        // Lines keep their numbers.
-        _ => Box::new(BufReader::new(io::repeat(b'\n').take(breaks).chain(file))),
+        // Lines keep their numbers, and what is unpacked its length.
+        _ => Box::new(BufReader::new(Cursor::new(blank).chain(file))),
     })
 }
 
-/// Skips white space, up to a limit, and counts the line breaks in it. More of it is left to those who count what a file
-/// unpacks to.
-fn after_white_space(file: &mut impl BufRead) -> io::Result<u64> {
-    let mut breaks = 0;
+/// Takes the white space at the start of a file, up to a limit. More of it is left to those who count what a file unpacks to.
+fn leading_white_space(file: &mut impl BufRead) -> io::Result<Vec<u8>> {
+    let mut taken = Vec::new();
     let mut file = file.take(MAX_WHITE_SPACE);
     loop {
         let piece = file.fill_buf()?;
         let blank = piece.len() - piece.trim_ascii_start().len();
-        breaks += piece[..blank].iter().filter(|byte| **byte == b'\n').count() as u64;
+        taken.extend_from_slice(&piece[..blank]);
         let is_over = blank < piece.len() || piece.is_empty();
         file.consume(blank);
         if is_over {
-            return Ok(breaks);
+            return Ok(taken);
         }
     }
 }
