@@ -313,13 +313,10 @@ async fn canonical_solutions_earn_everything() -> Result<()> {
         Some(20),
         "held-out rows are not among them"
     );
-    lab.page(&format!("/runs/{run}/difficulty")).await?;
-    let page = lab.get(&format!("/runs/{run}/difficulty")).await?;
-    let windows = page["windows"].as_array().context("windows")?;
-    let now = windows.last().context("a window")?;
-    assert_eq!(
-        (&now["never"], &now["sometimes"], &now["always"], &page["rows"]),
-        (&json!(0), &json!(0), &json!(20), &json!(20))
+    let page = lab.page(&format!("/runs/{run}/difficulty")).await?;
+    assert!(
+        page.contains("0 rows had no correct answer, 0 some and 20 only correct ones; 0 rows have not been asked yet"),
+        "{page}"
     );
     lab.close().await;
     Ok(())

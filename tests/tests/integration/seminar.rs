@@ -180,8 +180,12 @@ async fn the_whole_system_plays_it_and_shows_it() -> Result<()> {
     members_are_shown_with_their_bases(&lab, run).await?;
 
     let page = lab.page(&format!("/runs/{run}")).await?;
-    for chart in ["data-chart=\"critic-score\"", "data-chart=\"accepted-proposals\""] {
-        ensure!(page.contains(chart), "{chart} is missing: {page}");
+    for part in [
+        "data-chart=\"critic-score\"",
+        "data-chart=\"accepted-proposals\"",
+        "Judging",
+    ] {
+        ensure!(page.contains(part), "{part} is missing: {page}");
     }
     judgements_are_no_failed_solutions(&house, &lab, run).await?;
     for path in ["problems", "attempts", "learnability", "benchmarks", "export"] {
@@ -206,9 +210,11 @@ async fn stages_are_told(lab: &Lab, run: ExecutionId) -> Result<()> {
         stages,
         ["pose", "pose", "drill", "study", "pose", "pose", "drill", "study"]
     );
-    let page = lab.get(&format!("/runs/{run}")).await?;
-    let last = page["last_steps"].as_array().context("steps")?;
-    ensure!(last.iter().any(|step| step["stage"] == "drill"), "{page}");
+    let page = lab.page(&format!("/runs/{run}")).await?;
+    ensure!(
+        page.contains("<th scope=\"col\">Stage</th>") && page.contains("<td>drill</td>"),
+        "{page}"
+    );
     Ok(())
 }
 
@@ -246,16 +252,16 @@ async fn members_are_shown_with_their_bases(lab: &Lab, run: ExecutionId) -> Resu
             ("solver-1", "solvers")
         ]
     );
-    let page = lab.get(&format!("/runs/{run}/population")).await?;
-    let boards = page["leaderboards"].as_array().context("leaderboards")?;
-    let places = boards.iter().filter_map(|board| board["places"].as_array()).flatten();
-    let mut shown: Vec<_> = places
-        .filter_map(|place| Some((place["name"].as_str()?, place["population"].as_str()?)))
-        .collect();
-    shown.sort_unstable();
-    assert_eq!(shown, named);
-    let base = |population: &str| &page["run"]["config"]["populations"][population]["base_model"]["name"];
-    assert_eq!((base("askers"), base("solvers")), (&json!("tiny"), &json!("small")));
+    let page = lab.page(&format!("/runs/{run}/population")).await?;
+    for part in [
+        "critic-0",
+        "proposer-0",
+        "solver-1",
+        "askers <small class=\"muted\">tiny",
+        "solvers <small class=\"muted\">small",
+    ] {
+        ensure!(page.contains(part), "{part} is missing: {page}");
+    }
     Ok(())
 }
 
@@ -285,7 +291,7 @@ async fn judgements_are_no_failed_solutions(house: &House, lab: &Lab, run: Execu
         .find(|attempt| attempt.contains("critic-0</a>"))
         .context("no judgement on the page")?;
     ensure!(!critic.contains("wrong") && !critic.contains("correct"), "{critic}");
-    let page = lab.get(&format!("/runs/{run}/problems/{problem}")).await?;
-    assert_eq!(page["answers"]["count"], answers, "{solved} solved");
+    let rate = format!("over {answers} attempts");
+    ensure!(page.contains(&rate), "{rate} is missing, {solved} solved: {page}");
     Ok(())
 }
