@@ -354,7 +354,7 @@ impl ConfigFile {
             }
             let is_untyped = rope.rope_type.is_none() && rope.older_type.is_none();
             let scales = |(name, value): &(&String, &Value)| {
-                !value.is_null() && !(*name == "partial_rotary_factor" && value.as_f64() == Some(1.0))
+                !(value.is_null() || *name == "partial_rotary_factor" && value.as_f64() == Some(1.0))
             };
             if is_untyped && let Some((name, value)) = rope.other.iter().find(scales) {
                 return Err(format!(

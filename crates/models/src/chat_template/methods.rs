@@ -434,7 +434,7 @@ fn padded(text: &str, method: &str, args: &Args<'_>) -> Result<String, Error> {
             (left, missing - left)
         }
         _ => {
-            let sign = text.starts_with(['+', '-']).then(|| &text[..1]).unwrap_or_default();
+            let sign = if text.starts_with(['+', '-']) { &text[..1] } else { "" };
             return Ok(format!("{sign}{}{}", fill.repeat(missing), &text[sign.len()..]));
         }
     };
