@@ -24,6 +24,53 @@ pub(crate) fn single(zygote: &Zygote, limits: Limits, request: &Request<'_>) -> 
     })
 }
 
+/// A process of trusted code that answers requests one by one. After a failure the next request gets a new process.
+pub(crate) struct Conversation<'z> {
+    zygote: &'z Zygote,
+    limits: Limits,
+    run: Option<Run<'z>>,
+}
+
+impl<'z> Conversation<'z> {
+    pub(crate) fn new(zygote: &'z Zygote, limits: Limits) -> Self {
+        let run = None;
+        Self { zygote, limits, run }
+    }
+
+    /// The answer to a request, which may use the full limits within the budget of the task.
+    pub(crate) fn ask(&mut self, request: &Request<'_>) -> Result<Outcome, SandboxError> {
+        let mut run = match self.run.take() {
+            Some(run) => run,
+            None => Run::begin(self.zygote, self.limits, usize::MAX, request.max_value())?,
+        };
+        run.send(request)?;
+        let Some(answer) = run.answer()? else {
+            let (report, violation) = run.finish()?;
+            return Ok(Outcome::Failed(match violation {
+                Some(violation) => Failed::protocol(violation),
+                None => Failed::of_ending(report, self.limits),
+            }));
+        };
+        let outcome = outcome(&answer);
+        match outcome {
+            Outcome::Failed(_) => drop(run),
+            _ => self.run = Some(run),
+        }
+        Ok(outcome)
+    }
+
+    /// Ends the process. A failure voids what it answered.
+    pub(crate) fn end(self) -> Result<Result<(), Failed>, SandboxError> {
+        let Some(run) = self.run else { return Ok(Ok(())) };
+        let (report, violation) = run.finish()?;
+        Ok(match (violation, report.ending) {
+            (Some(violation), _) => Err(Failed::protocol(violation)),
+            (None, Ending::Exited(0)) => Ok(()),
+            (None, _) => Err(Failed::of_ending(report, self.limits)),
+        })
+    }
+}
+
 /// Runs a program that reads standard input. Returns what it printed.
 pub(crate) fn printed(
     zygote: &Zygote,

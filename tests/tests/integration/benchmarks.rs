@@ -67,13 +67,19 @@ impl Handler for Scripted {
     }
 }
 
-/// Imports a benchmark's original file.
+/// Tasks of MBPP+ whose tests take most of the time; the verifier's own tests judge them.
+const SLOW: [&str; 8] = [
+    "Mbpp/123", "Mbpp/255", "Mbpp/271", "Mbpp/392", "Mbpp/592", "Mbpp/599", "Mbpp/603", "Mbpp/630",
+];
+
+/// Imports a benchmark's original file, without the slow tasks.
 async fn imported(house: &House, name: &str, file: &Path) -> Result<(DatasetId, u32)> {
     let bytes = std::fs::read(file)?;
     let read = reader::read(suite(name)?, &reader::unpacked(&bytes)?, &Window::default())?;
     let rows = read
         .rows
         .iter()
+        .filter(|row| !SLOW.contains(&row.task_id.as_str()))
         .map(serde_json::to_value)
         .collect::<Result<Vec<_>, _>>()?;
     Ok((house.suite(name, &rows).await?, rows.len() as u32))
@@ -195,14 +201,14 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
         [
             row("humaneval", "canonical", 164, 164, 1.0),
             row("humaneval", "silent", 0, 164, 0.0),
-            row("mbpp_plus", "canonical", 378, 378, 1.0),
-            row("mbpp_plus", "silent", 0, 378, 0.0),
+            row("mbpp_plus", "canonical", 370, 370, 1.0),
+            row("mbpp_plus", "silent", 0, 370, 0.0),
         ]
     );
     let samples: i64 = sqlx::query_scalar("SELECT count(*) FROM benchmark_samples")
         .fetch_one(house.pool())
         .await?;
-    assert_eq!(samples, 2 * (164 + 378));
+    assert_eq!(samples, 2 * (164 + 370));
     let table = evaluation.result.context("an evaluation that is over has a table")?;
     assert_eq!(table["suites"], json!(["humaneval", "mbpp_plus"]));
     assert_eq!(table["rows"][0]["average"]["code"], 1.0);
@@ -212,8 +218,8 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
     for shown in [
         "164 of 164",
         "0 of 164",
-        "378 of 378",
-        "0 of 378",
+        "370 of 370",
+        "0 of 370",
         "100.0 (97.7 to 100.0) %",
         "100.0 (99.0 to 100.0) %",
     ] {

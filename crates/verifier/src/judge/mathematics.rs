@@ -23,7 +23,18 @@ impl Bench<'_> {
             (Err(reason), _) => return malformed("gold", reason),
             (_, Err(reason)) => return malformed("answer", reason),
         };
-        Ok(match self.equal(gold, answer, pair.plain)? {
+        let is_equal = match decided(gold, answer) {
+            Some(is_equal) => Ok(is_equal),
+            None => {
+                let limits = self.slot.limits();
+                truth(single(
+                    self.slot.mathematics()?,
+                    limits,
+                    &request(gold, answer, pair.plain),
+                )?)
+            }
+        };
+        Ok(match is_equal {
             Ok(true) => right(),
             Ok(false) => Verdict {
                 correct: Some(false),
@@ -32,36 +43,36 @@ impl Bench<'_> {
             Err(failed) => incorrect(failed),
         })
     }
+}
 
-    /// Whether an answer equals the correct one; or why Math-Verify could not tell. Math-Verify treats the two sides
-    /// differently: a gold of `1` accepts `x=1`. With `plain`, plain notation is read, too.
-    pub(super) fn equal(
-        &mut self,
-        gold: Reading<'_>,
-        answer: Reading<'_>,
-        plain: bool,
-    ) -> Result<Result<bool, Failed>, SandboxError> {
-        if gold == answer || are_same_text(gold.text, answer.text) {
-            return Ok(Ok(true));
-        }
-        if let (Some(gold), Some(answer)) = (Rational::read(gold.text), Rational::read(answer.text)) {
-            return Ok(Ok(gold.equals(&answer)));
-        }
-        if Rational::are_equal_with_decimal_comma(gold.text, answer.text) {
-            return Ok(Ok(true));
-        }
-        let limits = self.slot.limits();
-        let request = Request::Math {
-            gold: gold.text,
-            answer: answer.text,
-            are_responses: [gold.is_response, answer.is_response],
-            plain,
-        };
-        Ok(match single(self.slot.mathematics()?, limits, &request)? {
-            Outcome::Value(Value::Bool(correct)) => Ok(correct),
-            Outcome::Failed(failed) => Err(failed),
-            Outcome::Value(_) | Outcome::Large(_) => Err(Failed::protocol("it gave no truth value")),
-        })
+/// Whether an answer equals the correct one, where that can be told without Math-Verify.
+pub(super) fn decided(gold: Reading<'_>, answer: Reading<'_>) -> Option<bool> {
+    if gold == answer || are_same_text(gold.text, answer.text) {
+        return Some(true);
+    }
+    if let (Some(gold), Some(answer)) = (Rational::read(gold.text), Rational::read(answer.text)) {
+        return Some(gold.equals(&answer));
+    }
+    Rational::are_equal_with_decimal_comma(gold.text, answer.text).then_some(true)
+}
+
+/// The question to Math-Verify, which treats the two sides differently: a gold of `1` accepts `x=1`. With `plain`, plain
+/// notation is read, too.
+pub(super) fn request<'a>(gold: Reading<'a>, answer: Reading<'a>, plain: bool) -> Request<'a> {
+    Request::Math {
+        gold: gold.text,
+        answer: answer.text,
+        are_responses: [gold.is_response, answer.is_response],
+        plain,
+    }
+}
+
+/// Math-Verify's answer, or why it could not tell.
+pub(super) fn truth(outcome: Outcome) -> Result<bool, Failed> {
+    match outcome {
+        Outcome::Value(Value::Bool(correct)) => Ok(correct),
+        Outcome::Failed(failed) => Err(failed),
+        Outcome::Value(_) | Outcome::Large(_) => Err(Failed::protocol("it gave no truth value")),
     }
 }
 

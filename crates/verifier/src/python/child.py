@@ -147,7 +147,7 @@ def serve():
         message = request()
         if message is None:
             return
-        is_last = message["do"] != "call"
+        is_last = message["do"] not in ("call", "math")
         try:
             result = handlers[message["do"]](message)
         except Unserialisable as error:

@@ -2,6 +2,7 @@
 
 sys.path.extend(sys.argv[1:])
 
+import functools
 import logging
 import re
 
@@ -92,7 +93,9 @@ def in_plain_notation(text):
         return []
 
 
+@functools.cache
 def read(text, is_response, plain):
+    # Remembered, because the answers of a cluster are compared many times.
     parsed = parse(with_ellipses(text) if is_response else r"\boxed{%s}" % with_ellipses(text), parsing_timeout=None)
     return parsed + in_plain_notation(text) if plain else parsed
 

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::grade::command::{FILES, data, grade, others, rows, solution};
 
-/// Tasks of MBPP+ whose tests take most of the time; the verifier's and the system's tests cover these too.
+/// Tasks of MBPP+ whose tests take most of the time; the verifier's own tests judge them.
 const SLOW: [&str; 8] = [
     "Mbpp/123", "Mbpp/255", "Mbpp/271", "Mbpp/392", "Mbpp/592", "Mbpp/599", "Mbpp/603", "Mbpp/630",
 ];
