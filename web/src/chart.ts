@@ -9,6 +9,8 @@ import { brush } from "./brush";
 import { csvLine, download } from "./download";
 import { type Palette, palette } from "./palette";
 import { say } from "./say";
+import { scaleOf, tickText, ticksWithin } from "./scale";
+import { settings } from "./settings";
 import { themeChanged } from "./theme";
 
 echarts.use([LineChart, GridComponent, LegendComponent, TooltipComponent, CanvasRenderer]);
@@ -115,6 +117,27 @@ export function axis(colours: Palette, more: Record<string, unknown> = {}): Reco
   };
 }
 
+/** An axis of values, as long as `values` need. */
+export function vertical(colours: Palette, values: number[], log: boolean): Record<string, unknown> {
+  if (log) return { type: "log", splitNumber: 5, axisLabel: { color: colours.muted, formatter: short } };
+  const scale = scaleOf(values);
+  const formatter = (value: number) => tickText(value, scale.interval);
+  return { type: "value", ...scale, axisLabel: { color: colours.muted, formatter } };
+}
+
+/** An axis of steps or times over `places`, or the part of it that the settings choose. */
+export function horizontal(colours: Palette, places: number[], least: number): Record<string, unknown> {
+  let [low, high] = [Infinity, -Infinity];
+  for (const place of places) [low, high] = [Math.min(low, place), Math.max(high, place)];
+  const [min, max] = [settings.from ?? low, settings.to ?? high];
+  if (min > max) return { type: "value" };
+  const customValues = ticksWithin(min, max, least);
+  const interval = (customValues[1] ?? 1) - (customValues[0] ?? 0);
+  const formatter = (value: number) => tickText(value, Number(interval.toPrecision(12)));
+  const ends = { min: settings.from ?? "dataMin", max: settings.to ?? "dataMax" };
+  return { type: "value", ...ends, axisTick: { customValues }, axisLabel: { color: colours.muted, hideOverlap: true, customValues, formatter } };
+}
+
 /**
  * A curve's own values behind the smoothed one. It is in no legend, no tooltip and no saved file of values.
  */
@@ -185,6 +208,12 @@ export function short(value: number | null | undefined): string {
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(2);
   return value.toLocaleString("en", { maximumSignificantDigits: 4 });
+}
+
+/** A value under the pointer: as measured, then as smoothed if that is what the curve shows. */
+export function measured(own: number | null | undefined, drawn: number | null | undefined): string {
+  if (own === undefined || own === drawn) return short(drawn);
+  return `${short(own)}, smoothed ${short(drawn)}`;
 }
 
 async function save(figure: HTMLElement, instance: EChartsType, kind: string): Promise<void> {

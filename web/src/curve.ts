@@ -15,6 +15,12 @@ export function smooth(points: Point[], weight: number): Point[] {
   });
 }
 
+/** Whether a curve counts something, so that smoothing would spread what happened in one step over others: whole numbers, or
+ * their means over `width` steps. */
+export function isCount(points: Point[], width: number): boolean {
+  return points.every(([, value]) => value === null || Math.abs(value * width - Math.round(value * width)) < 1e-6);
+}
+
 /** The mean of `curves` at every step at which at least one has a value. */
 export function mean(curves: Point[][]): Point[] {
   const sums = new Map<number, [number, number]>();

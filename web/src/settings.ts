@@ -76,7 +76,10 @@ function read(): void {
   settings.smoothing = Number(field<HTMLInputElement>("smoothing")?.value ?? 0);
   settings.log = field<HTMLInputElement>("log")?.checked ?? false;
   settings.members = field<HTMLInputElement>("shown-members")?.checked ?? true;
-  [settings.from, settings.to] = [step("from"), step("to")];
+  const [from, to] = [step("from"), step("to")];
+  // Steps typed the other way round mean the same.
+  const isReversed = from !== undefined && to !== undefined && from > to;
+  [settings.from, settings.to] = isReversed ? [to, from] : [from, to];
   const shown = field<HTMLOutputElement>("smoothing-value");
   if (shown) shown.value = settings.smoothing.toFixed(2);
 }

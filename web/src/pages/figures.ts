@@ -2,8 +2,8 @@
 import { BarChart, CustomChart } from "echarts/charts";
 import { MarkLineComponent } from "echarts/components";
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams } from "echarts/types/dist/shared";
-import { type Chart, type TipLine, axis, draw, echarts, legendOf, rawBehind, short, tip, tooltip, whenNear } from "../chart";
-import { smooth } from "../curve";
+import { type Chart, type TipLine, axis, draw, echarts, horizontal, legendOf, measured, rawBehind, tip, tooltip, vertical, whenNear } from "../chart";
+import { isCount, smooth } from "../curve";
 import { island } from "../island";
 import { onNews } from "../news";
 import { pageAt } from "../page";
@@ -87,6 +87,8 @@ const isStacked = (figure: Figure): boolean => figure.series[0]?.style === "stac
 /** Whether the x axis is steps, so smoothing and a log scale apply. */
 const isOverSteps = (figure: Figure): boolean => !figure.labels && !isStacked(figure);
 const isSmoothed = (figure: Figure): boolean => isOverSteps(figure) && !figure.exact && settings.smoothing > 0;
+const smoothed = (figure: Figure, series: Series): [number, number | null][] =>
+  isSmoothed(figure) && !isCount(series.points, figure.width) ? smooth(series.points, settings.smoothing) : series.points;
 const isShown = (x: number): boolean => x >= (settings.from ?? x) && x <= (settings.to ?? x);
 
 /** A part of a whole: touching bars, one per step or label shown. */
@@ -118,7 +120,7 @@ function bars(series: Series, colour: string): Record<string, unknown> {
 }
 
 function line(figure: Figure, series: Series, colour: string): Record<string, unknown> {
-  const curve = isSmoothed(figure) ? smooth(series.points, settings.smoothing) : series.points;
+  const curve = smoothed(figure, series);
   const positive = (y: number | null) => (isOverSteps(figure) && settings.log && y !== null && y <= 0 ? null : y);
   const at = (x: number): string | number => figure.labels?.[x] ?? x;
   return {
@@ -149,12 +151,16 @@ interface Hovered {
 
 function hovered(figure: Figure, all: Hovered[]): HTMLElement {
   const value = (one: Hovered) => (Array.isArray(one.value) ? one.value[1] : one.value) as number | null;
+  const own = (one: Hovered) => {
+    const series = figure.series.find((series) => series.name === one.seriesName);
+    return series && !figure.labels && !isStacked(figure) ? series.points.find(([x]) => x === Number(one.axisValue))?.[1] : value(one);
+  };
   const lines = all
     .filter((one) => one.seriesName && typeof value(one) === "number")
     .map((one): TipLine & { size: number } => ({
       colour: one.color,
       label: one.seriesName,
-      value: short(value(one)),
+      value: measured(own(one), value(one)),
       size: value(one) ?? 0,
       strong: figure.series.some((series) => series.name === one.seriesName && series.style === "bold"),
     }));
@@ -162,22 +168,40 @@ function hovered(figure: Figure, all: Hovered[]): HTMLElement {
   return tip(`${figure.x} ${all[0]?.axisValue ?? ""}`.trim(), lines);
 }
 
-/** The axis on the right. */
-const right = (name: string, colours: Palette): Record<string, unknown> =>
-  axis(colours, {
-    type: "value",
-    name,
-    min: 0,
+/** What the axis on the left shows: the curves where they are drawn, their bands, and the level; or the parts together. */
+function heights(figure: Figure): number[] {
+  if (isStacked(figure)) {
+    const parts = figure.series.filter(({ style }) => style === "stacked").map(({ points }) => points);
+    return [0, ...(parts[0] ?? []).map((_, at) => parts.reduce((sum, points) => sum + (points[at]?.[1] ?? 0), 0))];
+  }
+  const level = figure.level === null ? [] : [figure.level];
+  const isInView = ([x]: [number, ...unknown[]]) => figure.labels !== undefined || isShown(x);
+  const ofCurves = figure.series.filter(({ style }) => style !== "bars").flatMap(({ points, band }) => [
+    ...points.filter(isInView).flatMap(([, y]) => (y === null ? [] : [y])),
+    ...(band ?? []).filter(isInView).flatMap(([, low, high]) => [low, high]),
+  ]);
+  return [...level, ...ofCurves];
+}
+
+/** The steps, or whatever else has a distance, of all points. */
+const places = (figure: Figure): number[] => figure.series.flatMap(({ points }) => points.map(([x]) => x));
+
+/** The axis on the right, by which bars are measured. */
+function right(figure: Figure, colours: Palette): Record<string, unknown> {
+  const heights = figure.series.filter(({ style }) => style === "bars").flatMap(({ points }) => points.flatMap(([, y]) => (y === null ? [] : [y])));
+  return axis(colours, {
+    ...vertical(colours, [0, ...heights], false),
+    name: figure.right,
     nameTextStyle: { color: colours.muted, align: "right" },
-    axisLabel: { color: colours.muted, formatter: short },
     splitLine: { show: false },
   });
+}
 
 /** The values behind the smoothed curves, of all but those that are one of many. */
 function rawCurves(figure: Figure, chosen: string[]): Record<string, unknown>[] {
   return figure.series.flatMap((series, index) => {
     const isMain = series.style === "line" || series.style === "bold";
-    return isMain ? [rawBehind(series.points, chosen[index] ?? "")] : [];
+    return isMain && smoothed(figure, series) !== series.points ? [rawBehind(series.points, chosen[index] ?? "")] : [];
   });
 }
 
@@ -205,23 +229,19 @@ function option(figure: Figure, colours: Palette, width: number): Record<string,
     grid: { left: 8, right: 16, top: hasLegend ? top + 26 : 26, bottom: 8, containLabel: true },
     legend: { ...legend, show: hasLegend },
     xAxis: axis(colours, {
-      type: names ? "category" : "value",
-      ...(names ? { data: names, boundaryGap: isStacked(figure) } : { min: settings.from ?? "dataMin", max: settings.to ?? "dataMax" }),
-      minInterval: figure.continuous ? 0 : 1,
       splitLine: { show: false },
-      axisLabel: { color: colours.muted, hideOverlap: true },
+      ...(names
+        ? { type: "category", data: names, boundaryGap: isStacked(figure), axisLabel: { color: colours.muted, hideOverlap: true } }
+        : horizontal(colours, places(figure), figure.continuous ? 0 : 1)),
       axisPointer: { show: true },
     }),
     yAxis: [
       axis(colours, {
-        type: log ? "log" : "value",
+        ...vertical(colours, figure.range ?? heights(figure), log),
         name: figure.y,
         nameTextStyle: { color: colours.muted, align: "left" },
-        scale: figure.range === null,
-        axisLabel: { color: colours.muted, formatter: short },
-        ...(figure.range && !log && { min: figure.range[0], max: figure.range[1] }),
       }),
-      ...(figure.right === undefined ? [] : [right(figure.right, colours)]),
+      ...(figure.right === undefined ? [] : [right(figure, colours)]),
     ],
     tooltip: tooltip(colours, { trigger: "axis", formatter: (all: Hovered[]) => hovered(figure, all) }),
     series: [

@@ -1,7 +1,7 @@
 // The overview of a run: its curves and its progress.
 import { MarkLineComponent } from "echarts/components";
-import { type Chart, type TipLine, axis, draw, echarts, legendOf, rawBehind, short, tip, tooltip, whenNear } from "../chart";
-import { type Point, evenly, isSparse, mean, smooth } from "../curve";
+import { type Chart, type TipLine, axis, draw, echarts, horizontal, legendOf, measured, rawBehind, short, tip, tooltip, vertical, whenNear } from "../chart";
+import { type Point, evenly, isCount, isSparse, mean, smooth } from "../curve";
 import { island } from "../island";
 import { watch } from "../live";
 import { type MetricRow, Metrics, levelFor, whole } from "../metrics";
@@ -146,16 +146,21 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
   // The steps that a fork inherited are dashed, up to its first own one.
   const inherited = data.forked_at_step ?? 0;
   const isPast = ([step]: Point) => step < inherited;
-  const values = drawn.map((line) => smooth(line.points, settings.smoothing).map(([step, value]): Point => [step, positive(value)]));
+  const stepsPerPoint = 4 ** (fine?.metrics ?? metrics).level;
+  const isSmoothed = (line: Line) => settings.smoothing > 0 && !isCount(line.points, stepsPerPoint);
+  const values = drawn.map((line) => (isSmoothed(line) ? smooth(line.points, settings.smoothing) : line.points).map(([step, value]): Point => [step, positive(value)]));
   const own = values.map((points) => points.filter((point) => !isPast(point)));
   const past = values.map((points, index) => [...points.filter(isPast), ...(own[index] ?? []).slice(0, 1)]);
   const sections = inherited > 0 ? [own, past] : [own];
-  const raw = settings.smoothing > 0 ? bold.filter((line) => !isSparse(line.points)) : [];
+  const raw = bold.filter((line) => isSmoothed(line) && !isSparse(line.points));
+  const inView = (points: Point[]) => points.filter(([step]) => step >= (settings.from ?? step) && step <= (settings.to ?? step));
+  const heights = [...values, ...raw.map((line) => line.points)].flatMap((points) => inView(points).flatMap(([, value]) => (value === null ? [] : [value])));
+  const steps = drawn.flatMap((line) => line.points.map(([step]) => step));
   return {
     grid: { left: 8, right: 16, top: (bold.length > 1 ? top + 14 : 14) + 12, bottom: 22, containLabel: true },
     legend: { ...legend, show: bold.length > 1 },
-    xAxis: axis(colours, { type: "value", name: "step", nameLocation: "middle", nameGap: 22, min: settings.from ?? "dataMin", max: settings.to ?? "dataMax", minInterval: 1, splitLine: { show: false }, axisLabel: { color: colours.muted, hideOverlap: true } }),
-    yAxis: axis(colours, { type: settings.log ? "log" : "value", scale: true, name: spec.unit, nameTextStyle: { color: colours.muted, align: "left" }, ...(isShare && { min: 0, max: 1 }), axisLabel: { color: colours.muted, formatter: short } }),
+    xAxis: axis(colours, { ...horizontal(colours, steps, 1), name: "step", nameLocation: "middle", nameGap: 22, splitLine: { show: false } }),
+    yAxis: axis(colours, { ...vertical(colours, isShare ? [0, 1] : heights, settings.log), name: spec.unit, nameTextStyle: { color: colours.muted, align: "left" } }),
     tooltip: tooltip(colours, {
       trigger: "axis",
       formatter: (hovered: { seriesName: string; seriesIndex: number; color: string; value: Point }[]) => {
@@ -164,7 +169,7 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
         const all: TipLine[] = [...lines].map(([index, one]) => ({
           colour: one.color,
           label: one.seriesName,
-          value: short(one.value[1]),
+          value: measured(drawn[index]?.points.find(([at]) => at === step)?.[1], one.value[1]),
           strong: drawn[index]?.bold ?? false,
         }));
         const first = all.filter((line) => line.strong).concat(all.filter((line) => !line.strong));
@@ -312,7 +317,7 @@ if (data.state === "running" || data.state === "paused") {
 }
 
 /** Milliseconds between two looks for results on held-out problems, which come after the steps that they measure. */
-const measured = 5000;
+const look = 5000;
 const isMeasuring = () => document.querySelector("#held-out [data-open]") !== null;
 
 const measuring = setInterval(() => {
@@ -324,4 +329,4 @@ const measuring = setInterval(() => {
     takePart(part, "held-out");
     verdict();
   }, complain);
-}, measured);
+}, look);
