@@ -176,6 +176,48 @@ async fn held_out_accuracy_is_compared_with_the_base() {
 }
 
 #[actix_web::test]
+async fn a_fork_stands_where_the_run_stood_from_which_it_was_forked() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let (trunk, fork) = (filled(&server, 1).await.run, filled(&server, 2).await.run);
+    imported(&writer).await;
+    let spec = json!({"spec": {"type": "benchmark", "suites": ["gsm8k"], "run": trunk, "roles": ["student"], "n": 2, "temperature": 1.0}});
+    let made = writer.post("/api/v1/evaluations", &spec).await.expect(201).json();
+    measured(
+        &server,
+        made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id"),
+    )
+    .await;
+    let inherited = verdict(&writer, trunk).await;
+    let step = inherited["findings"][0]["step"].as_i64().expect("a step");
+    for (at, states_of_fork) in [(step, "not_distinguishable"), (step - 1, "unmeasured")] {
+        sqlx::query("UPDATE runs SET forked_from = $1, forked_at_step = $3 WHERE id = $2")
+            .bind(trunk.0)
+            .bind(fork.0)
+            .bind(at as i32)
+            .execute(server.store.pool())
+            .await
+            .expect("a fork");
+        let found = verdict(&writer, fork).await;
+        assert_eq!(
+            states(&found),
+            [states_of_fork],
+            "forked at step {at}, measured after {step}"
+        );
+    }
+    let page = writer.get(&format!("/runs/{fork}.json")).await.expect(200).json();
+    assert_eq!(
+        (
+            &page["held_out"]["inherited_to"],
+            &page["held_out"]["points"][0]["step"]
+        ),
+        (&json!(step - 1), &json!(0)),
+        "it began as the base, through the run that it continues"
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn a_recipe_without_suites_is_judged_by_the_rows_that_it_holds_out() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;

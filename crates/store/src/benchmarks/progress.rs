@@ -26,6 +26,8 @@ pub struct Measurement {
     pub temperature: f64,
     /// Finished steps when members were measured in this way, in order; empty if only the base was.
     pub steps: Vec<i32>,
+    /// Whether the base was measured in this way.
+    pub has_base: bool,
 }
 
 /// A subject's answers in one measurement.
@@ -81,17 +83,27 @@ pub async fn answered_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<Answe
     .await?)
 }
 
-/// The ways in which a run was measured, the first used first.
+/// The results of a run, and of those from which it was forked up to the step where it begins.
+const RESULTS: &str = "WITH RECURSIVE past (run_id, until) AS (
+         SELECT $1::uuid, NULL::int
+         UNION ALL
+         SELECT r.forked_from, least(past.until, r.forked_at_step)
+         FROM past JOIN runs r ON r.id = past.run_id WHERE r.forked_from IS NOT NULL
+     ), results AS (
+         SELECT b.*, coalesce((b.protocol ->> 'temperature')::double precision, 0) AS temperature
+         FROM past JOIN benchmark_results b USING (run_id)
+         WHERE b.step IS NULL OR past.until IS NULL OR b.step <= past.until
+     )";
+
+/// The ways in which a run was measured, the first used first. A fork inherits those of its past.
 pub async fn measurements(db: &PgPool, run: ExecutionId) -> Result<Vec<Measurement>> {
-    Ok(sqlx::query_as(
-        "SELECT coalesce(protocol ->> 'suite', suite) AS suite, suite AS name, dataset_id, rows, n,
-             coalesce((protocol ->> 'temperature')::double precision, 0) AS temperature,
-             coalesce(array_agg(DISTINCT step) FILTER (WHERE member_id IS NOT NULL), '{}') AS steps
-         FROM benchmark_results WHERE run_id = $1 GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY min(seq)",
-    )
-    .bind(run.0)
-    .fetch_all(db)
-    .await?)
+    let select =
+        "SELECT coalesce(protocol ->> 'suite', suite) AS suite, suite AS name, dataset_id, rows, n, temperature,
+             coalesce(array_agg(DISTINCT step) FILTER (WHERE member_id IS NOT NULL), '{}') AS steps,
+             bool_or(role = 'base') AS has_base
+         FROM results GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY min(seq)";
+    let query = sqlx::AssertSqlSafe(format!("{RESULTS} {select}"));
+    Ok(sqlx::query_as(query).bind(run.0).fetch_all(db).await?)
 }
 
 /// The answers of the base and of the members at these steps, the newest for each, by step and birth.
@@ -101,24 +113,22 @@ pub async fn answered(
     measurement: &Measurement,
     steps: &[i32],
 ) -> Result<Vec<Answered>> {
-    Ok(sqlx::query_as(
-        "SELECT * FROM (
+    let select = "SELECT * FROM (
              SELECT DISTINCT ON (coalesce(member_id::text, base_model), step)
                  seq, step, member_id, name, role, samples, correct, completion_tokens
-             FROM benchmark_results
-             WHERE run_id = $1 AND suite = $2 AND dataset_id IS NOT DISTINCT FROM $3 AND rows = $4 AND n = $5
-                 AND coalesce((protocol ->> 'temperature')::double precision, 0) = $6
+             FROM results
+             WHERE suite = $2 AND dataset_id IS NOT DISTINCT FROM $3 AND rows = $4 AND n = $5 AND temperature = $6
                  AND (member_id IS NULL OR step = ANY($7))
              ORDER BY coalesce(member_id::text, base_model), step, seq DESC
-         ) newest ORDER BY step NULLS FIRST, seq",
-    )
-    .bind(run.0)
-    .bind(&measurement.name)
-    .bind(measurement.dataset_id)
-    .bind(measurement.rows)
-    .bind(measurement.n)
-    .bind(measurement.temperature)
-    .bind(steps)
-    .fetch_all(db)
-    .await?)
+         ) newest ORDER BY step NULLS FIRST, seq";
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(format!("{RESULTS} {select}")))
+        .bind(run.0)
+        .bind(&measurement.name)
+        .bind(measurement.dataset_id)
+        .bind(measurement.rows)
+        .bind(measurement.n)
+        .bind(measurement.temperature)
+        .bind(steps)
+        .fetch_all(db)
+        .await?)
 }

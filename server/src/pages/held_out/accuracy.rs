@@ -4,7 +4,10 @@ use lyceum_core::{
     benchmark::{Score, Spread, SubjectRole},
     wilson,
 };
-use lyceum_store::benchmarks::{Answered, Measurement};
+use lyceum_store::{
+    benchmarks::{Answered, Measurement},
+    runs::Run,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
@@ -29,6 +32,29 @@ pub(crate) struct HeldOut {
     pub(super) points: Vec<Point>,
     /// The members' own curves.
     pub(super) members: Vec<Member>,
+    /// The step up to which points are those of the run from which this one was forked.
+    pub(super) inherited_to: Option<i32>,
+}
+
+/// What came before a run's own steps.
+#[derive(Clone, Copy)]
+pub(super) enum Past {
+    /// Nothing: it began with new members, which are equal to their base.
+    Base,
+    /// The run from which it was forked after these steps.
+    Run(i32),
+    /// A run that was deleted.
+    Unknown,
+}
+
+impl Past {
+    pub(super) fn of(run: &Run) -> Self {
+        match (run.forked_from, run.forked_at_step) {
+            (_, None) => Self::Base,
+            (Some(_), Some(step)) => Self::Run(step),
+            (None, Some(_)) => Self::Unknown,
+        }
+    }
 }
 
 /// A step's figures.
@@ -67,9 +93,8 @@ pub(super) struct Answers<'a> {
 }
 
 impl HeldOut {
-    /// The curves of `single` answers, and of `several` to the same problem. `starts_from_base`: whether the run began
-    /// with new members, which are equal to their base.
-    pub(super) fn of(single: Answers<'_>, several: Option<Answers<'_>>, starts_from_base: bool) -> Self {
+    /// The curves of `single` answers, and of `several` to the same problem.
+    pub(super) fn of(single: Answers<'_>, several: Option<Answers<'_>>, past: Past) -> Self {
         let k = several.map(|several| K.min(several.way.n.cast_unsigned()));
         let sampled = several.map_or(&[][..], |several| several.answered);
         let point = |step: i32, fits: &dyn Fn(&&Answered) -> bool| {
@@ -90,7 +115,8 @@ impl HeldOut {
             .chain(sampled)
             .filter(|answered| solves(answered));
         let steps: BTreeSet<i32> = solving.filter_map(|answered| answered.step).collect();
-        let first = base.clone().filter(|_| starts_from_base && !steps.contains(&0));
+        let begins_as_base = !matches!(past, Past::Unknown) && !steps.contains(&0);
+        let first = base.clone().filter(|_| begins_as_base);
         let later = steps
             .iter()
             .map(|&step| point(step, &|answered| solves(answered) && answered.step == Some(step)));
@@ -102,6 +128,10 @@ impl HeldOut {
             points: first.into_iter().chain(later).collect(),
             base,
             members: members(single.answered),
+            inherited_to: match past {
+                Past::Run(step) => Some(step),
+                Past::Base | Past::Unknown => None,
+            },
         }
     }
 }
@@ -169,6 +199,7 @@ mod tests {
             n,
             temperature,
             steps: vec![10, 20],
+            has_base: true,
         }
     }
 
@@ -206,7 +237,7 @@ mod tests {
             way: &two,
             answered: &several,
         };
-        let of = HeldOut::of(single, Some(several), true);
+        let of = HeldOut::of(single, Some(several), Past::Base);
         assert!(of.greedy);
         assert_eq!(of.k, Some(2));
         assert_eq!(
@@ -234,15 +265,17 @@ mod tests {
                 answered: &none,
             },
             None,
-            true,
+            Past::Base,
         );
         let at = none.base.unwrap().pass_at_1.unwrap();
         // scipy.stats: binomtest(0, 4).proportion_ci(method="wilson") is (0, 0.489890).
         assert_eq!((at.mean, at.low), (0.0, 0.0));
         assert!((at.high - 0.489_890).abs() < 1e-6, "{at:?}");
 
-        let forked = HeldOut::of(single, None, false);
-        assert_eq!(forked.points.len(), 2, "a fork does not begin at its base");
-        assert_eq!(forked.k, None);
+        let orphan = HeldOut::of(single, None, Past::Unknown);
+        assert_eq!(orphan.points.len(), 2, "nobody knows how it began");
+        assert_eq!((orphan.k, orphan.inherited_to), (None, None));
+        let fork = HeldOut::of(single, None, Past::Run(10));
+        assert_eq!((fork.points.len(), fork.inherited_to), (3, Some(10)));
     }
 }

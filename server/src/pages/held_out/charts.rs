@@ -26,13 +26,13 @@ impl HeldOut {
         let accuracy_of: Of<'_> = &|point| point.pass_at_1.map(|interval| 100.0 * interval.mean);
         accuracy.extend(self.lines(accuracy_of));
         let tokens: Of<'_> = &|point| point.tokens;
-        let mut lengths = vec![Series {
+        let mut lengths = self.own_and_inherited(Series {
             name: "mean".to_owned(),
             style: Style::Bold,
             colour: Colour::Solving,
             points: curve(&self.points, tokens),
             ..Series::default()
-        }];
+        });
         lengths.extend(self.level("base", Colour::Muted, tokens, &|_| None));
         lengths.extend(self.lines(tokens));
         let over_steps = |id: &str, title: &str| Figure {
@@ -89,9 +89,34 @@ impl HeldOut {
             band: bands.collect(),
             ..Series::default()
         };
-        std::iter::once(means)
+        self.own_and_inherited(means)
+            .into_iter()
             .chain(self.level(&format!("base, {kind}"), colour, mean, &of))
             .collect()
+    }
+
+    /// A curve; its part before a fork is a dashed curve of its own.
+    fn own_and_inherited(&self, whole: Series) -> Vec<Series> {
+        let Some(fork) = self.inherited_to.map(f64::from) else {
+            return vec![whole];
+        };
+        let past = Series {
+            name: format!("{}, before the fork", whole.name),
+            style: Style::Dashed,
+            points: whole.points.iter().filter(|(step, _)| *step <= fork).copied().collect(),
+            ..whole.clone()
+        };
+        let own = Series {
+            points: whole.points.iter().filter(|(step, _)| *step >= fork).copied().collect(),
+            ..whole
+        };
+        vec![
+            own,
+            Series {
+                band: Vec::new(),
+                ..past
+            },
+        ]
     }
 
     /// The base's figure at every step, with its interval.

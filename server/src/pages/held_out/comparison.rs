@@ -14,7 +14,7 @@ use sqlx::PgPool;
 
 use super::{
     accuracy::{by_row, solves},
-    chosen, is_measuring, is_scheduled,
+    decisive, is_measuring, is_scheduled,
 };
 use crate::api_error::ApiError;
 
@@ -34,7 +34,7 @@ pub(crate) async fn latest(db: &PgPool, run: &RunDetail) -> Result<Latest, ApiEr
     };
     let id = ExecutionId(run.run.id);
     let ways = benchmarks::measurements(db, id).await?;
-    if let Some((one, _)) = chosen(&ways)
+    if let Some(one) = decisive(&ways)
         && let (Some(first), Some(last)) = (one.steps.first(), one.steps.last())
     {
         let answered = benchmarks::answered(db, id, one, &[*first, *last]).await?;
