@@ -5,17 +5,20 @@ use askama::Template;
 use lyceum_core::{
     benchmark::{Suite, Table, shipped_suites},
     id::ExecutionId,
+    recipe::Role,
 };
 use lyceum_store::{
     StoreError,
-    benchmarks::{self, MeasuredRun, ScoreAtStep},
+    benchmarks::{self, BenchmarkResult, MeasuredRun, ScoreAtStep},
     datasets,
     evaluations::{self, EvaluationFilter},
     page::{self, Window},
+    versions::weights::{self, Weights},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use sqlx::PgPool;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
@@ -59,6 +62,10 @@ struct Measurable {
     name: &'static str,
     title: &'static str,
     rows: i32,
+    /// Answers that it takes.
+    answers: i64,
+    /// A worker's time for them, by the run's earlier measurements.
+    seconds: Option<f64>,
     body: String,
 }
 
@@ -166,8 +173,16 @@ pub(crate) async fn show_run_benchmarks(
     let evaluations = evaluations::page(db, &of_run, &newest).await?.items;
     let imported = imported(&api).await?;
     let names: Vec<&str> = imported.iter().map(|(suite, _)| suite.name.as_str()).collect();
+    let roles = run.detail.config.pointer("/benchmarks/roles");
+    let roles: Vec<Role> = roles.and_then(|roles| Vec::deserialize(roles).ok()).unwrap_or_default();
+    let subjects = subjects(db, *id, asked.step, &roles).await?;
+    let seconds_per_answer = seconds_per_answer(&results);
     let plan = |suites: &[&str]| {
         let mut spec = json!({"type": "benchmark", "suites": suites, "run": *id});
+        // As the run measures itself, so that its curves go on.
+        if !roles.is_empty() {
+            spec["roles"] = json!(roles);
+        }
         if let Some(step) = asked.step {
             spec["step"] = step.into();
         }
@@ -195,6 +210,8 @@ pub(crate) async fn show_run_benchmarks(
                 name: &suite.name,
                 title: &suite.title,
                 rows: *rows,
+                answers: i64::from(*rows) * subjects,
+                seconds: seconds_per_answer.map(|seconds| seconds * f64::from(*rows) * subjects as f64),
                 body: plan(&[&suite.name]),
             })
             .collect(),
@@ -205,6 +222,22 @@ pub(crate) async fn show_run_benchmarks(
         figures,
         run,
     })
+}
+
+/// How many answer each row of a measurement: the members that play one of the roles, and the base.
+async fn subjects(db: &PgPool, run: ExecutionId, step: Option<u32>, roles: &[Role]) -> Result<i64, ApiError> {
+    let mut connection = db.acquire().await.map_err(StoreError::from)?;
+    let members = weights::of_run(&mut connection, run, step).await?;
+    let plays = |member: &&Weights| roles.is_empty() || member.roles.iter().any(|role| roles.contains(role));
+    Ok(members.iter().filter(plays).count() as i64 + 1)
+}
+
+fn seconds_per_answer(results: &[BenchmarkResult]) -> Option<f64> {
+    let answers: i64 = results
+        .iter()
+        .map(|result| i64::from(result.rows) * i64::from(result.n))
+        .sum();
+    (answers > 0).then(|| results.iter().map(|result| result.seconds).sum::<f64>() / answers as f64)
 }
 
 /// The imported suites, and their numbers of rows.

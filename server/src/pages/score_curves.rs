@@ -5,7 +5,7 @@ use lyceum_core::{
     wilson::Interval,
 };
 use lyceum_store::benchmarks::ScoreAtStep;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
 use super::{
@@ -23,7 +23,9 @@ pub(super) fn figures(scores: &[ScoreAtStep]) -> Vec<Figure> {
 }
 
 fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
-    let scores: Vec<&ScoreAtStep> = scores.iter().filter(|score| score.suite == name).collect();
+    let all: Vec<&ScoreAtStep> = scores.iter().filter(|score| score.suite == name).collect();
+    let rows = usual_rows(&all)?;
+    let scores: Vec<&ScoreAtStep> = all.iter().copied().filter(|score| score.rows == rows).collect();
     let steps: BTreeSet<i32> = scores.iter().filter_map(|score| score.step).collect();
     if steps.len() < 2 {
         return None;
@@ -56,10 +58,13 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
         style: Style::Faint,
         ..line(name, *member, &scores)
     });
-    let mut note =
-        "The band goes from the worst to the best member of each step, selected on the test set. Dashed: the base, \
-                    with its interval of 95 % over problems."
-            .to_owned();
+    let mut note = format!(
+        "n = {rows}. The band goes from the worst to the best member of each step, selected on the test set. Dashed: the base, \
+         with its interval of 95 % over problems."
+    );
+    if scores.len() < all.len() {
+        note.push_str(" What was measured on another number of problems is in the list of evaluations.");
+    }
     if !has_lines {
         note.push_str(&format!(
             " With more than {LINES} members, there are no lines for single members."
@@ -73,19 +78,43 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
         y: "pass@1 in per cent".to_owned(),
         range: Some([0.0, 100.0]),
         exact: true,
-        series: std::iter::once(mean(&steps, &scores))
-            .chain(level)
-            .chain(lines)
-            .collect(),
+        series: means(&steps, &scores).into_iter().chain(level).chain(lines).collect(),
         ..Figure::default()
     })
 }
 
-/// The mean of the members of each step, between the worst and the best.
-fn mean(steps: &BTreeSet<i32>, scores: &[&ScoreAtStep]) -> Series {
+/// The number of rows on which members were measured at most steps; of equals the largest.
+fn usual_rows(scores: &[&ScoreAtStep]) -> Option<i32> {
+    let mut steps: BTreeMap<i32, BTreeSet<i32>> = BTreeMap::new();
+    for score in scores {
+        steps.entry(score.rows).or_default().extend(score.step);
+    }
+    let most = steps.into_iter().max_by_key(|(rows, steps)| (steps.len(), *rows))?;
+    Some(most.0)
+}
+
+/// The mean of those who solve at each step, between the worst and the best; and that of teachers, if they were measured.
+fn means(steps: &BTreeSet<i32>, scores: &[&ScoreAtStep]) -> Vec<Series> {
+    let (teachers, solvers): (Vec<&ScoreAtStep>, Vec<&ScoreAtStep>) =
+        scores.iter().partition(|score| score.role == SubjectRole::Teacher);
+    let name = if teachers.is_empty() {
+        "members"
+    } else {
+        "those who solve"
+    };
+    let mut all = vec![
+        mean(name, Colour::Next, steps, &solvers),
+        mean("teachers", Colour::Proposing, steps, &teachers),
+    ];
+    all.retain(|mean| !mean.points.is_empty());
+    all
+}
+
+fn mean(name: &str, colour: Colour, steps: &BTreeSet<i32>, scores: &[&ScoreAtStep]) -> Series {
     let mut mean = Series {
-        name: "mean of members".to_owned(),
+        name: format!("mean of {name}"),
         style: Style::Bold,
+        colour,
         ..Series::default()
     };
     for step in steps {
@@ -161,6 +190,30 @@ mod tests {
         assert_eq!(figures[0].range, Some([0.0, 100.0]), "scores start at 0");
         assert_eq!(series[3].points, [(20.0, Some(100.0))]);
         assert!(super::figures(&scores[..2]).is_empty(), "one step is not a curve");
+    }
+
+    #[test]
+    fn what_was_measured_on_other_rows_or_of_teachers_is_in_no_mean_of_those_who_solve() {
+        let teacher = ScoreAtStep {
+            role: SubjectRole::Teacher,
+            ..score(2, 20, 0.0)
+        };
+        let larger = ScoreAtStep {
+            rows: 300,
+            ..score(1, 20, 0.25)
+        };
+        let figures = figures(&[
+            score(0, 0, 0.25),
+            score(1, 10, 0.25),
+            score(1, 20, 0.5),
+            teacher,
+            larger,
+        ]);
+        let [solvers, teachers, ..] = figures[0].series.as_slice() else {
+            panic!("{:?}", figures[0].series)
+        };
+        assert_eq!(solvers.points, [(10.0, Some(25.0)), (20.0, Some(50.0))]);
+        assert_eq!(teachers.points, [(20.0, Some(0.0))]);
     }
 
     #[test]

@@ -277,3 +277,74 @@ async fn a_second_measurement_of_a_member_replaces_the_first_in_the_table_of_run
     assert_eq!(sorted["items"].as_array().map(Vec::len), Some(1));
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn of_two_measurements_of_a_checkpoint_the_larger_counts() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    imported(&writer).await;
+    let run = filled(&server, 1).await.run;
+    // The newer one is on the first of the three rows alone.
+    for (rows, pass_at_1) in [(3, 0.25), (1, 0.75)] {
+        let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": run, "n": 2, "temperature": 0.8});
+        let made = writer
+            .post("/api/v1/evaluations", &json!({ "spec": spec }))
+            .await
+            .expect(201)
+            .json();
+        let id: ExecutionId = made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+        measured(&server, id).await;
+        sqlx::query(
+            "UPDATE benchmark_results SET pass_at_1 = $2, rows = $3, samples = samples[1:$3], correct = correct[1:$3]
+             WHERE evaluation_id = $1",
+        )
+        .bind(id.0)
+        .bind(pass_at_1)
+        .bind(rows)
+        .execute(server.store.pool())
+        .await
+        .expect("a score");
+    }
+    let runs = writer
+        .get("/runs.json?columns=benchmarks.gsm8k")
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(runs["items"][0]["values"]["benchmarks.gsm8k"], json!(0.25));
+    let page = writer
+        .get(&format!("/runs/{run}/benchmarks.json"))
+        .await
+        .expect(200)
+        .json();
+    for row in page["table"]["rows"].as_array().expect("rows") {
+        assert_eq!(row["scores"]["gsm8k"]["pass_at_1"], json!(0.25), "{row}");
+    }
+    let verdict = writer.get(&format!("/runs/{run}.json")).await.expect(200).json();
+    assert_eq!(verdict["verdict"]["findings"][0]["n"], json!(3));
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_measurement_that_the_page_offers_asks_for_the_roles_of_the_config() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    imported(&writer).await;
+    let run = filled(&server, 1).await.run;
+    sqlx::query(
+        "UPDATE executions SET config = jsonb_set(config, '{benchmarks}', '{\"roles\": [\"student\"]}') WHERE id = $1",
+    )
+    .bind(run.0)
+    .execute(server.store.pool())
+    .await
+    .expect("a config");
+    let page = writer.get(&format!("/runs/{run}/benchmarks")).await.expect(200).text();
+    let bodies = attributes(&page, "data-body");
+    let spec = |body: &String| serde_json::from_str::<serde_json::Value>(body).ok();
+    let offered = bodies
+        .iter()
+        .filter_map(spec)
+        .find(|body| body["spec"]["type"] == "benchmark")
+        .expect("an offer");
+    assert_eq!(offered["spec"]["roles"], json!(["student"]));
+    server.stop().await;
+}

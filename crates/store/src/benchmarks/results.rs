@@ -175,34 +175,36 @@ pub async fn measured_suites(db: &PgPool) -> Result<Vec<String>> {
 }
 
 /// The results of a run's population at a step, or at the newest measured step, and of its base; the newest for each
-/// subject and suite.
+/// subject and suite. Of a suite that was measured on several numbers of rows there, the largest measurement counts, and
+/// what was measured otherwise is left out.
 pub async fn population_results(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Result<Vec<BenchmarkResult>> {
-    let mut query =
-        QueryBuilder::new("SELECT * FROM (SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model)) * FROM (");
-    query.push(RESULTS).push(" WHERE run_id = ").push_bind(run.0);
-    query.push(") each WHERE role = 'base' OR step = coalesce(");
-    query.push_bind(step.map(u32::cast_signed));
-    query
-        .push(", (SELECT max(step) FROM benchmark_results WHERE run_id = ")
-        .push_bind(run.0);
-    query.push(")) ORDER BY suite, coalesce(member_id::text, base_model), seq DESC) newest ORDER BY subject, seq");
-    Ok(query.build_query_as().fetch_all(db).await?)
+    let query = format!(
+        "WITH every AS ({RESULTS} WHERE run_id = $1),
+         own AS (SELECT *, max(rows) FILTER (WHERE role <> 'base') OVER (PARTITION BY suite) AS most FROM every
+                 WHERE role = 'base' OR step = coalesce($2, (SELECT max(step) FROM every)))
+         SELECT * FROM (
+             SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model)) * FROM own WHERE rows = coalesce(most, rows)
+             ORDER BY suite, coalesce(member_id::text, base_model), seq DESC
+         ) newest ORDER BY subject, seq"
+    );
+    let query = sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(run.0);
+    Ok(query.bind(step.map(u32::cast_signed)).fetch_all(db).await?)
 }
 
 /// The results of the members that solve in each of these runs, when they were last measured on a suite: the newest for
-/// each member and suite.
+/// each member and suite, of the largest measurement then.
 pub async fn latest_results(db: &PgPool, runs: &[ExecutionId]) -> Result<Vec<BenchmarkResult>> {
     let ids: Vec<Uuid> = runs.iter().map(|run| run.0).collect();
-    let mut query = QueryBuilder::new(
-        "SELECT DISTINCT ON (run_id, suite, member_id) * FROM (
-             SELECT *, max(step) OVER (PARTITION BY run_id, suite) AS newest FROM (",
+    let query = format!(
+        "WITH own AS (SELECT * FROM ({RESULTS} WHERE run_id = ANY($1)) every
+                      WHERE role IN ('student', 'member') AND step IS NOT NULL),
+         latest AS (SELECT DISTINCT ON (run_id, suite) run_id, suite, step, rows FROM own
+                    ORDER BY run_id, suite, step DESC, rows DESC)
+         SELECT DISTINCT ON (run_id, suite, member_id) own.* FROM own JOIN latest USING (run_id, suite, step, rows)
+         ORDER BY run_id, suite, member_id, seq DESC"
     );
-    query.push(RESULTS).push(" WHERE run_id = ANY(").push_bind(ids);
-    query.push(
-        ") AND role IN ('student', 'member') AND step IS NOT NULL) each) dated
-         WHERE step = newest ORDER BY run_id, suite, member_id, seq DESC",
-    );
-    Ok(query.build_query_as().fetch_all(db).await?)
+    let query = sqlx::query_as(sqlx::AssertSqlSafe(query));
+    Ok(query.bind(ids).fetch_all(db).await?)
 }
 
 /// All results of a run's members on a suite, by step.

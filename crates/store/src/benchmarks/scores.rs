@@ -28,14 +28,14 @@ pub struct ScoreAtStep {
     pub rows: i32,
 }
 
-/// Scores of a run's members and of their base, the newest for each subject, suite and step; by suite, subject and
-/// step.
+/// Scores of a run's members and of their base, the newest for each subject, suite, step and number of rows; by suite,
+/// subject and step.
 pub async fn scores_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<ScoreAtStep>> {
     Ok(sqlx::query_as(
-        "SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model), step)
+        "SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model), step, rows)
              suite, step, member_id, name, role, pass_at_1, standard_error, rows
          FROM benchmark_results WHERE run_id = $1
-         ORDER BY suite, coalesce(member_id::text, base_model), step, seq DESC",
+         ORDER BY suite, coalesce(member_id::text, base_model), step, rows, seq DESC",
     )
     .bind(run.0)
     .fetch_all(db)

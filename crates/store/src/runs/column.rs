@@ -62,15 +62,16 @@ impl RunColumn {
                     .push(")::double precision END)");
             }
             Self::Benchmark(suite) => {
-                // A member that was measured twice after the same step counts once, as the newest measurement has it.
+                // Of the largest measurement after the newest step. A member that was measured twice in this way counts
+                // once, as the newest measurement has it.
                 query
                     .push(
                         "(SELECT avg(pass_at_1) FROM (SELECT DISTINCT ON (member_id) pass_at_1 FROM (
-                             SELECT member_id, seq, pass_at_1, step, max(step) OVER () AS newest
+                             SELECT member_id, seq, pass_at_1, rank() OVER (ORDER BY step DESC, rows DESC) AS place
                              FROM benchmark_results WHERE run_id = e.id AND role IN ('student', 'member') AND suite = ",
                     )
                     .push_bind(suite.clone())
-                    .push(") own WHERE step = newest ORDER BY member_id, seq DESC) each)");
+                    .push(") own WHERE place = 1 ORDER BY member_id, seq DESC) each)");
             }
         }
     }
