@@ -3,6 +3,7 @@
 mod column;
 mod condition;
 mod group;
+mod known;
 mod sort;
 
 use actix_web::{HttpResponse, get, web};
@@ -216,6 +217,12 @@ pub(crate) async fn show_runs(
         .map(By::parse)
         .transpose()
         .map_err(fault("group"))?;
+    let mut asked_for: Vec<(&str, &runs::RunColumn)> = columns.iter().map(|one| ("columns", &one.column)).collect();
+    asked_for.extend(conditions.iter().map(|one| ("where", &one.column)));
+    asked_for.extend(sort.column().map(|column| ("sort", column)));
+    let grouped = by.as_ref().and_then(By::column);
+    asked_for.extend(grouped.as_ref().map(|column| ("group", column)));
+    known::refuse_unknown(&api, &asked_for).await?;
     let listing = Listing::new(
         &sort.list(asked.last.unwrap_or_default() as u8),
         asked.limit,

@@ -110,7 +110,7 @@ async fn a_table_is_filtered_by_text_and_conditions_and_grouped() {
         ("where=metrics.solve_rate%3E0.3,config.seed=1", vec!["beta"]),
         ("where=config.recipe=scripted,config.seed!=1", vec!["gamma"]),
         ("where=config.recipe=azr", vec![]),
-        ("where=metrics.unknown%3C1", vec![]),
+        ("where=metrics.kl%3C1", vec![]),
     ] {
         assert_eq!(names(&page(&writer, query).await), expected, "{query}");
     }
@@ -196,8 +196,38 @@ async fn what_a_table_cannot_show_is_told_by_parameter() {
     }
     let hostile = "columns=metrics.x'%20OR%201%3D1,config.%3Cb%3E&sort=metrics.x'&where=config.a%22%3D'";
     let html = writer.clone().with("accept", "text/html");
-    let shown = html.get(&format!("/runs?{hostile}")).await.expect(200).text();
+    let shown = html.get(&format!("/runs?{hostile}")).await.expect(400).text();
     assert!(!shown.contains("<b>"), "{shown}");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_column_that_no_run_can_have_is_refused_with_the_nearest_that_exists() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    writer.get("/runs.json?columns=config.whatever").await.expect(200);
+    run(&server, &writer, "only", 1, &[[0.5, 2.0]]).await;
+    for (query, parameter, meant) in [
+        ("columns=metrics.solve_raet", "columns", "`metrics.solve_rate`"),
+        ("where=config.lora.r=8", "where", "`config.populations.main.lora.r`"),
+        ("sort=benchmarks.gms8k", "sort", "`benchmarks.gsm8k`"),
+        ("group=config.stepps", "group", "`config.steps`"),
+    ] {
+        let refused = writer.get(&format!("/runs.json?{query}")).await.expect(400).json();
+        let fault = &refused["errors"][0];
+        assert_eq!(fault["parameter"], parameter, "{refused}");
+        assert!(
+            fault["detail"].as_str().is_some_and(|said| said.contains(meant)),
+            "{refused}"
+        );
+    }
+    for query in [
+        "columns=config.populations.main.lora.r",
+        "where=config.seed=1",
+        "sort=metrics.entropy",
+    ] {
+        assert_eq!(names(&page(&writer, query).await), ["only"], "{query}");
+    }
     server.stop().await;
 }
 
@@ -247,7 +277,7 @@ async fn two_columns_are_drawn_as_parallel_coordinates() {
     assert_eq!(data[0]["lines"][1]["values"], json!([0.25, 1.0, 0.0]));
     for few in [
         "/runs?columns=metrics.solve_rate",
-        "/runs?columns=metrics.solve_rate,metrics.nothing",
+        "/runs?columns=metrics.solve_rate,metrics.kl",
         "/runs",
     ] {
         let html = browser.get(few).await.expect(200).text();

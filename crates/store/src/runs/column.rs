@@ -1,6 +1,8 @@
 //! Columns of one's choice in lists of runs: metrics, parameters and scores on benchmarks.
 
-use sqlx::{Postgres, QueryBuilder};
+use sqlx::{PgPool, Postgres, QueryBuilder};
+
+use crate::Result;
 
 /// How many of a run's last steps the value of a metric is averaged over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -87,4 +89,23 @@ impl RunColumn {
             }
         }
     }
+}
+
+/// Whether a run has recorded a metric of this name.
+pub async fn have_metric(db: &PgPool, name: &str) -> Result<bool> {
+    let query = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM executions WHERE kind = 'run' AND $1 = ANY(metrics))");
+    Ok(query.bind(name).fetch_one(db).await?)
+}
+
+/// Whether the config of a run has a field at this path.
+pub async fn have_parameter(db: &PgPool, path: &[String]) -> Result<bool> {
+    let query =
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM executions WHERE kind = 'run' AND config #> $1 IS NOT NULL)");
+    Ok(query.bind(path).fetch_one(db).await?)
+}
+
+/// The config of the newest run; none without runs.
+pub async fn newest_config(db: &PgPool) -> Result<Option<serde_json::Value>> {
+    let query = sqlx::query_scalar("SELECT config FROM executions WHERE kind = 'run' ORDER BY seq DESC LIMIT 1");
+    Ok(query.fetch_optional(db).await?)
 }

@@ -77,6 +77,14 @@ impl By {
         Ok(Self { group, selects })
     }
 
+    /// The parameter, if runs are grouped by one.
+    pub(super) fn column(&self) -> Option<RunColumn> {
+        match &self.group {
+            GroupBy::Parameter(path) => Some(RunColumn::Parameter(path.clone())),
+            _ => None,
+        }
+    }
+
     /// The groups of the runs that fit `filter`.
     pub(super) async fn load(
         &self,

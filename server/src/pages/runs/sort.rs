@@ -1,6 +1,6 @@
 //! The order of the table, and the links in its head that change it.
 
-use lyceum_store::runs::RunSort;
+use lyceum_store::runs::{RunColumn, RunSort};
 
 use super::column::Column;
 use crate::{api::Order, pages::view::View};
@@ -59,6 +59,14 @@ impl Sort {
             Self::ValidProblems => RunSort::ValidProblems,
             Self::Cells => RunSort::Cells,
             Self::Column(column) => RunSort::Column(column.column.clone()),
+        }
+    }
+
+    /// The chosen column.
+    pub(super) fn column(&self) -> Option<&RunColumn> {
+        match self {
+            Self::Column(column) => Some(&column.column),
+            _ => None,
         }
     }
 
