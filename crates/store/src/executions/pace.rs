@@ -32,8 +32,8 @@ pub async fn pace(db: &PgPool, execution: ExecutionId) -> Result<Pace> {
              WHERE w.execution_id = $1 AND w.started_at <= w.finished_at
          )
          SELECT count(*) AS steps, percentile_cont(0.5) WITHIN GROUP (ORDER BY wall) AS median_seconds,
-             greatest(0, 1 - (SELECT sum(extract(epoch FROM upper(span) - lower(span)))::double precision FROM busy)
-                 / nullif(sum(wall), 0)) AS idle_share,
+             CASE WHEN sum(wall) > 0 THEN greatest(0, 1 - (SELECT coalesce(sum(extract(epoch FROM upper(span) - lower(span))), 0)
+                 FROM busy)::double precision / sum(wall)) END AS idle_share,
              max(finished_at) AS last_finished_at
          FROM recent",
     )

@@ -115,13 +115,16 @@ impl Retention {
                 };
                 operators.iter().filter(|name| has(name)).count()
             };
-            format!(
-                "Children of step {snapshot}: {} of {} operators reached their parents' level on every task, {} within {PAPER} \
-                 steps.",
+            let all = format!(
+                "Children of step {snapshot}: {} of {} operators reached their parents' level on every task",
                 reached(u32::MAX),
                 operators.len(),
-                reached(PAPER),
-            )
+            );
+            let followed = self.steps.last().copied().unwrap_or_default();
+            match followed >= PAPER {
+                true => format!("{all}, {} within {PAPER} steps.", reached(PAPER)),
+                false => format!("{all}. They were followed for {followed} steps; the paper's recover within {PAPER}."),
+            }
         };
         snapshots.into_iter().map(sentence).collect()
     }
@@ -330,12 +333,23 @@ mod tests {
 
     #[test]
     fn an_operator_recovers_if_it_does_on_every_task() {
-        let retention = retention();
+        let short = retention();
         assert_eq!(
-            retention.summary(),
+            short.summary(),
+            [
+                "Children of step 25: 1 of 2 operators reached their parents' level on every task. They were followed for 5 steps; \
+              the paper's recover within 20."
+            ]
+        );
+        let mut long = short.result;
+        let last = serde_json::from_value(point(20, 0.9)).unwrap();
+        long.children[0].points.push(last);
+        let long = Retention::of(long);
+        assert_eq!(
+            long.summary(),
             ["Children of step 25: 1 of 2 operators reached their parents' level on every task, 1 within 20 steps."]
         );
-        assert!(Retention::of(RetentionResult::default()).is_empty() && !retention.is_empty());
+        assert!(Retention::of(RetentionResult::default()).is_empty() && !long.is_empty());
     }
 
     #[test]

@@ -209,13 +209,17 @@ fn parallel(
     Parallel::of(format!("parallel-{}", sweep.id), &titles, &drawn)
 }
 
-/// The mean of a column over the runs that have a number ± its standard deviation.
+/// The mean of a column over the completed runs that have a number ± their standard deviation. A run that goes on is not
+/// comparable with one that has ended.
 fn mean(runs: &[SweepRun], place: usize, columns: &[Column], values: &HashMap<Uuid, Vec<Option<RunValue>>>) -> String {
     let number = |run: &SweepRun| match values.get(&run.run_id?)?[place] {
         Some(RunValue::Number(number)) => Some(number),
         _ => None,
     };
-    let numbers: Vec<f64> = runs.iter().filter_map(number).collect();
+    let completed = runs
+        .iter()
+        .filter(|run| run.state == Some(executions::State::Completed));
+    let numbers: Vec<f64> = completed.filter_map(number).collect();
     let count = numbers.len() as f64;
     if numbers.is_empty() {
         return "–".to_owned();
@@ -319,6 +323,20 @@ mod tests {
             step: Some(step),
             steps: Some(100),
         }
+    }
+
+    #[test]
+    fn a_mean_is_over_completed_runs() {
+        let of = |state, id| SweepRun {
+            run_id: Some(Uuid::from_u128(id)),
+            ..run(state, 100)
+        };
+        let runs = [of(State::Completed, 1), of(State::Running, 2), of(State::Failed, 3)];
+        let numbers = [0.5, 0.9, 0.1].map(|number| vec![Some(RunValue::Number(number))]);
+        let values = (1..).map(Uuid::from_u128).zip(numbers).collect();
+        let columns = Column::parse_all("metrics.solve_rate").unwrap();
+        assert_eq!(mean(&runs, 0, &columns, &values), columns[0].number(&0.5));
+        assert_eq!(mean(&runs[1..], 0, &columns, &values), "–");
     }
 
     #[test]
