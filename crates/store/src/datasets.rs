@@ -1,5 +1,12 @@
 //! Datasets: imported, hashed rows.
 
+mod check;
+mod derived;
+
+pub(crate) use check::{begin_check, write_check};
+pub use check::{BadRow, CheckState, DatasetCheck, bad_rows, check, plan_check};
+pub use derived::without_bad_rows;
+
 use chrono::{DateTime, Utc};
 use lyceum_core::{
     dataset::{ImportReport, Purpose, fingerprints},
@@ -9,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder, types::Json};
+use std::borrow::Borrow;
 use uuid::Uuid;
 
 use crate::{
@@ -143,25 +151,27 @@ impl Import {
         }
     }
 
-    /// Adds the next rows.
-    pub async fn add(&mut self, tx: &mut PgConnection, rows: &[Value]) -> Result<()> {
+    /// Adds the next rows, each with the line of the file that it was read from.
+    pub async fn add(&mut self, tx: &mut PgConnection, rows: &[(Option<i32>, impl Borrow<Value> + Sync)]) -> Result<()> {
         for batch in rows.chunks(BATCH) {
             let mut insert = QueryBuilder::new(
-                "INSERT INTO dataset_rows (dataset_id, index, row, fingerprint, program_fingerprint) ",
+                "INSERT INTO dataset_rows (dataset_id, index, line, row, fingerprint, program_fingerprint) ",
             );
             let id = self.id;
-            insert.push_values((self.rows..).zip(batch), |mut values, (index, row)| {
+            insert.push_values((self.rows..).zip(batch), |mut values, (index, (line, row))| {
+                let row = row.borrow();
                 let fingerprints = fingerprints(row);
                 values
                     .push_bind(id)
                     .push_bind(index)
+                    .push_bind(line)
                     .push_bind(Json(row))
                     .push_bind(fingerprints.question.to_vec())
                     .push_bind(fingerprints.program.map(|hash| hash.to_vec()));
             });
             insert.build().execute(&mut *tx).await?;
-            for row in batch {
-                self.hash.update(row.to_string());
+            for (_, row) in batch {
+                self.hash.update(row.borrow().to_string());
                 self.hash.update("\n");
             }
             self.rows = self.rows.saturating_add(i32::try_from(batch.len()).unwrap_or(i32::MAX));
@@ -169,8 +179,19 @@ impl Import {
         Ok(())
     }
 
-    /// Writes checksum, count and report, and the revision if the dataset has none yet.
+    /// Writes checksum, count and report, and the revision if the dataset has none yet. Plans the check of its tests.
     pub async fn finish(
+        self,
+        tx: &mut PgConnection,
+        revision: Option<&str>,
+        report: Option<&ImportReport>,
+    ) -> Result<Dataset> {
+        let made = self.close(&mut *tx, revision, report).await?;
+        check::plan_check(tx, &made).await?;
+        Ok(made)
+    }
+
+    async fn close(
         self,
         tx: &mut PgConnection,
         revision: Option<&str>,
@@ -204,7 +225,10 @@ pub async fn create(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Datas
 /// [`StoreError::Taken`] if the name is in use.
 pub async fn create_as(tx: &mut PgConnection, id: DatasetId, new: &NewDataset<'_>) -> Result<Dataset> {
     let mut import = Import::begin_as(&mut *tx, id, new).await?;
-    import.add(&mut *tx, new.rows).await?;
+    for rows in new.rows.chunks(BATCH) {
+        let rows: Vec<_> = rows.iter().map(|row| (None, row)).collect();
+        import.add(&mut *tx, &rows).await?;
+    }
     import.finish(tx, None, None).await
 }
 
@@ -241,6 +265,17 @@ pub async fn find_named(db: impl PgExecutor<'_>, name: &str) -> Result<Option<Da
     let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM datasets WHERE name = "));
     query.push_bind(name);
     Ok(query.build_query_as().fetch_optional(db).await?)
+}
+
+/// The dataset with this id or name.
+pub async fn find_called(db: impl PgExecutor<'_>, text: &str) -> Result<Option<Dataset>> {
+    match text.parse() {
+        Ok(id) => match find(db, DatasetId(id)).await {
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            found => found.map(Some),
+        },
+        Err(_) => find_named(db, text).await,
+    }
 }
 
 /// Rows, in order.
@@ -320,10 +355,10 @@ pub async fn questions(db: &PgPool, id: DatasetId, places: &[i32]) -> Result<Vec
     .await?)
 }
 
-/// The newest dataset of a suite.
+/// The newest dataset of a suite, but for parts of others.
 pub async fn newest_of_suite(db: &mut PgConnection, suite: &str) -> Result<Option<Dataset>> {
     let mut query = QueryBuilder::new(format!(
-        "SELECT {COLUMNS} FROM datasets WHERE purpose = 'benchmark' AND suite = "
+        "SELECT {COLUMNS} FROM datasets WHERE purpose = 'benchmark' AND provenance IS NULL AND suite = "
     ));
     query.push_bind(suite).push(" ORDER BY seq DESC LIMIT 1");
     Ok(query.build_query_as().fetch_optional(db).await?)
@@ -391,12 +426,13 @@ struct User {
     name: Option<String>,
 }
 
-/// Removes a dataset.
+/// Removes a dataset, and cancels its check.
 ///
 /// # Errors
 /// [`StoreError::NotFound`]; [`StoreError::InUse`] if a run or evaluation that has not finished names it.
 pub async fn remove(db: &PgPool, id: DatasetId) -> Result<()> {
     let mut tx = db.begin().await?;
+    check::cancel_check(&mut tx, id).await?;
     let name: Option<String> = sqlx::query_scalar("SELECT name FROM datasets WHERE id = $1 FOR UPDATE")
         .bind(id.0)
         .fetch_optional(&mut *tx)
