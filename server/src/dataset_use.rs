@@ -13,9 +13,7 @@ use lyceum_store::{
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use crate::{
-    api::Api, api_error::ApiError, checks::apart, dataset_check::usable, shipped_dataset::ShippedDataset,
-};
+use crate::{api::Api, api_error::ApiError, checks::apart, dataset_check::usable, shipped_dataset::ShippedDataset};
 
 /// Rows that are named in a fault, at most.
 const NAMED: u32 = 5;

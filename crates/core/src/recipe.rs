@@ -46,10 +46,10 @@ pub use metric::{COST, Chart, ChartGroup, Highlight, JUDGING, LEARNING, Metric, 
 pub use plan::{Plan, PlanError, WorkItem};
 pub use pool::Pool;
 pub use record::{
-    ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord, DatasetCheckRecord,
-    DeathRecord, GoalpostCountRecord, HeldOutRecord, InsertionStatus, MatchupRecord, MemberRecord, MetricRecord, ParentRelation,
-    PopulationRecord, ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records, RowAnswersRecord, VersionRecord,
-    Winner,
+    ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord,
+    DatasetCheckRecord, DeathRecord, GoalpostCountRecord, HeldOutRecord, InsertionStatus, MatchupRecord, MemberRecord,
+    MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records,
+    RowAnswersRecord, VersionRecord, Winner,
 };
 pub use registry::{Registry, UnknownRecipe};
 pub use role::{Role, Side};

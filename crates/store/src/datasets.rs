@@ -3,8 +3,8 @@
 mod check;
 mod derived;
 
-pub(crate) use check::{begin_check, write_check};
 pub use check::{BadRow, CheckState, DatasetCheck, bad_rows, check, plan_check};
+pub(crate) use check::{begin_check, write_check};
 pub use derived::without_bad_rows;
 
 use chrono::{DateTime, Utc};
@@ -152,7 +152,11 @@ impl Import {
     }
 
     /// Adds the next rows, each with the line of the file that it was read from.
-    pub async fn add(&mut self, tx: &mut PgConnection, rows: &[(Option<i32>, impl Borrow<Value> + Sync)]) -> Result<()> {
+    pub async fn add(
+        &mut self,
+        tx: &mut PgConnection,
+        rows: &[(Option<i32>, impl Borrow<Value> + Sync)],
+    ) -> Result<()> {
         for batch in rows.chunks(BATCH) {
             let mut insert = QueryBuilder::new(
                 "INSERT INTO dataset_rows (dataset_id, index, line, row, fingerprint, program_fingerprint) ",

@@ -290,9 +290,17 @@ pub(crate) async fn list_bad_rows(
     id: web::Path<DatasetId>,
     query: Query<ListRowsQuery>,
 ) -> Result<Answer<Page<BadRow>>, ApiError> {
-    let listing = Listing::new("bad rows", query.0.limit, query.0.cursor.as_deref(), Some(Order::Oldest))?;
+    let listing = Listing::new(
+        "bad rows",
+        query.0.limit,
+        query.0.cursor.as_deref(),
+        Some(Order::Oldest),
+    )?;
     datasets::find(api.store.pool(), *id).await?;
-    Ok(listing.answer(&request, datasets::bad_rows(api.store.pool(), *id, listing.window()).await?))
+    Ok(listing.answer(
+        &request,
+        datasets::bad_rows(api.store.pool(), *id, listing.window()).await?,
+    ))
 }
 
 /// Delete a dataset.

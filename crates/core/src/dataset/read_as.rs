@@ -50,7 +50,8 @@ impl ReadAs {
             (None, Some(oracle), Some(columns)) => {
                 let map = FieldMap { oracle, columns };
                 let format = map.format();
-                let format = format.map_err(|faults| faults.into_iter().map(|detail| ("map", detail)).collect::<Vec<_>>())?;
+                let format =
+                    format.map_err(|faults| faults.into_iter().map(|detail| ("map", detail)).collect::<Vec<_>>())?;
                 Ok(Self::Map(map, Box::new(format)))
             }
             (None, Some(_), None) => fault(

@@ -100,6 +100,10 @@ mod tests {
             assert_eq!(kind(&verdicts), Some(TestFaultKind::FailsCanonical));
         }
         assert_eq!(kind(std::slice::from_ref(&malformed)), Some(TestFaultKind::Unusable));
-        assert_eq!(kind(&[malformed, right]), None, "its solution shows that they can judge");
+        assert_eq!(
+            kind(&[malformed, right]),
+            None,
+            "its solution shows that they can judge"
+        );
     }
 }

@@ -95,7 +95,9 @@ fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters) -> Progress<
     let mut trials: Vec<(u32, Vec<Task>)> = Vec::new();
     for (place, row) in places.into_iter().zip(read) {
         // Rows without tests, such as seeds, have other forms.
-        let tasks = problem(place as usize, &row.0).map(|row| trial(place, &row)).unwrap_or_default();
+        let tasks = problem(place as usize, &row.0)
+            .map(|row| trial(place, &row))
+            .unwrap_or_default();
         if !tasks.is_empty() {
             trials.push((place, tasks));
         }

@@ -6,8 +6,9 @@ use std::{
 };
 
 use super::{
-    Azr, BenchmarkEvaluation, CrossPlayEvaluation, DatasetCheckEvaluation, FrozenSideEvaluation, Gasp, GoalpostsEvaluation,
-    OperatorRetentionEvaluation, Planner, Populora, RZero, Recipe, RegenerateEvaluation, Rlvr, Sage,
+    Azr, BenchmarkEvaluation, CrossPlayEvaluation, DatasetCheckEvaluation, FrozenSideEvaluation, Gasp,
+    GoalpostsEvaluation, OperatorRetentionEvaluation, Planner, Populora, RZero, Recipe, RegenerateEvaluation, Rlvr,
+    Sage,
 };
 use crate::{config::Schema, fault::nearest};
 

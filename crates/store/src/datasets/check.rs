@@ -149,7 +149,10 @@ pub async fn plan_check(tx: &mut PgConnection, dataset: &Dataset) -> Result<()> 
 /// [`StoreError::Conflict`] if another does so.
 pub(crate) async fn begin_check(tx: &mut PgConnection, dataset: DatasetId, evaluation: ExecutionId) -> Result<()> {
     lock(&mut *tx, dataset).await?;
-    if let Some(running) = check(&mut *tx, dataset).await?.filter(|it| it.state == CheckState::Checking) {
+    if let Some(running) = check(&mut *tx, dataset)
+        .await?
+        .filter(|it| it.state == CheckState::Checking)
+    {
         return Err(StoreError::Conflict {
             what: "dataset",
             id: dataset.to_string(),

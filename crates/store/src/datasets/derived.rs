@@ -16,11 +16,10 @@ const KEPT: usize = 160;
 /// # Errors
 /// [`StoreError::NotFound`] if no row is left, [`StoreError::Taken`] if another dataset has its name.
 pub async fn without_bad_rows(db: &mut PgConnection, whole: &Dataset) -> Result<Dataset> {
-    let bad: Vec<i32> =
-        sqlx::query_scalar("SELECT index FROM dataset_bad_rows WHERE dataset_id = $1 ORDER BY index")
-            .bind(whole.id)
-            .fetch_all(&mut *db)
-            .await?;
+    let bad: Vec<i32> = sqlx::query_scalar("SELECT index FROM dataset_bad_rows WHERE dataset_id = $1 ORDER BY index")
+        .bind(whole.id)
+        .fetch_all(&mut *db)
+        .await?;
     // The same rows are the same dataset.
     let id = DatasetId(Uuid::new_v5(&whole.id, format!("without {bad:?}").as_bytes()));
     match find(&mut *db, id).await {
@@ -28,7 +27,10 @@ pub async fn without_bad_rows(db: &mut PgConnection, whole: &Dataset) -> Result<
         found => return found,
     }
     if bad.len() as i64 >= i64::from(whole.rows) {
-        return Err(StoreError::not_found("good row of dataset", format!("`{}`", whole.name)));
+        return Err(StoreError::not_found(
+            "good row of dataset",
+            format!("`{}`", whole.name),
+        ));
     }
     let mut tx = db.begin().await?;
     let short: String = whole.name.chars().take(KEPT).collect();

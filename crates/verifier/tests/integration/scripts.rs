@@ -49,6 +49,10 @@ fn functions_that_nothing_calls_are_run() {
         "def test_other():\n    assert add(0, 0) == 0\ndef test_add():\n    assert add(1, 2) == 3\n",
         "class TestAdd:\n    def test_add(self):\n        assert add(1, 2) == 3\n",
         "class Base:\n    def test_add(self):\n        assert add(1, 2) == self.three\nclass TestAdd(Base):\n    three = 3\n",
+        "class TestAll:\n    class TestAdd:\n        def test_add(self):\n            assert add(1, 2) == 3\n    def test_true(self):\n        assert True\n",
+        "numbers = []\ndef setup_function(function):\n    numbers.append(2)\ndef test_add():\n    assert add(1, numbers[-1]) == 3\n",
+        "import solution as s\ndef test_add():\n    assert s.add(1, 2) == 3\n",
+        "def run_all():\n    assert add(1, 2) == 3\nif __name__ == '__main__':\n    run_all()\n",
         "class TestAdd:\n    def setup_method(self, method):\n        self.three = 3\n    def test_add(self):\n        assert add(1, 2) == self.three\n",
         "def test_add(candidate):\n    assert candidate(1, 2) == 3\n",
         "def test_add():\n    if add(1, 2) != 3:\n        raise ValueError('no')\n",
@@ -93,6 +97,9 @@ fn what_tests_use_of_pytest_is_there() {
          three):\n    assert add(1, two) == three\n",
         "class TestAdd:\n    @pytest.fixture(autouse=True)\n    def numbers(self):\n        self.three = 3\n    @pytest.fixture\n    def \
          two(self):\n        return 2\n    def test_add(self, two):\n        assert add(1, two) == self.three\n",
+        "@pytest.fixture\ndef three():\n    global total\n    total = 3\n@pytest.mark.usefixtures('three')\ndef test_add():\n    assert add(1, 2) \
+         == total\n",
+        "@pytest.mark.parametrize('a, b', [(1, 2), (2, 1)], ids=['up', 'down'])\ndef test_add(a, b):\n    assert add(a, b) == 3\n",
         "@pytest.mark.xfail\ndef test_known():\n    assert add(1, 2) == 4\n@pytest.mark.skipif(True, reason='x')\ndef test_no():\n    \
          assert False\ndef test_add():\n    assert add(1, 2) == 3\n",
     ] {
@@ -186,6 +193,7 @@ fn a_test_in_which_nothing_is_asserted_is_an_error_of_the_row() {
         "import pytest\n@pytest.mark.skip\ndef test_add():\n    assert add(1, 2) == 3\n",
         "import unittest\nclass T(unittest.TestCase):\n    def check_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
         "for case in []:\n    assert add(*case) == 3\n",
+        "\"\"\"\n>>> add(1, 2)\n3\n\"\"\"\nif __name__ == '__main__':\n    import doctest\n    doctest.testmod()\n",
     ] {
         for mode in modes() {
             let verdict = mode.pool.grade("nothing", tests(RIGHT, test));
@@ -221,6 +229,19 @@ fn what_is_not_offered_is_refused_by_name() {
         (
             "async def test_add():\n    assert add(1, 2) == 3\n",
             "`test_add` is asynchronous",
+        ),
+        (
+            "import unittest\nclass T(unittest.TestCase):\n    def test_one(self):\n        self.assertTrue(True)\n    async def \
+             test_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
+            "`test_add` is asynchronous",
+        ),
+        (
+            "def test_one():\n    assert True\ndef test_add():\n    assert add(1, 2) == 3\n    yield\n",
+            "`test_add` is a generator",
+        ),
+        (
+            "import pytest\n@pytest.mark.usefixtures('tmp_path')\ndef test_add():\n    assert add(1, 2) == 3\n",
+            "`tmp_path`",
         ),
         ("import pytest\npytest.importorskip('numpy')\n", "`pytest.importorskip`"),
         (

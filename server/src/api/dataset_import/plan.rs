@@ -102,7 +102,10 @@ fn read_as(
     suite: Option<&'static Suite>,
     fault: &mut impl FnMut(&str, String),
 ) -> Option<ReadAs> {
-    let columns = asked.map.as_deref().map(serde_json::from_str::<BTreeMap<String, String>>);
+    let columns = asked
+        .map
+        .as_deref()
+        .map(serde_json::from_str::<BTreeMap<String, String>>);
     let columns = columns.transpose().map_err(|error| {
         let example = r#"{"question": "problem", "gold": "answer"}"#;
         fault(

@@ -104,11 +104,7 @@ impl Reading {
     }
 }
 
-fn read(
-    text: impl io::BufRead,
-    mut intake: Intake,
-    batches: &mpsc::Sender<Batch>,
-) -> Result<ImportReport, Unread> {
+fn read(text: impl io::BufRead, mut intake: Intake, batches: &mpsc::Sender<Batch>) -> Result<ImportReport, Unread> {
     let mut faults = LineFaults::default();
     let mut lines = Lines::new(text);
     let (mut batch, mut bytes) = (Vec::new(), 0);

@@ -58,8 +58,7 @@ pub(crate) async fn named_dataset_faults(
     for (at, choice) in choices.iter().enumerate() {
         let request = choice.request();
         let Ok(suite) = suite(&request.suite) else { continue };
-        let is_there =
-            request.dataset.is_some() || datasets::newest_of_suite(&mut *db, &suite.name).await?.is_some();
+        let is_there = request.dataset.is_some() || datasets::newest_of_suite(&mut *db, &suite.name).await?.is_some();
         if is_there && let Err(detail) = usable_of(&mut *db, pool, suite, &request).await? {
             faults.push(Fault::new(choice.place(pointer, at, "dataset"), detail));
         }
