@@ -85,7 +85,7 @@ impl DatasetPage {
                 format!("being checked: {done} of {all} rows{found}")
             }
             (CheckState::Checked, 0) => "checked: no bad rows".to_owned(),
-            (CheckState::Checked, bad) => format!("checked: {} bad", format::counted(&bad, "row")),
+            (CheckState::Checked, bad) => format!("checked: {}", format::counted(&bad, "bad row")),
         }
     }
 

@@ -83,7 +83,7 @@ fn run(fields: &Value) -> Value {
             "lora": {"r": 8, "lora_alpha": 16.0, "target_modules": ["q_proj"]},
             "members": [{"roles": ["solver"], "count": 1}],
         }},
-        "parameters": {"dataset": dataset, "prompts": "azr", "batch": 1, "n": 2, "sampling": {"max_tokens": 64}},
+        "parameters": {"dataset": dataset, "prompts": "azr", "batch": 1, "n": 2, "sampling": {"max_tokens": 16}},
     }})
 }
 

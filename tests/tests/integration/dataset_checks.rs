@@ -49,13 +49,13 @@ fn run(fields: &Value) -> Value {
             "lora": {"r": 8, "lora_alpha": 16.0, "target_modules": ["q_proj"]},
             "members": [{"roles": ["solver"], "count": 1}],
         }},
-        "parameters": {"dataset": dataset, "prompts": "azr", "batch": 1, "n": 2, "sampling": {"max_tokens": 64}},
+        "parameters": {"dataset": dataset, "prompts": "azr", "batch": 1, "n": 2, "sampling": {"max_tokens": 16}},
     }})
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_rows_are_found_whoever_dies_while_looking_for_them() -> Result<()> {
-    // An item has three tries, and each kill takes one.
+    // An item has five tries, and each kill takes one.
     const KILLS: usize = 2;
     let house = House::new().await?;
     let lab = Lab::open(&house).await?;

@@ -52,7 +52,6 @@ fn functions_that_nothing_calls_are_run() {
         "class TestAll:\n    class TestAdd:\n        def test_add(self):\n            assert add(1, 2) == 3\n    def test_true(self):\n        assert True\n",
         "numbers = []\ndef setup_function(function):\n    numbers.append(2)\ndef test_add():\n    assert add(1, numbers[-1]) == 3\n",
         "import solution as s\ndef test_add():\n    assert s.add(1, 2) == 3\n",
-        "def run_all():\n    assert add(1, 2) == 3\nif __name__ == '__main__':\n    run_all()\n",
         "class TestAdd:\n    def setup_method(self, method):\n        self.three = 3\n    def test_add(self):\n        assert add(1, 2) == self.three\n",
         "def test_add(candidate):\n    assert candidate(1, 2) == 3\n",
         "def test_add():\n    if add(1, 2) != 3:\n        raise ValueError('no')\n",
@@ -73,6 +72,8 @@ fn unittests_cases_are_run() {
         "import unittest\nclass T(unittest.TestCase):\n    def test_add(self):\n        for i in range(1, 3):\n            with \
          self.subTest(i=i):\n                self.assertEqual(add(i, i), 2 * i)\n    @unittest.skip('later')\n    def test_later(self):\n        \
          self.fail()\n    @unittest.expectedFailure\n    def test_known(self):\n        self.assertEqual(1, 2)\n",
+        "import unittest, pytest\nclass T(unittest.TestCase):\n    @pytest.fixture(autouse=True)\n    def prepared(self):\n        \
+         self.three = 3\n    def test_add(self):\n        self.assertEqual(add(1, 2), self.three)\n",
         "import unittest\nclass T(unittest.TestCase):\n    def test_add(self):\n        with self.assertRaises(ValueError):\n            add('x', 1)\n",
     ] {
         tells_right_from_wrong(test);
@@ -116,6 +117,7 @@ fn the_program_is_imported_from_the_module_that_the_test_names() {
         "import solution\nassert solution.add(1, 2) == 3 and solution.negated(1) == -1\n",
         "from solution import *\nassert negated(add(1, 2)) == -3\n",
         "from your_module import add\ndef test_add():\n    assert add(1, 2) == 3\n",
+        "import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\nfrom solution import add\nassert add(1, 2) == 3\n",
         "from src.adding import add\ndef test_add():\n    assert add(1, 2) == 3\n",
     ] {
         tells_right_from_wrong(test);
@@ -193,6 +195,7 @@ fn a_test_in_which_nothing_is_asserted_is_an_error_of_the_row() {
         "import pytest\n@pytest.mark.skip\ndef test_add():\n    assert add(1, 2) == 3\n",
         "import unittest\nclass T(unittest.TestCase):\n    def check_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
         "for case in []:\n    assert add(*case) == 3\n",
+        "def run_all():\n    assert add(1, 2) == 3\nif __name__ == '__main__':\n    run_all()\n",
         "\"\"\"\n>>> add(1, 2)\n3\n\"\"\"\nif __name__ == '__main__':\n    import doctest\n    doctest.testmod()\n",
     ] {
         for mode in modes() {
@@ -233,6 +236,11 @@ fn what_is_not_offered_is_refused_by_name() {
         (
             "import unittest\nclass T(unittest.TestCase):\n    def test_one(self):\n        self.assertTrue(True)\n    async def \
              test_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
+            "`test_add` is asynchronous",
+        ),
+        (
+            "from unittest import IsolatedAsyncioTestCase\nclass T(IsolatedAsyncioTestCase):\n    async def test_add(self):\n        \
+             self.assertEqual(add(1, 2), 3)\n",
             "`test_add` is asynchronous",
         ),
         (
