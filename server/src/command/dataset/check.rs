@@ -54,7 +54,10 @@ impl Check {
         }
         let rows = client.items(&format!("/api/v1/datasets/{id}/bad-rows?"), u32::MAX)?;
         rows.iter().map(told).try_for_each(line)?;
-        remark(format_args!("{} bad rows", rows.len()));
+        remark(match rows.len() {
+            1 => "1 bad row".to_owned(),
+            count => format!("{count} bad rows"),
+        });
         Ok(match rows.is_empty() {
             true => ExitCode::SUCCESS,
             false => ExitCode::FAILURE,
