@@ -1,6 +1,7 @@
 -- Tests that nothing calls pass for every program. So the tests of rows are tried before anything uses them, by an evaluation.
 ALTER TABLE datasets ADD COLUMN check_id uuid REFERENCES executions ON DELETE SET NULL;
 ALTER TABLE datasets ADD COLUMN checked_at timestamptz;
+CREATE INDEX datasets_by_check ON datasets (check_id) WHERE check_id IS NOT NULL;
 COMMENT ON COLUMN datasets.check_id IS 'The newest evaluation that tries the tests of its rows; none before the first.';
 COMMENT ON COLUMN datasets.checked_at IS 'When this evaluation had tried all; none until then, and for datasets without tests.';
 

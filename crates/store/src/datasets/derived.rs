@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
-use super::{BATCH, Dataset, Import, NewDataset, find, set_provenance};
+use super::{Dataset, Import, NewDataset, find, import::BATCH, set_provenance};
 use crate::{Result, StoreError};
 
 /// Characters of a name that are kept for what it is without.
