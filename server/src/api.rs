@@ -202,6 +202,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(datasets::list_datasets)
             .service(datasets::show_dataset)
             .service(datasets::list_dataset_rows)
+            .service(datasets::list_bad_rows)
             .service(datasets::delete_dataset)
             .service(artifacts::read_artifact)
             .service(artifacts::write_artifact)

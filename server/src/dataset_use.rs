@@ -5,7 +5,6 @@ use lyceum_core::{
     dataset::{DatasetRef, DatasetUse, Purpose, problem},
     fault::{Fault, Faults},
     id::DatasetId,
-    recipe::Registry,
 };
 use lyceum_store::{
     StoreError,
@@ -14,7 +13,7 @@ use lyceum_store::{
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use crate::{api_error::ApiError, checks::apart, shipped_dataset::ShippedDataset};
+use crate::{api::Api, api_error::ApiError, checks::apart, dataset_check::usable, shipped_dataset::ShippedDataset};
 
 /// Rows that are named in a fault, at most.
 const NAMED: u32 = 5;
@@ -23,17 +22,26 @@ const NAMED: u32 = 5;
 /// dataset is imported if need be. The faults' pointers are those of the config.
 pub(crate) async fn settle(
     db: &mut PgConnection,
+    api: &Api,
     uses: &[DatasetUse],
     config: RunConfig,
-    registry: &Registry,
 ) -> Result<Result<RunConfig, Faults>, ApiError> {
     let mut document = serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?;
     let (mut faults, mut is_changed) = (Vec::new(), false);
     for one in uses {
-        let Some(dataset) = find(&mut *db, one).await? else {
+        let Some(mut dataset) = find(&mut *db, one).await? else {
             faults.push(missing(one));
             continue;
         };
+        if dataset.purpose == one.purpose {
+            dataset = match usable(&mut *db, api.store.pool(), dataset, one.tests).await? {
+                Ok(dataset) => dataset,
+                Err(detail) => {
+                    faults.push(Fault::new(format!("{}/allow_unchecked", one.pointer), detail));
+                    continue;
+                }
+            };
+        }
         // Nobody deletes it before the run is there.
         if !datasets::hold(&mut *db, DatasetId(dataset.id)).await? {
             faults.push(missing(one));
@@ -46,7 +54,7 @@ pub(crate) async fn settle(
         false => Err(Faults(faults)),
         // Only now the number of rows is known, which other values have to fit.
         true if is_changed => {
-            let registry = registry.clone();
+            let registry = api.registry.clone();
             apart(move || resolve(&document, &registry)).await?
         }
         true => Ok(config),
@@ -86,7 +94,7 @@ fn missing(one: &DatasetUse) -> Fault {
 
 /// Writes the id and the number of rows in place of the name; whether anything changed.
 fn write(document: &mut Value, one: &DatasetUse, dataset: &Dataset) -> bool {
-    let is_settled = matches!(one.dataset, DatasetRef::Id(_)) && one.rows.is_some();
+    let is_settled = one.dataset == DatasetRef::Id(DatasetId(dataset.id)) && one.rows.is_some();
     let Some(named) = document.pointer_mut(&one.pointer).and_then(Value::as_object_mut) else {
         return false;
     };

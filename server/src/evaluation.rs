@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod cross_play;
+mod dataset_check;
 mod frozen_side;
 mod goalposts;
 mod operator_retention;
@@ -46,6 +47,7 @@ pub(crate) async fn configured(request: &Request<'_>, spec: &EvaluationSpec) -> 
     match spec {
         EvaluationSpec::Benchmark(spec) => benchmark::configured(request, spec).await,
         EvaluationSpec::CrossPlay(spec) => cross_play::configured(request, spec).await,
+        EvaluationSpec::DatasetCheck(spec) => dataset_check::configured(request, spec).await,
         EvaluationSpec::FrozenSide(spec) => frozen_side::configured(request, spec).await,
         EvaluationSpec::Goalposts(spec) => goalposts::configured(request, spec).await,
         EvaluationSpec::Regenerate(spec) => regenerate::configured(request, spec).await,

@@ -16,6 +16,8 @@ use tokio::{
 
 use crate::house::{House, registry};
 
+const JSON: &str = "application/json";
+
 /// A server without a coordinator, which knows the scripted recipes.
 pub struct Lab {
     address: SocketAddr,
@@ -47,7 +49,7 @@ impl Lab {
 
     /// The page at `path`, as HTML.
     pub async fn page(&self, path: &str) -> Result<String> {
-        self.ask("GET", path, "text/html", "").await
+        self.ask("GET", path, "text/html", (JSON, "")).await
     }
 
     /// The JSON at `path`.
@@ -57,7 +59,7 @@ impl Lab {
 
     /// The text of the JSON at `path`.
     pub async fn json(&self, path: &str) -> Result<String> {
-        self.ask("GET", path, "application/json", "").await
+        self.ask("GET", path, JSON, (JSON, "")).await
     }
 
     /// The server, as a worker on another machine uses it.
@@ -67,7 +69,13 @@ impl Lab {
 
     /// The response to posting `body` to `path`.
     pub async fn post(&self, path: &str, body: &Value) -> Result<Value> {
-        let made = self.ask("POST", path, "application/json", &body.to_string()).await?;
+        let made = self.ask("POST", path, JSON, (JSON, &body.to_string())).await?;
+        Ok(serde_json::from_str(&made)?)
+    }
+
+    /// The response to posting a file to `path`.
+    pub async fn send_file(&self, path: &str, file: &str) -> Result<Value> {
+        let made = self.ask("POST", path, JSON, ("application/octet-stream", file)).await?;
         Ok(serde_json::from_str(&made)?)
     }
 
@@ -76,12 +84,12 @@ impl Lab {
         self.serving.stop().await;
     }
 
-    async fn ask(&self, method: &str, path: &str, accept: &str, body: &str) -> Result<String> {
+    async fn ask(&self, method: &str, path: &str, accept: &str, (kind, body): (&str, &str)) -> Result<String> {
         let mut stream = TcpStream::connect(self.address).await?;
         // HTTP/1.0: the response ends with the connection.
         let request = format!(
             "{method} {path} HTTP/1.0\r\nHost: {}\r\nAccept: {accept}\r\nAuthorization: Bearer {}\r\n\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+             Content-Type: {kind}\r\nContent-Length: {}\r\n\r\n{body}",
             self.address,
             self.token,
             body.len(),

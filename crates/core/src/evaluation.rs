@@ -2,6 +2,7 @@
 
 mod benchmark;
 mod cross_play;
+mod dataset_check;
 mod frozen_side;
 mod goalposts;
 mod operator_retention;
@@ -9,6 +10,7 @@ mod regenerate;
 
 pub use benchmark::BenchmarkSpec;
 pub use cross_play::{CrossPlaySpec, Pairing};
+pub use dataset_check::DatasetCheckSpec;
 pub use frozen_side::{FrozenSideSpec, Moment};
 pub use goalposts::{Climb, GoalpostsSpec};
 pub(crate) use operator_retention::arity;
@@ -27,6 +29,8 @@ pub enum EvaluationSpec {
     Benchmark(BenchmarkSpec),
     /// Lets students attempt the newest valid problems of teachers they have not met.
     CrossPlay(CrossPlaySpec),
+    /// Tries the tests of a dataset's rows with programs whose verdict is known.
+    DatasetCheck(DatasetCheckSpec),
     /// Lets student versions attempt fresh problems of teacher versions, at chosen steps.
     FrozenSide(FrozenSideSpec),
     /// Lets checkpoints attempt hard problems many times (GASP, appendix C.4).
@@ -43,6 +47,7 @@ impl EvaluationSpec {
         match self {
             Self::Benchmark(_) => "benchmark",
             Self::CrossPlay(_) => "cross_play",
+            Self::DatasetCheck(_) => "dataset_check",
             Self::FrozenSide(_) => "frozen_side",
             Self::Goalposts(_) => "goalposts",
             Self::OperatorRetention(_) => "operator_retention",
@@ -67,7 +72,7 @@ impl EvaluationSpec {
             Self::FrozenSide(spec) => Some(spec.run),
             Self::Goalposts(spec) => spec.runs.first().map(|climb| climb.run),
             Self::OperatorRetention(spec) => spec.run(),
-            Self::Regenerate(_) => None,
+            Self::DatasetCheck(_) | Self::Regenerate(_) => None,
         }
     }
 }

@@ -7,6 +7,7 @@ pub mod benchmark;
 pub mod code;
 mod config;
 pub mod cross_play;
+pub mod dataset_check;
 mod draft;
 pub mod frozen_side;
 pub mod gasp;
@@ -45,10 +46,10 @@ pub use metric::{COST, Chart, ChartGroup, Highlight, JUDGING, LEARNING, Metric, 
 pub use plan::{Plan, PlanError, WorkItem};
 pub use pool::Pool;
 pub use record::{
-    ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord, DeathRecord,
-    GoalpostCountRecord, HeldOutRecord, InsertionStatus, MatchupRecord, MemberRecord, MetricRecord, ParentRelation,
-    PopulationRecord, ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records, RowAnswersRecord, VersionRecord,
-    Winner,
+    ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord,
+    DatasetCheckRecord, DeathRecord, GoalpostCountRecord, HeldOutRecord, InsertionStatus, MatchupRecord, MemberRecord,
+    MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records,
+    RowAnswersRecord, VersionRecord, Winner,
 };
 pub use registry::{Registry, UnknownRecipe};
 pub use role::{Role, Side};
@@ -63,6 +64,7 @@ pub use benchmark::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, 
 pub use code::PoolFilter;
 pub use config::{ItemConfig, LearningConfig, SamplingConfig, sampling_faults};
 pub use cross_play::{Contestant, CrossPlayCell, CrossPlayEvaluation, CrossPlayParameters};
+pub use dataset_check::{DatasetCheckEvaluation, DatasetCheckParameters, DatasetCheckResult};
 pub use draft::{
     Draft, Generation, Learner, Lesson, Living, Names, Sample, Sequence, completions, founders, population_faults,
     read_parameters, single_population_fault, written_out,

@@ -1,13 +1,21 @@
 //! Datasets: imported, hashed rows.
 
+mod check;
+mod derived;
+mod import;
+
+pub use check::{BadRow, CheckState, DatasetCheck, bad_rows, check, plan_check};
+pub(crate) use check::{begin_check, write_check};
+pub use derived::without_bad_rows;
+pub use import::{Import, create, create_as};
+
 use chrono::{DateTime, Utc};
 use lyceum_core::{
-    dataset::{ImportReport, Purpose, fingerprints},
+    dataset::{ImportReport, Purpose},
     id::DatasetId,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder, types::Json};
 use uuid::Uuid;
 
@@ -98,116 +106,6 @@ pub struct Overlap {
 const COLUMNS: &str = "id, seq, name, purpose, suite, sha256, source, revision, rows, report, provenance,
     created_at";
 
-/// Rows per statement; Postgres takes at most 65,535 parameters.
-const BATCH: usize = 5000;
-
-/// A dataset being written batch by batch in one transaction; if that is rolled back, nothing is kept.
-#[derive(Debug)]
-pub struct Import {
-    id: Uuid,
-    rows: i32,
-    hash: Sha256,
-}
-
-impl Import {
-    /// Begins a dataset; the rows of `new` are ignored.
-    ///
-    /// # Errors
-    /// [`StoreError::Taken`] if the name is in use.
-    pub async fn begin(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Self> {
-        Self::begin_as(tx, DatasetId(Uuid::now_v7()), new).await
-    }
-
-    /// Begins a dataset with this id.
-    async fn begin_as(tx: &mut PgConnection, DatasetId(id): DatasetId, new: &NewDataset<'_>) -> Result<Self> {
-        // Checksum and count are filled in at the end; until then no other transaction sees the row.
-        let inserted = sqlx::query(
-            "INSERT INTO datasets (id, name, purpose, suite, sha256, source, revision, rows)
-             VALUES ($1, $2, $3, $4, repeat('0', 64), $5, $6, 1) ON CONFLICT (name) DO NOTHING",
-        )
-        .bind(id)
-        .bind(new.name)
-        .bind(new.purpose)
-        .bind(new.suite)
-        .bind(new.source)
-        .bind(new.revision)
-        .execute(tx)
-        .await?;
-        match inserted.rows_affected() {
-            0 => Err(StoreError::taken("dataset", new.name)),
-            _ => Ok(Self {
-                id,
-                rows: 0,
-                hash: Sha256::new(),
-            }),
-        }
-    }
-
-    /// Adds the next rows.
-    pub async fn add(&mut self, tx: &mut PgConnection, rows: &[Value]) -> Result<()> {
-        for batch in rows.chunks(BATCH) {
-            let mut insert = QueryBuilder::new(
-                "INSERT INTO dataset_rows (dataset_id, index, row, fingerprint, program_fingerprint) ",
-            );
-            let id = self.id;
-            insert.push_values((self.rows..).zip(batch), |mut values, (index, row)| {
-                let fingerprints = fingerprints(row);
-                values
-                    .push_bind(id)
-                    .push_bind(index)
-                    .push_bind(Json(row))
-                    .push_bind(fingerprints.question.to_vec())
-                    .push_bind(fingerprints.program.map(|hash| hash.to_vec()));
-            });
-            insert.build().execute(&mut *tx).await?;
-            for row in batch {
-                self.hash.update(row.to_string());
-                self.hash.update("\n");
-            }
-            self.rows = self.rows.saturating_add(i32::try_from(batch.len()).unwrap_or(i32::MAX));
-        }
-        Ok(())
-    }
-
-    /// Writes checksum, count and report, and the revision if the dataset has none yet.
-    pub async fn finish(
-        self,
-        tx: &mut PgConnection,
-        revision: Option<&str>,
-        report: Option<&ImportReport>,
-    ) -> Result<Dataset> {
-        let sha256: String = self.hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        let mut query = QueryBuilder::new("UPDATE datasets SET sha256 = ");
-        query.push_bind(sha256).push(", rows = ").push_bind(self.rows);
-        query.push(", report = ").push_bind(report.map(Json));
-        query
-            .push(", revision = coalesce(revision, ")
-            .push_bind(revision)
-            .push(")");
-        query.push(" WHERE id = ").push_bind(self.id);
-        query.push(format_args!(" RETURNING {COLUMNS}"));
-        Ok(query.build_query_as().fetch_one(tx).await?)
-    }
-}
-
-/// Writes a dataset.
-///
-/// # Errors
-/// [`StoreError::Taken`] if the name is in use.
-pub async fn create(tx: &mut PgConnection, new: &NewDataset<'_>) -> Result<Dataset> {
-    create_as(tx, DatasetId(Uuid::now_v7()), new).await
-}
-
-/// Writes a dataset whose id follows from its rows, so that the same rows have the same id wherever they are imported.
-///
-/// # Errors
-/// [`StoreError::Taken`] if the name is in use.
-pub async fn create_as(tx: &mut PgConnection, id: DatasetId, new: &NewDataset<'_>) -> Result<Dataset> {
-    let mut import = Import::begin_as(&mut *tx, id, new).await?;
-    import.add(&mut *tx, new.rows).await?;
-    import.finish(tx, None, None).await
-}
-
 /// Notes where the rows of a dataset come from.
 pub async fn set_provenance(tx: &mut PgConnection, id: DatasetId, provenance: &Value) -> Result<Dataset> {
     let mut query = QueryBuilder::new("UPDATE datasets SET provenance = ");
@@ -241,6 +139,17 @@ pub async fn find_named(db: impl PgExecutor<'_>, name: &str) -> Result<Option<Da
     let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM datasets WHERE name = "));
     query.push_bind(name);
     Ok(query.build_query_as().fetch_optional(db).await?)
+}
+
+/// The dataset with this id or name.
+pub async fn find_called(db: impl PgExecutor<'_>, text: &str) -> Result<Option<Dataset>> {
+    match text.parse() {
+        Ok(id) => match find(db, DatasetId(id)).await {
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            found => found.map(Some),
+        },
+        Err(_) => find_named(db, text).await,
+    }
 }
 
 /// Rows, in order.
@@ -320,16 +229,16 @@ pub async fn questions(db: &PgPool, id: DatasetId, places: &[i32]) -> Result<Vec
     .await?)
 }
 
-/// The newest dataset of a suite.
+/// The newest dataset of a suite, but for parts of others.
 pub async fn newest_of_suite(db: &mut PgConnection, suite: &str) -> Result<Option<Dataset>> {
     let mut query = QueryBuilder::new(format!(
-        "SELECT {COLUMNS} FROM datasets WHERE purpose = 'benchmark' AND suite = "
+        "SELECT {COLUMNS} FROM datasets WHERE purpose = 'benchmark' AND provenance IS NULL AND suite = "
     ));
     query.push_bind(suite).push(" ORDER BY seq DESC LIMIT 1");
     Ok(query.build_query_as().fetch_optional(db).await?)
 }
 
-/// Other datasets with rows that ask the same question or are about the same program ([`fingerprints`]), oldest first.
+/// Other datasets with rows that ask the same question or are about the same program ([`fingerprints`](lyceum_core::dataset::fingerprints)), oldest first.
 pub async fn overlaps(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Vec<Overlap>> {
     Ok(sqlx::query_as(
         "SELECT d.id AS dataset_id, d.name, d.purpose, count(DISTINCT same.index) AS rows
@@ -391,12 +300,13 @@ struct User {
     name: Option<String>,
 }
 
-/// Removes a dataset.
+/// Removes a dataset, and cancels its check.
 ///
 /// # Errors
 /// [`StoreError::NotFound`]; [`StoreError::InUse`] if a run or evaluation that has not finished names it.
 pub async fn remove(db: &PgPool, id: DatasetId) -> Result<()> {
     let mut tx = db.begin().await?;
+    check::cancel_check(&mut tx, id).await?;
     let name: Option<String> = sqlx::query_scalar("SELECT name FROM datasets WHERE id = $1 FOR UPDATE")
         .bind(id.0)
         .fetch_optional(&mut *tx)

@@ -26,7 +26,7 @@ use super::{
 use crate::api_error::ApiError;
 use fetching::fetch;
 use plan::Plan;
-use reading::{Reading, Source};
+use reading::{Batch, Reading, Source};
 
 /// Concurrent imports; each holds a database connection while its rows are written.
 static AT_ONCE: Semaphore = Semaphore::const_new(2);
@@ -173,17 +173,17 @@ pub(crate) async fn import_dataset(
     let made = import
         .finish(&mut tx, read.revision.as_deref(), Some(&read.report))
         .await?;
-    let made = DatasetDetail::of(&mut *tx, made).await?;
+    let made = DatasetDetail::of(&mut tx, made).await?;
     tx.commit().await?;
     let location = made.location();
     let made = serde_json::to_value(made).map_err(|error| ApiError::internal(&error))?;
     Ok(Answer::created(made, &location))
 }
 
-async fn first_rows(batches: &mut mpsc::Receiver<Vec<Value>>) -> Vec<Value> {
+async fn first_rows(batches: &mut mpsc::Receiver<Batch>) -> Vec<Value> {
     let mut first = Vec::new();
     while let Some(batch) = batches.recv().await {
-        first.extend(batch.into_iter().take(SHOWN - first.len()));
+        first.extend(batch.into_iter().map(|(_, row)| row).take(SHOWN - first.len()));
     }
     first
 }

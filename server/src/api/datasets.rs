@@ -9,12 +9,12 @@ use lyceum_core::{
 };
 use lyceum_store::{
     StoreError,
-    datasets::{self, Dataset, DatasetRow, NewDataset, Overlap},
+    datasets::{self, BadRow, Dataset, DatasetCheck, DatasetRow, NewDataset, Overlap},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use sqlx::PgExecutor;
+use sqlx::{PgConnection, PgPool};
 use utoipa::ToSchema;
 
 use super::{
@@ -93,12 +93,25 @@ pub(crate) struct DatasetDetail {
     dataset: Dataset,
     /// Other datasets with the same questions or programs. Training data and benchmarks should not overlap.
     overlaps: Vec<Overlap>,
+    /// The check of its rows' tests; none if no row has tests that could be bad.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<DatasetCheck>,
 }
 
 impl DatasetDetail {
-    pub(super) async fn of(db: impl PgExecutor<'_>, dataset: Dataset) -> Result<Self, StoreError> {
-        let overlaps = datasets::overlaps(db, DatasetId(dataset.id)).await?;
-        Ok(Self { dataset, overlaps })
+    pub(super) async fn of(db: &mut PgConnection, dataset: Dataset) -> Result<Self, StoreError> {
+        let id = DatasetId(dataset.id);
+        Ok(Self {
+            overlaps: datasets::overlaps(&mut *db, id).await?,
+            check: datasets::check(db, id).await?,
+            dataset,
+        })
+    }
+
+    async fn find(db: &PgPool, id: DatasetId) -> Result<Self, StoreError> {
+        let mut db = db.acquire().await?;
+        let dataset = datasets::find(&mut *db, id).await?;
+        Self::of(&mut db, dataset).await
     }
 
     /// The address of the dataset.
@@ -175,7 +188,7 @@ pub(crate) async fn create_dataset(
         rows: &rows,
     };
     let made = datasets::create(&mut creation.tx, &new).await?;
-    let made = DatasetDetail::of(&mut *creation.tx, made).await?;
+    let made = DatasetDetail::of(&mut creation.tx, made).await?;
     creation.finish(&made, &made.location()).await
 }
 
@@ -241,8 +254,7 @@ pub(crate) async fn show_dataset(
     api: web::Data<Api>,
     id: web::Path<DatasetId>,
 ) -> Result<Answer<DatasetDetail>, ApiError> {
-    let db = api.store.pool();
-    Ok(Answer::ok(DatasetDetail::of(db, datasets::find(db, *id).await?).await?))
+    Ok(Answer::ok(DatasetDetail::find(api.store.pool(), *id).await?))
 }
 
 /// List the rows of a dataset in order.
@@ -264,6 +276,33 @@ pub(crate) async fn list_dataset_rows(
     Ok(listing.answer(&request, datasets::rows(api.store.pool(), *id, listing.window()).await?))
 }
 
+/// List the rows of a dataset whose tests cannot be used, as far as its check has found them.
+#[utoipa::path(
+    tag = "datasets",
+    params(("id" = Uuid, Path, description = "The dataset"), ListRowsQuery),
+    responses((status = 200, description = "A page of bad rows, in order", body = Page<BadRow>)),
+    security(("token" = ["read"]))
+)]
+#[get("/datasets/{id}/bad-rows")]
+pub(crate) async fn list_bad_rows(
+    request: HttpRequest,
+    api: web::Data<Api>,
+    id: web::Path<DatasetId>,
+    query: Query<ListRowsQuery>,
+) -> Result<Answer<Page<BadRow>>, ApiError> {
+    let listing = Listing::new(
+        "bad rows",
+        query.0.limit,
+        query.0.cursor.as_deref(),
+        Some(Order::Oldest),
+    )?;
+    datasets::find(api.store.pool(), *id).await?;
+    Ok(listing.answer(
+        &request,
+        datasets::bad_rows(api.store.pool(), *id, listing.window()).await?,
+    ))
+}
+
 /// Delete a dataset.
 #[utoipa::path(
     tag = "datasets",
@@ -278,7 +317,7 @@ pub(crate) async fn delete_dataset(
     id: web::Path<DatasetId>,
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
-    check_if_match(&request, &DatasetDetail::of(db, datasets::find(db, *id).await?).await?)?;
+    check_if_match(&request, &DatasetDetail::find(db, *id).await?)?;
     datasets::remove(db, *id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

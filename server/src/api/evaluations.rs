@@ -32,7 +32,7 @@ use crate::{
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateEvaluation {
-    /// The measurement: `type` is `benchmark`, `cross_play`, `frozen_side`, `goalposts`, `operator_retention` or `regenerate`.
+    /// The measurement: `type` is `benchmark`, `cross_play`, `dataset_check`, `frozen_side`, `goalposts`, `operator_retention` or `regenerate`.
     #[schema(value_type = Object)]
     spec: EvaluationSpec,
     /// The random seed.

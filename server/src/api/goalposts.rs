@@ -161,6 +161,6 @@ pub(crate) async fn make_goalposts(
         allow_overlap: asked.allow_overlap,
     };
     let made = goalposts::make(&mut creation.tx, wanted).await?;
-    let made = DatasetDetail::of(&mut *creation.tx, made).await?;
+    let made = DatasetDetail::of(&mut creation.tx, made).await?;
     creation.finish(&made, &made.location()).await
 }

@@ -55,7 +55,8 @@ pub(crate) async fn begin(
     };
     runs::begin(&mut *tx, &new).await?;
     if config.benchmarks.as_ref().is_some_and(|schedule| schedule.at_start) {
-        evaluation::measure(&mut *tx, &api.registry, id, config, 0).await?;
+        let from = (api.store.pool(), &api.registry);
+        evaluation::measure(&mut *tx, from, id, config, 0).await?;
     }
     Ok(id)
 }
@@ -73,9 +74,9 @@ pub(crate) async fn settle_datasets(
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let mut faults = Vec::new();
     if let Some(schedule) = &config.benchmarks {
-        faults.extend(named_dataset_faults(&mut *db, &schedule.suites, "/benchmarks/suites").await?);
+        faults.extend(named_dataset_faults(&mut *db, api.store.pool(), &schedule.suites, "/benchmarks/suites").await?);
     }
-    let settled = match dataset_use::settle(&mut *db, &uses, config, &api.registry).await? {
+    let settled = match dataset_use::settle(&mut *db, api, &uses, config).await? {
         Ok(config) => {
             if faults.is_empty() {
                 faults.extend(rows_asked::faults(db, recipe, &config).await?);

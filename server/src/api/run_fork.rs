@@ -207,7 +207,7 @@ async fn settled(
     overrides: &BTreeMap<String, Value>,
 ) -> Result<RunConfig, ApiError> {
     let named = new_datasets(recipe, begun, &config)?;
-    let config = match dataset_use::settle(&mut *db, &named, config, &api.registry).await? {
+    let config = match dataset_use::settle(&mut *db, api, &named, config).await? {
         Ok(config) => {
             let mut faults = rows_asked::faults(db, recipe, &config).await?;
             faults.extend(vocabulary::faults(recipe, &config).await?);

@@ -1,5 +1,6 @@
 //! `lyceum dataset`.
 
+pub(super) mod check;
 mod import;
 pub(super) mod row_file;
 pub(super) mod upload;
@@ -36,6 +37,7 @@ pub(crate) struct Dataset {
 
 #[derive(Debug, Subcommand)]
 enum Action {
+    Check(check::Check),
     Import(Box<import::Import>),
     /// List datasets, newest first
     List {
@@ -43,7 +45,7 @@ enum Action {
         #[arg(long, value_parser = purposes())]
         purpose: Option<String>,
     },
-    /// Show a dataset as JSON, with the datasets it overlaps
+    /// Show a dataset as JSON, with the datasets it overlaps and the check of its tests
     Show {
         /// The dataset
         id: Uuid,
@@ -54,6 +56,7 @@ impl Dataset {
     pub(crate) fn run(self, common: CommonArgs) -> anyhow::Result<ExitCode> {
         let client = self.server.client(common)?;
         match self.action {
+            Action::Check(check) => return check.run(&client),
             Action::Import(import) => import.run(&client)?,
             Action::List { purpose } => list(&client, purpose.as_deref())?,
             Action::Show { id } => {

@@ -230,7 +230,8 @@ impl Planner {
         let (config, done) = (&locked.state.config, locked.state.step + 1);
         let schedule = config.benchmarks.as_ref();
         if schedule.is_some_and(|schedule| schedule.is_due(done, config.steps)) {
-            evaluation::measure(tx, &self.registry, locked.state.run, config, done).await?;
+            let from = (self.store.pool(), &self.registry);
+            evaluation::measure(tx, from, locked.state.run, config, done).await?;
         }
         Ok(())
     }

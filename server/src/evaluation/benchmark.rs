@@ -24,7 +24,7 @@ use lyceum_store::{
     versions::weights::{self, Weights},
 };
 use serde_json::json;
-use sqlx::{Connection as _, PgConnection};
+use sqlx::{Connection as _, PgConnection, PgPool};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
@@ -37,7 +37,7 @@ const SAMPLES_PER_ITEM: u32 = 64;
 /// The config of a benchmark evaluation; pointers begin at `/spec`.
 pub(super) async fn configured(request: &Request<'_>, spec: &BenchmarkSpec) -> Result<RunConfig, Unprepared> {
     let mut tx = request.store.pool().begin().await.map_err(StoreError::from)?;
-    let parameters = prepare(&mut tx, spec, "/spec").await?;
+    let parameters = prepare(&mut tx, request.store.pool(), spec, "/spec").await?;
     let config = resolve(request.planner, &parameters, request.seed, request.priority)?;
     // Rows of a shipped suite may have been imported.
     tx.commit().await.map_err(StoreError::from)?;
@@ -47,6 +47,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &BenchmarkSpec) -> R
 /// The parameters of a benchmark evaluation, with everything it names looked up; pointers start below `spec`.
 async fn prepare(
     db: &mut PgConnection,
+    pool: &PgPool,
     spec: &BenchmarkSpec,
     pointer: &str,
 ) -> Result<BenchmarkParameters, Unprepared> {
@@ -73,7 +74,7 @@ async fn prepare(
         top_p: *top_p,
         max_tokens: *max_tokens,
     };
-    let (slices, mut faults) = slices(&mut *db, suites, defaults, &format!("{pointer}/suites")).await?;
+    let (slices, mut faults) = slices(&mut *db, pool, suites, defaults, &format!("{pointer}/suites")).await?;
     let mut weights: Vec<Measurable> = Vec::new();
     let mut bare: Vec<(BaseModel, Option<ExecutionId>)> = Vec::new();
     match weights::of_versions(&mut *db, versions).await {
@@ -194,7 +195,7 @@ fn subjects(
 /// run's events and does not stop the run.
 pub(crate) async fn measure(
     tx: &mut PgConnection,
-    registry: &Registry,
+    (pool, registry): (&PgPool, &Registry),
     run: ExecutionId,
     config: &RunConfig,
     done: u32,
@@ -208,7 +209,7 @@ pub(crate) async fn measure(
     // Events name steps that are over; before the first, step 0 is the one that is about to begin.
     let step = done.saturating_sub(1);
     let mut nested = tx.begin().await?;
-    match begin_scheduled(&mut nested, recipe.as_ref(), run, config, schedule, done).await {
+    match begin_scheduled(&mut nested, pool, recipe.as_ref(), run, (config, schedule), done).await {
         Ok(evaluation) => {
             nested.commit().await?;
             let data = json!({ "step": step, "evaluation": evaluation });
@@ -228,14 +229,14 @@ pub(crate) async fn measure(
 /// Creates the evaluation of a schedule. Its id is a hash of run and step, so planning again creates no second one.
 async fn begin_scheduled(
     tx: &mut PgConnection,
+    pool: &PgPool,
     recipe: &dyn Planner,
     run: ExecutionId,
-    config: &RunConfig,
-    schedule: &BenchmarkSchedule,
+    (config, schedule): (&RunConfig, &BenchmarkSchedule),
     done: u32,
 ) -> Result<ExecutionId, Unprepared> {
     let spec = schedule.evaluation(run, done, config.compute);
-    let parameters = prepare(&mut *tx, &spec, "/benchmarks").await?;
+    let parameters = prepare(&mut *tx, pool, &spec, "/benchmarks").await?;
     let resolved = resolve(recipe, &parameters, config.seed, config.scheduling.priority)?;
     let id = ExecutionId(Uuid::new_v5(&run.0, format!("evaluation/benchmark/{done}").as_bytes()));
     begin(tx, recipe, id, &EvaluationSpec::Benchmark(spec), &resolved).await?;

@@ -18,11 +18,10 @@ use lyceum_store::{
     runs,
     versions::weights::{self, Weights},
 };
-use sqlx::PgConnection;
-use uuid::Uuid;
+use sqlx::{PgConnection, PgPool};
 
 use super::{Request, Unprepared, fault};
-use crate::shipped_dataset::ShippedDataset;
+use crate::{dataset_check::usable, shipped_dataset::ShippedDataset};
 
 /// Checkpoints and controls of one evaluation, at most.
 const SUBJECTS: usize = 1000;
@@ -48,7 +47,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &GoalpostsSpec) -> R
             Err(detail) => faults.push(Fault::new(format!("{pointer}/run"), detail)),
         }
     }
-    let problems = match dataset(&mut tx, spec, &hosts).await? {
+    let problems = match dataset(&mut tx, request.store.pool(), spec, &hosts).await? {
         Ok(dataset) => problems(&mut tx, spec, &dataset, &mut faults).await?,
         Err(detail) => {
             faults.push(Fault::new("/spec/dataset", detail));
@@ -132,6 +131,7 @@ impl Host {
 /// The dataset that the spec names, or that of the first run; an error says why there is none.
 async fn dataset(
     db: &mut PgConnection,
+    pool: &PgPool,
     spec: &GoalpostsSpec,
     hosts: &[(Host, &Climb)],
 ) -> Result<Result<Dataset, String>, StoreError> {
@@ -144,10 +144,7 @@ async fn dataset(
                 ));
             }
         },
-        Some(name) => match name.parse::<Uuid>() {
-            Ok(id) => datasets::find(&mut *db, DatasetId(id)).await.map(Some),
-            Err(_) => datasets::find_named(&mut *db, name).await,
-        },
+        Some(name) => datasets::find_called(&mut *db, name).await,
     };
     let named = spec.dataset.as_deref().unwrap_or("the first run's");
     let dataset = match found {
@@ -162,13 +159,13 @@ async fn dataset(
         },
         Err(error) => return Err(error),
     };
-    Ok(match dataset.purpose {
-        Purpose::Goalposts | Purpose::Training => Ok(dataset),
-        Purpose::Seeds | Purpose::Benchmark => Err(format!(
+    match dataset.purpose {
+        Purpose::Goalposts | Purpose::Training => usable(db, pool, dataset, spec.tests()).await,
+        Purpose::Seeds | Purpose::Benchmark => Ok(Err(format!(
             "dataset `{}` is for {}: goalposts, or training data to filter them from, are valid",
             dataset.name, dataset.purpose
-        )),
-    })
+        ))),
+    }
 }
 
 /// The rows and how they are asked; adds faults.

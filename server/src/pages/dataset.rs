@@ -6,9 +6,13 @@ use lyceum_core::{
     dataset::{ImportReport, Purpose},
     id::DatasetId,
 };
-use lyceum_store::datasets::{self, Dataset, DatasetRow, Overlap};
+use lyceum_store::{
+    datasets::{self, BadRow, CheckState, Dataset, DatasetCheck, DatasetRow, Overlap},
+    page::{self, Window},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::{
     filters::Filters,
@@ -24,6 +28,13 @@ use crate::{
 
 /// Rows per page.
 const ROWS: u32 = 20;
+
+/// Bad rows that are shown.
+const BAD_ROWS: Window = Window {
+    limit: 100,
+    after: None,
+    order: page::Order::Oldest,
+};
 
 /// Filters of rows.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -41,6 +52,10 @@ struct DatasetPage {
     dataset: Dataset,
     /// Other datasets with the same questions.
     overlaps: Vec<Overlap>,
+    /// The check of its tests.
+    check: Option<DatasetCheck>,
+    /// The first rows whose tests cannot be used.
+    bad_rows: Vec<BadRow>,
     /// The rows of the page, in order.
     items: Vec<DatasetRow>,
     next: Option<String>,
@@ -54,6 +69,43 @@ impl DatasetPage {
     fn row(&self, row: &DatasetRow) -> Excerpt {
         let text = serde_json::to_string_pretty(&row.row).unwrap_or_default();
         excerpt(&text, SHOWN_IN_LIST)
+    }
+
+    /// How far the check of its tests is.
+    fn checked(&self, check: &DatasetCheck) -> String {
+        match (check.state, check.bad_rows) {
+            (CheckState::Unchecked, _) => "unchecked: runs and evaluations refuse it until they are tried".to_owned(),
+            (CheckState::Checking, bad) => {
+                let [done, all] = [check.rows, self.dataset.rows].map(|rows| format::count(&i64::from(rows)));
+                let found = if bad > 0 {
+                    format!(", {bad} bad so far")
+                } else {
+                    String::new()
+                };
+                format!("being checked: {done} of {all} rows{found}")
+            }
+            (CheckState::Checked, 0) => "checked: no bad rows".to_owned(),
+            (CheckState::Checked, bad) => format!("checked: {}", format::counted(&bad, "bad row")),
+        }
+    }
+
+    fn is_checking(&self, check: &DatasetCheck) -> bool {
+        check.state == CheckState::Checking
+    }
+
+    /// The body that asks for a check.
+    fn check_body(&self) -> String {
+        json!({"spec": {"type": "dataset_check", "dataset": self.dataset.id}}).to_string()
+    }
+
+    fn message(&self, row: &BadRow) -> Excerpt {
+        excerpt(&row.message, SHOWN_IN_LIST)
+    }
+
+    /// How many bad rows are not shown.
+    fn more_bad_rows(&self) -> i64 {
+        let all = self.check.as_ref().map_or(0, |check| check.bad_rows);
+        all - self.bad_rows.len() as i64
     }
 
     /// What the filters of its import left out.
@@ -106,6 +158,8 @@ pub(crate) async fn show_one_dataset(
     view.show(&DatasetPage {
         layout: view.layout(dataset.name.clone(), Section::Datasets),
         overlaps: datasets::overlaps(db, *id).await?,
+        check: datasets::check(db, *id).await?,
+        bad_rows: datasets::bad_rows(db, *id, &BAD_ROWS).await?.items,
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.map(|_| view.with_cursor(None)),
         items: page.items,

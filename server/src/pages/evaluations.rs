@@ -46,6 +46,8 @@ pub(crate) enum EvaluationType {
     Benchmark,
     /// Pairs of proposers and solvers that never met.
     CrossPlay,
+    /// The tests of a dataset's rows.
+    DatasetCheck,
     /// One side frozen, the other at many steps.
     FrozenSide,
     /// Attempts at goalposts by checkpoints and by the base.

@@ -6,8 +6,8 @@ use actix_web::{
 };
 use awc::{Client, ClientResponse, Connector};
 use lyceum_core::recipe::{
-    Azr, BenchmarkEvaluation, FrozenSideEvaluation, Gasp, GoalpostsEvaluation, OperatorRetentionEvaluation, RZero,
-    RegenerateEvaluation, Registry, Rlvr, Sage,
+    Azr, BenchmarkEvaluation, DatasetCheckEvaluation, FrozenSideEvaluation, Gasp, GoalpostsEvaluation,
+    OperatorRetentionEvaluation, RZero, RegenerateEvaluation, Registry, Rlvr, Sage,
 };
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{
@@ -95,6 +95,7 @@ impl TestServer {
                 .with(Sage)
                 .with(Gasp)
                 .with_evaluation(BenchmarkEvaluation)
+                .with_evaluation(DatasetCheckEvaluation)
                 .with_evaluation(FrozenSideEvaluation)
                 .with_evaluation(GoalpostsEvaluation)
                 .with_evaluation(OperatorRetentionEvaluation)

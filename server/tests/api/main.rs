@@ -12,6 +12,7 @@ mod compression;
 mod coverage;
 mod creations;
 mod curriculum;
+mod dataset_checks;
 mod dataset_rows;
 mod datasets;
 mod description;

@@ -5,6 +5,7 @@ mod benchmarks;
 mod by_hand;
 mod crashes;
 mod cross_play;
+mod dataset_checks;
 mod doctor;
 mod engine;
 mod frozen_side;

@@ -1,14 +1,17 @@
-//! `lyceum-worker verify`: judges tasks from a file.
+//! `lyceum-worker verify`: judges tasks from a file, or tries the tests of a file of rows.
+
+mod rows;
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use lyceum_verifier::{Status, Task, Verdict, Verifier, read_line};
 use lyceum_worker::pool::PoolArgs;
+use rows::RowsArgs;
 
 /// The maximum length of a line. A longer one gets a verdict that says so.
 const MAX_LINE: u64 = 64 << 20;
@@ -22,36 +25,40 @@ const MAX_LINE: u64 = 64 << 20;
 ///   {"id":"c","kind":"tests","program":"..","entry_point":"add","test":"def check(candidate): .."}
 ///   {"id":"d","kind":"math","gold":"\\frac{1}{2}","answer":"0.5"}
 ///
+/// With --rows, tries the tests of each row of a file instead: an empty program must fail them, and
+/// the row's canonical solution must pass. Bad rows are printed by line, or written to --out as JSON;
+/// exits with 1 if there are any.
+///
+///   lyceum-worker verify --rows train.parquet --format kodcode
+///
 /// docs/VERIFIER.md lists every kind with its fields. Programs run in a sandbox. A self-test
 /// attacks it once at startup; if an attack succeeds, nothing is judged.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Verify {
     /// File of tasks, one JSON object per line; `-` for standard input.
-    #[arg(long = "in", value_name = "TASKS.jsonl")]
-    input: PathBuf,
+    #[arg(long = "in", value_name = "TASKS.jsonl", required_unless_present = "rows")]
+    input: Option<PathBuf>,
     /// File for the verdicts, one JSON object per line; `-` for standard output.
-    #[arg(long = "out", value_name = "VERDICTS.jsonl")]
-    output: PathBuf,
+    #[arg(long = "out", value_name = "VERDICTS.jsonl", required_unless_present = "rows")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    rows: RowsArgs,
     #[command(flatten)]
     pool: PoolArgs,
 }
 
 impl Verify {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let (mut input, size): (Box<dyn BufRead>, Option<u64>) = if self.input.as_os_str() == "-" {
-            (Box::new(io::stdin().lock()), None)
-        } else {
-            let file = File::open(&self.input).with_context(|| format!("cannot read {}", self.input.display()))?;
-            let size = file.metadata().map(|metadata| metadata.len()).ok();
-            (Box::new(BufReader::new(file)), size)
-        };
-        let mut output: Box<dyn io::Write> = if self.output.as_os_str() == "-" {
-            Box::new(io::stdout().lock())
-        } else {
-            let file = File::create(&self.output).with_context(|| format!("cannot write {}", self.output.display()))?;
-            Box::new(BufWriter::new(file))
-        };
+        match (&self.rows.rows, &self.input, &self.output) {
+            (Some(rows), _, output) => self.rows.run(rows, output.as_deref(), &self.verifier()?),
+            (None, Some(input), Some(output)) => self.judge(input, output),
+            // The command line has refused it.
+            _ => anyhow::bail!("--in and --out are needed, or --rows"),
+        }
+    }
+
+    fn verifier(&self) -> anyhow::Result<Verifier> {
         let verifier = Verifier::start(&self.pool.config())?;
         eprintln!(
             "Python {}, {} at once, confined by: {}",
@@ -59,6 +66,24 @@ impl Verify {
             verifier.jobs(),
             verifier.layers()
         );
+        Ok(verifier)
+    }
+
+    fn judge(&self, from: &Path, to: &Path) -> anyhow::Result<()> {
+        let (mut input, size): (Box<dyn BufRead>, Option<u64>) = if from.as_os_str() == "-" {
+            (Box::new(io::stdin().lock()), None)
+        } else {
+            let file = File::open(from).with_context(|| format!("cannot read {}", from.display()))?;
+            let size = file.metadata().map(|metadata| metadata.len()).ok();
+            (Box::new(BufReader::new(file)), size)
+        };
+        let mut output: Box<dyn io::Write> = if to.as_os_str() == "-" {
+            Box::new(io::stdout().lock())
+        } else {
+            let file = File::create(to).with_context(|| format!("cannot write {}", to.display()))?;
+            Box::new(BufWriter::new(file))
+        };
+        let verifier = self.verifier()?;
         let progress = progress_bar(size);
         let mut failure = None;
         let lines = std::iter::from_fn(|| {
@@ -78,11 +103,11 @@ impl Verify {
         }
         output
             .flush()
-            .with_context(|| format!("cannot write {}", self.output.display()))?;
+            .with_context(|| format!("cannot write {}", to.display()))?;
         progress.finish_and_clear();
         match failure {
             None => Ok(()),
-            Some(error) => Err(error).with_context(|| format!("cannot read {}", self.input.display())),
+            Some(error) => Err(error).with_context(|| format!("cannot read {}", from.display())),
         }
     }
 }

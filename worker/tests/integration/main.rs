@@ -2,6 +2,7 @@
 
 mod by_hand;
 mod grade;
+mod rows;
 mod torchrun;
 mod verify;
 mod work;

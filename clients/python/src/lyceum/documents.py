@@ -149,6 +149,25 @@ class Attempt(TypedDict):
     """Whether the answer has the requested form."""
 
 
+class BadRow(TypedDict):
+    """A row whose tests cannot be used."""
+
+    index: int
+    """Its index in the dataset, from 0."""
+
+    line: NotRequired[int | None]
+    """The line of the file that it was read from, if it was read from lines."""
+
+    message: str
+    """What the verifier said."""
+
+    reason: str
+    """`passes_empty`, `fails_canonical` or `unusable`."""
+
+    task_id: NotRequired[str | None]
+    """Its task."""
+
+
 class BenchmarkResult(TypedDict):
     """The result of a subject on a suite."""
 
@@ -403,7 +422,7 @@ class CreateEvaluation(TypedDict):
     """The random seed."""
 
     spec: dict[str, Any]
-    """The measurement: `type` is `benchmark`, `cross_play`, `frozen_side`, `goalposts`, `operator_retention` or `regenerate`."""
+    """The measurement: `type` is `benchmark`, `cross_play`, `dataset_check`, `frozen_side`, `goalposts`, `operator_retention` or `regenerate`."""
 
 
 class CreateExperiment(TypedDict):
@@ -544,6 +563,25 @@ class Dataset(TypedDict):
 
     suite: NotRequired[str | None]
     """Its benchmark suite."""
+
+
+class DatasetCheck(TypedDict):
+    """The check of the tests of a dataset's rows."""
+
+    bad_rows: int
+    """Rows with tests that cannot be used, as far as it is known."""
+
+    error: NotRequired[str | None]
+    """Why that evaluation failed."""
+
+    evaluation: NotRequired[str | None]
+    """The newest evaluation that checks them; none before the first."""
+
+    rows: int
+    """Rows that have been checked so far."""
+
+    state: str
+    """`unchecked`, `checking` or `checked`."""
 
 DatasetPurpose = Literal["seeds", "goalposts", "training", "benchmark"]
 """The purpose of a dataset."""
@@ -2125,6 +2163,8 @@ class CreatedWebhook(Webhook):
 
 class DatasetDetail(Dataset):
     """A dataset and its overlap with others."""
+
+    check: NotRequired[DatasetCheck | None]
 
     overlaps: list[Overlap]
     """Other datasets with the same questions or programs. Training data and benchmarks should not overlap."""

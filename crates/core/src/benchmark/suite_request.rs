@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use std::{collections::HashMap, str::FromStr};
 
 use super::{Distribution, suite};
-use crate::{fault::Fault, id::DatasetId, work::MAX_TEMPERATURE};
+use crate::{dataset::TestPolicy, fault::Fault, id::DatasetId, work::MAX_TEMPERATURE};
 
 /// The most samples of a row.
 pub const MAX_SAMPLES: u32 = 10_000;
@@ -29,6 +29,12 @@ pub struct SuiteRequest {
     /// A dataset of the suite, for any purpose but seeds; left out, its benchmark that was imported last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dataset: Option<DatasetId>,
+    /// Use rows whose tests have not been checked, or are bad.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_unchecked: bool,
+    /// Leave out rows with bad tests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leave_out_bad_rows: bool,
     /// What its results are called: 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-`; left out, as the suite. What is called
     /// otherwise counts to no average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,6 +72,14 @@ pub struct SuiteRequest {
 }
 
 impl SuiteRequest {
+    /// What it allows of the tests of its rows.
+    pub fn tests(&self) -> TestPolicy {
+        TestPolicy {
+            allow_unchecked: self.allow_unchecked,
+            leave_out_bad_rows: self.leave_out_bad_rows,
+        }
+    }
+
     /// What its results are called.
     pub fn result_name(&self) -> String {
         let own = suite(&self.suite).map_or(self.suite.as_str(), |suite| suite.name.as_str());

@@ -3,62 +3,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
-use std::{collections::HashSet, sync::LazyLock};
+use std::collections::HashSet;
 
-use super::{FieldMap, Purpose, RowCheck, RowFault, RowFormat, SeedProblem, fingerprints};
-use crate::{
-    benchmark::{
-        Suite,
-        format::{Expect, Format},
-        reader::RowReader,
-    },
-    verify::null_spelling,
-};
-
-/// How the rows of a file are read.
-#[derive(Clone, Debug)]
-pub enum ReadAs {
-    /// In Lyceum's own form.
-    Lyceum,
-    /// As the file of a suite.
-    Suite(&'static Suite),
-    /// In a named format.
-    Format(&'static RowFormat),
-    /// By a field map, which describes the format.
-    Map(FieldMap, Box<Format>),
-}
-
-/// A field map says where values are, not what they look like.
-static ANY: LazyLock<Expect> = LazyLock::new(Expect::default);
-
-impl ReadAs {
-    /// Its name in reports.
-    fn name(&self) -> String {
-        match self {
-            Self::Lyceum => "lyceum".to_owned(),
-            Self::Suite(suite) => format!("suite {}", suite.name),
-            Self::Format(format) => format.name.clone(),
-            Self::Map(map, _) => format!("map {}", map.oracle),
-        }
-    }
-
-    fn reader(&self) -> Option<RowReader<'_>> {
-        match self {
-            Self::Lyceum => None,
-            Self::Suite(suite) => Some(RowReader::of(suite)),
-            Self::Format(format) => Some(RowReader {
-                prefix: Some(&format.name),
-                format: &format.format,
-                expect: &format.expect,
-            }),
-            Self::Map(_, format) => Some(RowReader {
-                prefix: None,
-                format,
-                expect: &ANY,
-            }),
-        }
-    }
-}
+use super::{Purpose, ReadAs, RowCheck, RowFault, SeedProblem, fingerprints};
+use crate::{benchmark::Suite, verify::null_spelling};
 
 /// Which rows are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

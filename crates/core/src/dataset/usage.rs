@@ -49,4 +49,15 @@ pub struct DatasetUse {
     pub rows: Option<u32>,
     /// Whether rows may ask what a benchmark asks.
     pub allow_overlap: bool,
+    /// What is allowed of the tests of its rows.
+    pub tests: TestPolicy,
+}
+
+/// What a config allows of rows whose tests were not tried, or cannot be used. Nothing by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TestPolicy {
+    /// Whether rows are used as they are.
+    pub allow_unchecked: bool,
+    /// Whether bad rows are left out.
+    pub leave_out_bad_rows: bool,
 }

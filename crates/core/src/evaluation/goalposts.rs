@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     benchmark::MAX_SAMPLES,
+    dataset::TestPolicy,
     id::ExecutionId,
     work::{BaseModel, Compute, MAX_TEMPERATURE},
 };
@@ -22,6 +23,12 @@ pub struct GoalpostsSpec {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub rows: Option<u32>,
+    /// Use rows whose tests have not been checked, or are bad.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_unchecked: bool,
+    /// Leave out rows with bad tests.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leave_out_bad_rows: bool,
     /// The runs whose checkpoints attempt them.
     #[serde(default)]
     #[schemars(length(max = 64))]
@@ -57,6 +64,16 @@ pub struct GoalpostsSpec {
     /// How the engine computes; by default as in the first run.
     #[serde(default)]
     pub compute: Option<Compute>,
+}
+
+impl GoalpostsSpec {
+    /// What it allows of the tests of its rows.
+    pub fn tests(&self) -> TestPolicy {
+        TestPolicy {
+            allow_unchecked: self.allow_unchecked,
+            leave_out_bad_rows: self.leave_out_bad_rows,
+        }
+    }
 }
 
 /// Checkpoints of a run: all its members that solve problems, after each of some steps.

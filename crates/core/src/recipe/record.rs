@@ -3,6 +3,7 @@
 mod archive;
 mod attempt;
 mod benchmark;
+mod dataset_check;
 mod goalpost;
 mod held_out;
 mod lineage;
@@ -15,6 +16,7 @@ mod row_answers;
 pub use archive::{ArchiveInsertionRecord, InsertionStatus};
 pub use attempt::AttemptRecord;
 pub use benchmark::{BenchmarkResultRecord, BenchmarkSampleRecord};
+pub use dataset_check::DatasetCheckRecord;
 pub use goalpost::GoalpostCountRecord;
 pub use held_out::HeldOutRecord;
 pub use lineage::{BirthRecord, DeathRecord};
@@ -72,6 +74,9 @@ pub struct Records {
     /// Counts of attempts at goalposts.
     #[serde(default)]
     pub goalpost_counts: Vec<GoalpostCountRecord>,
+    /// What the check of a dataset found.
+    #[serde(default)]
+    pub dataset_checks: Vec<DatasetCheckRecord>,
     /// The run and step that an evaluation's attempts are recorded for; `None` in a run, whose attempts are its own.
     #[serde(default)]
     pub attempts_of: Option<(ExecutionId, u32)>,

@@ -6,8 +6,9 @@ use std::{
 };
 
 use super::{
-    Azr, BenchmarkEvaluation, CrossPlayEvaluation, FrozenSideEvaluation, Gasp, GoalpostsEvaluation,
-    OperatorRetentionEvaluation, Planner, Populora, RZero, Recipe, RegenerateEvaluation, Rlvr, Sage,
+    Azr, BenchmarkEvaluation, CrossPlayEvaluation, DatasetCheckEvaluation, FrozenSideEvaluation, Gasp,
+    GoalpostsEvaluation, OperatorRetentionEvaluation, Planner, Populora, RZero, Recipe, RegenerateEvaluation, Rlvr,
+    Sage,
 };
 use crate::{config::Schema, fault::nearest};
 
@@ -45,6 +46,7 @@ impl Registry {
             .with(Gasp)
             .with_evaluation(BenchmarkEvaluation)
             .with_evaluation(CrossPlayEvaluation)
+            .with_evaluation(DatasetCheckEvaluation)
             .with_evaluation(FrozenSideEvaluation)
             .with_evaluation(RegenerateEvaluation)
             .with_evaluation(OperatorRetentionEvaluation)

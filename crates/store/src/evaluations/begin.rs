@@ -1,10 +1,16 @@
 //! Creating an evaluation.
 
-use lyceum_core::{config::RunConfig, evaluation::EvaluationSpec, id::ExecutionId, recipe::RunState};
+use lyceum_core::{
+    config::RunConfig,
+    evaluation::EvaluationSpec,
+    id::ExecutionId,
+    recipe::{DatasetCheckParameters, RunState},
+};
+use serde::Deserialize as _;
 use sqlx::{PgConnection, types::Json};
 
 use crate::{
-    Result, event,
+    Result, StoreError, datasets, event,
     executions::{self, NewExecution},
 };
 
@@ -24,6 +30,9 @@ pub struct NewEvaluation<'a> {
 }
 
 /// Writes an evaluation; it starts when the transaction commits.
+///
+/// # Errors
+/// [`StoreError::Conflict`] for the check of a dataset that is being checked.
 pub async fn begin(tx: &mut PgConnection, new: &NewEvaluation<'_>) -> Result<()> {
     let id = new.state.run;
     executions::insert(
@@ -43,6 +52,11 @@ pub async fn begin(tx: &mut PgConnection, new: &NewEvaluation<'_>) -> Result<()>
         .bind(Json(new.spec))
         .execute(&mut *tx)
         .await?;
+    if let EvaluationSpec::DatasetCheck(_) = new.spec {
+        let of = DatasetCheckParameters::deserialize(&new.config.parameters);
+        let of = of.map_err(StoreError::json("check of a dataset"))?;
+        datasets::begin_check(tx, of.dataset, id).await?;
+    }
     event::append(tx, id, "created", &serde_json::json!({ "spec": new.spec })).await?;
     event::wake_coordinator(&mut *tx, id).await
 }

@@ -11,7 +11,7 @@ use super::{Locked, records};
 use crate::{
     Result,
     artifact::{release_state, release_step},
-    attempts, benchmarks, event,
+    attempts, benchmarks, datasets, event,
     executions::{self, State, open_step},
     goalposts,
     queue::{self, Lane},
@@ -48,6 +48,7 @@ pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seco
     if !locked.is_run {
         let results = benchmarks::write_results(tx, state.run, &plan.records.benchmark_results).await?;
         benchmarks::write_samples(tx, state.run, &plan.records.benchmark_samples).await?;
+        datasets::write_check(tx, state.run, &plan.records.dataset_checks).await?;
         let counts = goalposts::write(tx, state.run, &plan.records.goalpost_counts).await?;
         let results = results + counts;
         if results > 0 {

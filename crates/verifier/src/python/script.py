@@ -110,6 +110,7 @@ def script(message):
     names.update((name, members[name]) for name in message["remote"] if name not in known)
     names["candidate"] = names[entry_point]
     names["__lyceum_asserted__"] = asserted
+    names["__file__"] = "/test_solution.py"
     starred = [name for name in message["starred"] if name not in known]
     for name in message["modules"]:
         add_program_module(name, {**CLASSES, **members}, starred)
@@ -120,6 +121,8 @@ def script(message):
 
         # The cases are run below.
         unittest.main = lambda *_, **__: None
+        # Its module cannot be loaded here. Cases that are no coroutines need nothing of it.
+        unittest.IsolatedAsyncioTestCase = unittest.TestCase
     before = dict(names)
     exec(compiled(test, "<test>"), names)
     if "check" in names and message["calls_check"]:
@@ -138,11 +141,18 @@ def run_tests(defined, names):
     for name, value in defined.items():
         if isinstance(value, type):
             if issubclass(value, cases):
-                run_cases(value)
-            elif name.startswith("Test") and value.__module__ == STAGE.__name__ and value.__init__ is object.__init__:
+                run_cases(value, names)
+            elif is_test_class(name, value):
                 run_class(value, marks, names)
         elif name.startswith("test") and callable(value) and fixture_options(value) is None:
+            call_if_there(names, "setup_function", value)
             run_function(name, value, marks, Fixtures(names), has_asserted)
+            call_if_there(names, "teardown_function", value)
+
+
+def is_test_class(name, value):
+    is_plain = isinstance(value, type) and value.__init__ is object.__init__
+    return name.startswith("Test") and is_plain and value.__module__ == STAGE.__name__
 
 
 def call_if_there(holder, name, argument=None):
@@ -163,18 +173,23 @@ def marks_of(holder):
     return list(marks) if isinstance(marks, (list, tuple)) else [marks]
 
 
-def run_cases(kind):
+def run_cases(kind, names):
     unittest = sys.modules["unittest"]
     try:
         kind.setUpClass()
         for name in unittest.TestLoader().getTestCaseNames(kind):
+            refuse_unless_plain(name, getattr(kind, name))
             case = kind(name)
             fails = getattr(kind, "__unittest_expecting_failure__", False)
             if not (fails or getattr(getattr(kind, name), "__unittest_expecting_failure__", False)):
+                fixtures = Fixtures(names, case)
                 try:
+                    for one in fixtures.automatic():
+                        fixtures.value(one)
                     case.debug()
                 except unittest.SkipTest:
                     pass
+                fixtures.finish()
         kind.tearDownClass()
     except unittest.SkipTest:
         pass
@@ -191,26 +206,37 @@ def run_class(kind, marks, names):
             call_if_there(instance, "setup_method", method)
             run_function(name, method, marks, Fixtures(names, instance))
             call_if_there(instance, "teardown_method", method)
+    for name, value in vars(kind).items():
+        if is_test_class(name, value):
+            run_class(value, marks, names)
     call_if_there(kind, "teardown_class")
+
+
+def refuse_unless_plain(name, function):
+    # Called like a function, these would do nothing.
+    if inspect.iscoroutinefunction(function):
+        raise Unjudgeable("`%s` is asynchronous, which is not offered" % name)
+    if inspect.isgeneratorfunction(function):
+        raise Unjudgeable("`%s` is a generator, which is not offered" % name)
 
 
 def run_function(name, function, marks, fixtures, may_be_helper=False):
     marks = marks + marks_of(function)
     if is_skipped(marks):
         return
-    if inspect.iscoroutinefunction(function):
-        raise Unjudgeable("`%s` is asynchronous, which is not offered" % name)
+    refuse_unless_plain(name, function)
     wanted = parameters_of(function)
+    used = [one for mark in marks if mark.name == "usefixtures" for one in mark.positional]
     for parameters in parameter_sets(marks, name):
         asked = [one for one in wanted if one not in parameters]
-        unknown = next((one for one in asked if not fixtures.has(one)), None)
+        unknown = next((one for one in [*used, *asked] if not fixtures.has(one)), None)
         if unknown is not None:
             if may_be_helper:
                 # A script that has asserted something by itself calls its own functions.
                 return
             raise Unjudgeable("`%s` asks for the fixture `%s`, which the test does not define" % (name, unknown))
         try:
-            values = {one: fixtures.value(one) for one in [*fixtures.automatic(), *asked]}
+            values = {one: fixtures.value(one) for one in [*fixtures.automatic(), *used, *asked]}
             function(**parameters, **{one: values[one] for one in asked})
         except Skipped:
             pass

@@ -49,6 +49,9 @@ fn functions_that_nothing_calls_are_run() {
         "def test_other():\n    assert add(0, 0) == 0\ndef test_add():\n    assert add(1, 2) == 3\n",
         "class TestAdd:\n    def test_add(self):\n        assert add(1, 2) == 3\n",
         "class Base:\n    def test_add(self):\n        assert add(1, 2) == self.three\nclass TestAdd(Base):\n    three = 3\n",
+        "class TestAll:\n    class TestAdd:\n        def test_add(self):\n            assert add(1, 2) == 3\n    def test_true(self):\n        assert True\n",
+        "numbers = []\ndef setup_function(function):\n    numbers.append(2)\ndef test_add():\n    assert add(1, numbers[-1]) == 3\n",
+        "import solution as s\ndef test_add():\n    assert s.add(1, 2) == 3\n",
         "class TestAdd:\n    def setup_method(self, method):\n        self.three = 3\n    def test_add(self):\n        assert add(1, 2) == self.three\n",
         "def test_add(candidate):\n    assert candidate(1, 2) == 3\n",
         "def test_add():\n    if add(1, 2) != 3:\n        raise ValueError('no')\n",
@@ -69,6 +72,8 @@ fn unittests_cases_are_run() {
         "import unittest\nclass T(unittest.TestCase):\n    def test_add(self):\n        for i in range(1, 3):\n            with \
          self.subTest(i=i):\n                self.assertEqual(add(i, i), 2 * i)\n    @unittest.skip('later')\n    def test_later(self):\n        \
          self.fail()\n    @unittest.expectedFailure\n    def test_known(self):\n        self.assertEqual(1, 2)\n",
+        "import unittest, pytest\nclass T(unittest.TestCase):\n    @pytest.fixture(autouse=True)\n    def prepared(self):\n        \
+         self.three = 3\n    def test_add(self):\n        self.assertEqual(add(1, 2), self.three)\n",
         "import unittest\nclass T(unittest.TestCase):\n    def test_add(self):\n        with self.assertRaises(ValueError):\n            add('x', 1)\n",
     ] {
         tells_right_from_wrong(test);
@@ -93,6 +98,9 @@ fn what_tests_use_of_pytest_is_there() {
          three):\n    assert add(1, two) == three\n",
         "class TestAdd:\n    @pytest.fixture(autouse=True)\n    def numbers(self):\n        self.three = 3\n    @pytest.fixture\n    def \
          two(self):\n        return 2\n    def test_add(self, two):\n        assert add(1, two) == self.three\n",
+        "@pytest.fixture\ndef three():\n    global total\n    total = 3\n@pytest.mark.usefixtures('three')\ndef test_add():\n    assert add(1, 2) \
+         == total\n",
+        "@pytest.mark.parametrize('a, b', [(1, 2), (2, 1)], ids=['up', 'down'])\ndef test_add(a, b):\n    assert add(a, b) == 3\n",
         "@pytest.mark.xfail\ndef test_known():\n    assert add(1, 2) == 4\n@pytest.mark.skipif(True, reason='x')\ndef test_no():\n    \
          assert False\ndef test_add():\n    assert add(1, 2) == 3\n",
     ] {
@@ -109,6 +117,7 @@ fn the_program_is_imported_from_the_module_that_the_test_names() {
         "import solution\nassert solution.add(1, 2) == 3 and solution.negated(1) == -1\n",
         "from solution import *\nassert negated(add(1, 2)) == -3\n",
         "from your_module import add\ndef test_add():\n    assert add(1, 2) == 3\n",
+        "import os, sys\nsys.path.insert(0, os.path.dirname(__file__))\nfrom solution import add\nassert add(1, 2) == 3\n",
         "from src.adding import add\ndef test_add():\n    assert add(1, 2) == 3\n",
     ] {
         tells_right_from_wrong(test);
@@ -186,6 +195,8 @@ fn a_test_in_which_nothing_is_asserted_is_an_error_of_the_row() {
         "import pytest\n@pytest.mark.skip\ndef test_add():\n    assert add(1, 2) == 3\n",
         "import unittest\nclass T(unittest.TestCase):\n    def check_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
         "for case in []:\n    assert add(*case) == 3\n",
+        "def run_all():\n    assert add(1, 2) == 3\nif __name__ == '__main__':\n    run_all()\n",
+        "\"\"\"\n>>> add(1, 2)\n3\n\"\"\"\nif __name__ == '__main__':\n    import doctest\n    doctest.testmod()\n",
     ] {
         for mode in modes() {
             let verdict = mode.pool.grade("nothing", tests(RIGHT, test));
@@ -221,6 +232,24 @@ fn what_is_not_offered_is_refused_by_name() {
         (
             "async def test_add():\n    assert add(1, 2) == 3\n",
             "`test_add` is asynchronous",
+        ),
+        (
+            "import unittest\nclass T(unittest.TestCase):\n    def test_one(self):\n        self.assertTrue(True)\n    async def \
+             test_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
+            "`test_add` is asynchronous",
+        ),
+        (
+            "from unittest import IsolatedAsyncioTestCase\nclass T(IsolatedAsyncioTestCase):\n    async def test_add(self):\n        \
+             self.assertEqual(add(1, 2), 3)\n",
+            "`test_add` is asynchronous",
+        ),
+        (
+            "def test_one():\n    assert True\ndef test_add():\n    assert add(1, 2) == 3\n    yield\n",
+            "`test_add` is a generator",
+        ),
+        (
+            "import pytest\n@pytest.mark.usefixtures('tmp_path')\ndef test_add():\n    assert add(1, 2) == 3\n",
+            "`tmp_path`",
         ),
         ("import pytest\npytest.importorskip('numpy')\n", "`pytest.importorskip`"),
         (

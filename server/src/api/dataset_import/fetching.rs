@@ -14,7 +14,7 @@ use crate::{
         receive::{BodyPace, unwritten},
     },
     api_error::ApiError,
-    rows::{Address, Hub, HubError},
+    hub::{Address, Hub, HubError},
     spool,
 };
 

@@ -2,12 +2,15 @@
 
 use lyceum_core::{
     benchmark::{Suite, suite},
-    dataset::{FieldMap, Filters, Intake, Purpose, ReadAs, row_format},
+    dataset::{Filters, Intake, Purpose, ReadAs},
 };
 use std::collections::BTreeMap;
 
 use super::ImportDatasetQuery;
-use crate::{api_error::ApiError, rows::Address};
+use crate::{
+    api_error::ApiError,
+    hub::{Address, NotAnAddress},
+};
 
 /// How a file is read, checked and filtered.
 #[derive(Debug)]
@@ -32,7 +35,7 @@ impl Plan {
             None
         });
         let hub = asked.hub.as_deref().map(str::parse).transpose();
-        let hub = hub.unwrap_or_else(|wrong: crate::rows::NotAnAddress| {
+        let hub = hub.unwrap_or_else(|wrong: NotAnAddress| {
             fault("hub", wrong.to_string());
             None
         });
@@ -99,66 +102,25 @@ fn read_as(
     suite: Option<&'static Suite>,
     fault: &mut impl FnMut(&str, String),
 ) -> Option<ReadAs> {
-    match (asked.format.as_deref(), asked.oracle, asked.map.as_deref()) {
-        (None | Some("lyceum"), None, None) => Some(ReadAs::Lyceum),
-        (Some("suite"), None, None) => match (suite, &asked.suite) {
-            (Some(suite), _) => Some(ReadAs::Suite(suite)),
-            (None, None) => {
-                fault(
-                    "suite",
-                    "the format `suite` is that of a suite's own file: set `suite`".to_owned(),
-                );
-                None
+    let columns = asked
+        .map
+        .as_deref()
+        .map(serde_json::from_str::<BTreeMap<String, String>>);
+    let columns = columns.transpose().map_err(|error| {
+        let example = r#"{"question": "problem", "gold": "answer"}"#;
+        fault(
+            "map",
+            format!("it is not a JSON object of columns by field, such as {example}: {error}"),
+        );
+    });
+    match ReadAs::asked(asked.format.as_deref(), suite, asked.oracle, columns.ok()?) {
+        Ok(read_as) => Some(read_as),
+        Err(faults) => {
+            // That the suite is unknown was said already.
+            let unsaid = |parameter| parameter != "suite" || asked.suite.is_none();
+            for (parameter, detail) in faults.into_iter().filter(|(parameter, _)| unsaid(*parameter)) {
+                fault(parameter, detail);
             }
-            // The fault of `suite` itself is known.
-            (None, Some(_)) => None,
-        },
-        (Some(name), None, None) => match row_format(name) {
-            Ok(format) => Some(ReadAs::Format(format)),
-            Err(unknown) => {
-                fault("format", unknown.to_string());
-                None
-            }
-        },
-        (None, Some(oracle), Some(map)) => {
-            let columns: BTreeMap<String, String> = match serde_json::from_str(map) {
-                Ok(columns) => columns,
-                Err(error) => {
-                    let example = r#"{"question": "problem", "gold": "answer"}"#;
-                    fault(
-                        "map",
-                        format!("it is not a JSON object of columns by field, such as {example}: {error}"),
-                    );
-                    return None;
-                }
-            };
-            let map = FieldMap { oracle, columns };
-            match map.format() {
-                Ok(format) => Some(ReadAs::Map(map, Box::new(format))),
-                Err(faults) => {
-                    for detail in faults {
-                        fault("map", detail);
-                    }
-                    None
-                }
-            }
-        }
-        (None, Some(_), None) => {
-            fault(
-                "map",
-                "`oracle` is for rows that are read by a map: set `map`, or `format` instead".to_owned(),
-            );
-            None
-        }
-        (None, None, Some(_)) => {
-            fault(
-                "oracle",
-                "a map needs the kind of oracle: math, tests, code_o, code_i or code_f".to_owned(),
-            );
-            None
-        }
-        (Some(_), ..) => {
-            fault("format", "set `format`, or `oracle` and `map`, but not both".to_owned());
             None
         }
     }

@@ -5,6 +5,7 @@ use lyceum_core::{
     dataset::{ImportReport, Intake, RowFault},
     fault::Fault,
 };
+use lyceum_rows::{Joined, Text, json_lines};
 use serde_json::Value;
 use std::{
     fs::File,
@@ -13,10 +14,7 @@ use std::{
 use tokio::{sync::mpsc, task::JoinHandle};
 
 use super::{fetching::Fetched, plan::Plan};
-use crate::{
-    api_error::ApiError,
-    rows::{Joined, Text, json_lines},
-};
+use crate::api_error::ApiError;
 
 /// Bytes of rows passed on at a time.
 const BATCH: usize = 8 << 20;
@@ -41,6 +39,9 @@ impl Source {
         }
     }
 }
+
+/// Rows, each with its line.
+pub(super) type Batch = Vec<(Option<i32>, Value)>;
 
 /// A file that is being read.
 pub(super) struct Reading {
@@ -70,7 +71,7 @@ impl From<io::Error> for Unread {
 
 impl Reading {
     /// Reads the rows of `source`, at most `limit` bytes after unpacking, and sends them to `batches`.
-    pub(super) fn begin(source: Source, plan: Plan, limit: usize, batches: mpsc::Sender<Vec<Value>>) -> Self {
+    pub(super) fn begin(source: Source, plan: Plan, limit: usize, batches: mpsc::Sender<Batch>) -> Self {
         let thread = tokio::task::spawn_blocking(move || -> Result<Outcome, Unread> {
             let (text, revision) = source.open()?;
             let text = Bounded { text, left: limit };
@@ -103,11 +104,7 @@ impl Reading {
     }
 }
 
-fn read(
-    text: impl io::BufRead,
-    mut intake: Intake,
-    batches: &mpsc::Sender<Vec<Value>>,
-) -> Result<ImportReport, Unread> {
+fn read(text: impl io::BufRead, mut intake: Intake, batches: &mpsc::Sender<Batch>) -> Result<ImportReport, Unread> {
     let mut faults = LineFaults::default();
     let mut lines = Lines::new(text);
     let (mut batch, mut bytes) = (Vec::new(), 0);
@@ -127,7 +124,7 @@ fn read(
         match intake.take(line, text) {
             Ok(None) => {}
             Ok(Some(row)) if faults.0.is_empty() => {
-                batch.push(row);
+                batch.push((i32::try_from(line).ok(), row));
                 bytes += text.len();
             }
             // After a fault the rest is only checked for others.

@@ -52,6 +52,9 @@ pub(super) struct Import {
     /// LiveCodeBench: the last day of contests that count
     #[arg(long, value_name = "DAY")]
     to: Option<String>,
+    /// Do not wait until a worker has tried the tests of its rows
+    #[arg(long)]
+    no_wait: bool,
     /// Only check the file; no server is needed
     #[arg(long)]
     dry_run: bool,
@@ -139,6 +142,7 @@ impl Import {
             source: read.source,
             revision: read.revision,
             options: Vec::new(),
+            no_wait: self.no_wait,
         };
         upload.send(&read.rows, client)?;
         Ok(ExitCode::SUCCESS)

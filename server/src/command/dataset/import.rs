@@ -32,7 +32,8 @@ Examples:
 ///
 /// Every row is checked, and nothing is imported if one is wrong, or more than --skip-bad allows; faults are reported by
 /// line. Afterwards the command
-/// reports how many rows it read and left out, and other datasets with the same questions.
+/// reports how many rows it read and left out, and other datasets with the same questions. Tests of programs are then tried
+/// on a worker (`lyceum dataset check`), for which it waits.
 #[derive(Args, Debug)]
 #[command(after_long_help = tables())]
 pub(super) struct Import {
@@ -71,6 +72,9 @@ pub(super) struct Import {
     /// Only read and check; print the first rows as they would be stored
     #[arg(long)]
     dry_run: bool,
+    /// Do not wait until a worker has tried the tests of its rows
+    #[arg(long)]
+    no_wait: bool,
     /// The dataset's name [default: the format or purpose and the start of the file's checksum]
     #[arg(long)]
     name: Option<String>,
@@ -107,6 +111,7 @@ impl Import {
             source: file.source.clone(),
             revision: self.revision.unwrap_or_else(|| file.revision()),
             options,
+            no_wait: self.no_wait,
         };
         upload.send(&file.unpacked()?, client)
     }

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use anyhow::Context as _;
 use indicatif::{ProgressBar, ProgressStyle};
+use lyceum_rows::{Joined, Text, json_lines};
 use sha2::{Digest as _, Sha256};
 
-use crate::rows::{Hub, Joined, Text, json_lines};
+use crate::hub::Hub;
 
 /// A file of rows, or the shards of one.
 pub(in crate::command) struct RowFile {

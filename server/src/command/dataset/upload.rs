@@ -6,6 +6,7 @@ use anyhow::Context as _;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
+use super::check::after_import;
 use super::row_file::bar;
 use crate::client::Client;
 use crate::command::output::{json_line, line, remark};
@@ -19,10 +20,12 @@ pub(in crate::command) struct Upload<'a> {
     pub(in crate::command) revision: String,
     /// Other parameters of the import.
     pub(in crate::command) options: Vec<(&'static str, String)>,
+    /// Whether not to wait for the check of its tests.
+    pub(in crate::command) no_wait: bool,
 }
 
 impl Upload<'_> {
-    /// Sends `rows`, one per line, prints the dataset's id, and reports what was left out and harmful overlaps.
+    /// Sends `rows`, one per line, prints the dataset's id, and reports what was left out, harmful overlaps and bad tests.
     pub(in crate::command) fn send(&self, rows: &File, client: &Client) -> anyhow::Result<()> {
         let bar = bar(Some(rows.metadata()?.len()));
         let made = client.post_lines(&self.path(), &mut bar.wrap_read(rows));
@@ -39,7 +42,7 @@ impl Upload<'_> {
                 remark(format_args!("warning: {warning}"));
             }
         }
-        Ok(())
+        after_import(&made, client, self.no_wait)
     }
 
     fn path(&self) -> String {

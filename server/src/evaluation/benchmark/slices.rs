@@ -11,9 +11,9 @@ use lyceum_store::{
     StoreError,
     datasets::{self, Dataset},
 };
-use sqlx::PgConnection;
+use sqlx::{PgConnection, PgPool};
 
-use crate::shipped_dataset::ShippedDataset;
+use crate::{dataset_check::usable, shipped_dataset::ShippedDataset};
 
 /// The default protocol of suites.
 #[derive(Clone, Copy, Default)]
@@ -28,6 +28,7 @@ pub(super) struct Defaults<'a> {
 /// The slices of `choices`, or all their faults; `pointer` is that of the list.
 pub(super) async fn slices(
     db: &mut PgConnection,
+    pool: &PgPool,
     choices: &[SuiteChoice],
     defaults: Defaults<'_>,
     pointer: &str,
@@ -37,7 +38,7 @@ pub(super) async fn slices(
     for (at, choice) in choices.iter().enumerate() {
         let request = choice.request();
         let Ok(suite) = suite(&request.suite) else { continue };
-        match dataset_of(&mut *db, suite, &request).await? {
+        match usable_of(&mut *db, pool, suite, &request).await? {
             Ok(dataset) => slices.push(slice(suite, &dataset, request, defaults)),
             Err(detail) => faults.push(Fault::new(choice.place(pointer, at, "dataset"), detail)),
         }
@@ -46,9 +47,10 @@ pub(super) async fn slices(
     Ok((slices, faults))
 }
 
-/// Faults of the datasets named in `choices`. Choices without a dataset are resolved when the measurement starts.
+/// Faults of the datasets of `choices` that are there. Choices without a dataset are resolved when the measurement starts.
 pub(crate) async fn named_dataset_faults(
     db: &mut PgConnection,
+    pool: &PgPool,
     choices: &[SuiteChoice],
     pointer: &str,
 ) -> Result<Vec<Fault>, StoreError> {
@@ -56,13 +58,25 @@ pub(crate) async fn named_dataset_faults(
     for (at, choice) in choices.iter().enumerate() {
         let request = choice.request();
         let Ok(suite) = suite(&request.suite) else { continue };
-        if request.dataset.is_some()
-            && let Err(detail) = dataset_of(&mut *db, suite, &request).await?
-        {
+        let is_there = request.dataset.is_some() || datasets::newest_of_suite(&mut *db, &suite.name).await?.is_some();
+        if is_there && let Err(detail) = usable_of(&mut *db, pool, suite, &request).await? {
             faults.push(Fault::new(choice.place(pointer, at, "dataset"), detail));
         }
     }
     Ok(faults)
+}
+
+/// The rows to measure with, if their tests can be used; an error says why not.
+async fn usable_of(
+    db: &mut PgConnection,
+    pool: &PgPool,
+    suite: &Suite,
+    request: &SuiteRequest,
+) -> Result<Result<Dataset, String>, StoreError> {
+    match dataset_of(&mut *db, suite, request).await? {
+        Ok(dataset) => usable(db, pool, dataset, request.tests()).await,
+        missing => Ok(missing),
+    }
 }
 
 /// The requested dataset, or the suite's newest benchmark, or its shipped rows; an error says why there is none.

@@ -28,14 +28,21 @@ const WRAPPERS: [&str; 22] = [
     "tuple",
 ];
 
-/// The function that `tests` are about: the first one that they call and `solution` defines; without a solution, the
-/// first one they call that is neither a common function of Python, a method, nor defined by the tests themselves.
+/// The function that `tests` are about: the first one that they call and `solution` defines, of a module (`solution.f`) only if
+/// they call no other; without a solution, the first one they call that is neither a common function of Python, a method, nor
+/// defined by the tests themselves.
 pub(super) fn function_under_test(tests: &str, solution: Option<&str>) -> Option<String> {
-    let is_tested = |name: &&str| match solution {
+    let is_tested = |name: &str| match solution {
         Some(solution) => defines_function(solution, name),
-        None => !WRAPPERS.contains(name) && !defines_function(tests, name),
+        None => !WRAPPERS.contains(&name) && !defines_function(tests, name),
     };
-    calls(tests).into_iter().find(is_tested).map(str::to_owned)
+    let calls = calls(tests);
+    let first = |is_member| {
+        let mut called = calls.iter().filter(|call| call.is_member == is_member);
+        called.find(|call| is_tested(call.name))
+    };
+    let found = first(false).or_else(|| solution.and_then(|_| first(true)));
+    found.map(|call| call.name.to_owned())
 }
 
 /// `text` as a module with a docstring, which is how EvalPlus writes MBPP's tasks.
@@ -45,8 +52,15 @@ pub(super) fn docstring(text: &str) -> String {
     format!("{raw}\"\"\"\n{}\n\"\"\"\n", text.replace("\"\"\"", "'''"))
 }
 
-/// The names in `code` that are followed by `(`, outside of strings and comments, without methods and definitions.
-fn calls(code: &str) -> Vec<&str> {
+/// A call in a text.
+struct Call<'c> {
+    name: &'c str,
+    /// Whether it follows a dot.
+    is_member: bool,
+}
+
+/// The names in `code` that are followed by `(`, outside of strings and comments, without definitions.
+fn calls(code: &str) -> Vec<Call<'_>> {
     let mut found = Vec::new();
     let mut rest = code;
     let mut before = "";
@@ -58,9 +72,10 @@ fn calls(code: &str) -> Vec<&str> {
                 name,
                 "assert" | "not" | "and" | "or" | "in" | "is" | "if" | "else" | "for" | "return" | "lambda"
             );
-            let is_other = matches!(before, "def" | "class" | ".");
-            if after.trim_start_matches(' ').starts_with('(') && !is_keyword && !is_other {
-                found.push(name);
+            let is_definition = matches!(before, "def" | "class");
+            if after.trim_start_matches(' ').starts_with('(') && !is_keyword && !is_definition {
+                let is_member = before == ".";
+                found.push(Call { name, is_member });
             }
             (before, rest) = (name, after);
             continue;
@@ -121,6 +136,17 @@ mod tests {
                 Some("height"),
             ),
             ("assert add(1, 2) == 3", Some("def sum_of(a, b): return a + b"), None),
+            (
+                "import solution as s\nassert s.add(1, 2) == 3",
+                Some("def add(a, b): return a + b"),
+                Some("add"),
+            ),
+            ("import solution\nassert solution.add(1, 2) == 3", None, None),
+            (
+                "x = [].pop()\nassert s.low(low(x))",
+                Some("def low(x): return x\ndef pop(): pass"),
+                Some("low"),
+            ),
             ("assert \"f(1)\" == '''g(2)'''", None, None),
             ("", None, None),
         ] {

@@ -10,7 +10,7 @@ use serde_json::json;
 use super::*;
 use crate::{
     benchmark::{BenchmarkRow, Question, reader::unpacked, suite},
-    dataset::{OracleKind, row_format},
+    dataset::{FieldMap, OracleKind, row_format},
 };
 
 fn format(name: &str) -> ReadAs {

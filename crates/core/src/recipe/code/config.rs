@@ -10,7 +10,7 @@ use super::{
 use crate::{
     archive::ArchiveConfig,
     config::RunConfig,
-    dataset::{DatasetRef, DatasetUse, Purpose},
+    dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy},
     fault::Fault,
     id::DatasetId,
     prompt::{PromptConfig, PromptError, PromptSet},
@@ -92,6 +92,7 @@ impl ProblemConfig {
             rows: Some(seeds.rows),
             // Nobody learns from seeds themselves.
             allow_overlap: true,
+            tests: TestPolicy::default(),
         });
         seeds.into_iter().collect()
     }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    dataset::{DatasetRef, DatasetUse, Purpose},
+    dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy},
     fault::Fault,
     id::DatasetId,
     recipe::PlanError,
@@ -28,6 +28,12 @@ pub struct TrainingSet {
     /// Allow rows that ask what an imported benchmark asks. Scores on that benchmark then mean nothing.
     #[serde(default)]
     pub allow_overlap: bool,
+    /// Use rows whose tests have not been checked, or are bad.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_unchecked: bool,
+    /// Leave out rows with bad tests: `rows` counts the others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leave_out_bad_rows: bool,
 }
 
 impl TrainingSet {
@@ -68,6 +74,10 @@ impl TrainingSet {
             kinds: &[],
             rows: self.rows,
             allow_overlap: self.allow_overlap,
+            tests: TestPolicy {
+                allow_unchecked: self.allow_unchecked,
+                leave_out_bad_rows: self.leave_out_bad_rows,
+            },
         })
     }
 

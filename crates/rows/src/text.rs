@@ -18,14 +18,14 @@ const MAX_WHITE_SPACE: u64 = 1 << 20;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The rows of a file as JSON objects on lines.
-pub(crate) type Text<'f> = Box<dyn BufRead + Send + 'f>;
+pub type Text<'f> = Box<dyn BufRead + Send + 'f>;
 
 /// The rows of `file`, whatever its format is. Only a line or a page of rows is in memory; Parquet, whose index is at its
 /// end, goes through a temporary file.
 ///
 /// # Errors
 /// The file cannot be read, is damaged, or is of another kind.
-pub(crate) fn json_lines<'f>(file: impl Read + Send + 'f) -> io::Result<Text<'f>> {
+pub fn json_lines<'f>(file: impl Read + Send + 'f) -> io::Result<Text<'f>> {
     let (start, file) = peeked(file)?;
     match start.starts_with(&[0x1f, 0x8b]) {
         true => unpacked(Gunzip::new(BufReader::new(file))),

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use super::Text;
 
 /// The lines of several files, each opened when it is its turn.
-pub(crate) struct Joined<'f, I> {
+pub struct Joined<'f, I> {
     files: I,
     current: Option<Text<'f>>,
     /// Whether what was read so far ends in the middle of a line.
@@ -13,7 +13,8 @@ pub(crate) struct Joined<'f, I> {
 }
 
 impl<'f, I: Iterator<Item = io::Result<Text<'f>>>> Joined<'f, I> {
-    pub(crate) fn new(files: I) -> Self {
+    /// Those of `files`, in order.
+    pub fn new(files: I) -> Self {
         Self {
             files,
             current: None,
