@@ -14,7 +14,7 @@ mod replacement;
 mod standing;
 
 pub use catalogue::{CATALOGUE, INIT, operator};
-pub use config::EvolutionConfig;
+pub use config::{Culling, EvolutionConfig};
 pub use inheritance::inherited;
 pub use operator::{Family, Operator, OperatorError};
 pub use parameter::Parameter;
