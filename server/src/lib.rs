@@ -29,6 +29,7 @@ mod pages;
 mod rows;
 mod rows_asked;
 mod saved_view;
+mod selection;
 pub mod serve;
 pub mod settings;
 mod shipped_dataset;

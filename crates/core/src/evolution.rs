@@ -4,6 +4,7 @@
 //! This module has the recipe's decisions, pure and deterministic from seeds, and the catalogue of operators for pages
 //! and the API. The operators' arithmetic is in the engine.
 
+pub mod audit;
 mod catalogue;
 mod config;
 mod inheritance;
