@@ -38,6 +38,7 @@ mod run_members;
 mod run_metrics;
 mod run_problems;
 mod run_rows;
+mod run_selection;
 mod run_steps;
 mod run_table;
 mod runs;
@@ -135,6 +136,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(run_members::list_members)
             .service(run_members::show_member)
             .service(run_lineage::list_births)
+            .service(run_selection::show_selection)
             .service(run_matchups::list_matchups)
             .service(run_problems::list_problems)
             .service(run_problems::show_problem)

@@ -30,6 +30,7 @@ mod page_address;
 mod pages;
 mod rows_asked;
 mod saved_view;
+mod selection;
 pub mod serve;
 pub mod settings;
 mod shipped_dataset;

@@ -79,6 +79,7 @@ mod workers;
 pub(crate) use assets::show_asset;
 pub(crate) use errors::show_errors;
 pub(crate) use escape::Escaped;
+pub(crate) use held_out::chosen as measured_way;
 pub(crate) use layout::{Assets, theme_of};
 pub(crate) use suffix::take_suffix;
 

@@ -4,6 +4,7 @@
 //! This module has the recipe's decisions, pure and deterministic from seeds, and the catalogue of operators for pages
 //! and the API. The operators' arithmetic is in the engine.
 
+pub mod audit;
 mod catalogue;
 mod config;
 mod inheritance;
@@ -14,7 +15,7 @@ mod replacement;
 mod standing;
 
 pub use catalogue::{CATALOGUE, INIT, operator};
-pub use config::EvolutionConfig;
+pub use config::{Culling, EvolutionConfig};
 pub use inheritance::inherited;
 pub use operator::{Family, Operator, OperatorError};
 pub use parameter::Parameter;

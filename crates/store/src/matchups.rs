@@ -2,8 +2,10 @@
 
 mod outcomes;
 mod page;
+mod played;
 mod write;
 
 pub use outcomes::{MatchupOutcomes, Wins, outcomes, wins};
 pub use page::{Matchup, MatchupFilter, page};
+pub use played::played;
 pub(crate) use write::write;

@@ -118,7 +118,8 @@ async fn is_measuring(db: &PgPool, run: &Run) -> Result<bool, ApiError> {
 
 /// The measurement that is shown: the one with single answers that was made at most steps, and with several answers on
 /// the same suite. Of equals the first, so that charts do not jump to another suite.
-fn chosen(ways: &[Measurement]) -> Option<(&Measurement, Option<&Measurement>)> {
+/// The way in which members were measured most often, and the one of several samples that belongs to it.
+pub(crate) fn chosen(ways: &[Measurement]) -> Option<(&Measurement, Option<&Measurement>)> {
     let most = |fits: &dyn Fn(&Measurement) -> bool| {
         let fitting = ways.iter().rev().filter(|way| fits(way));
         fitting.max_by_key(|way| way.steps.len())

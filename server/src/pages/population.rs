@@ -28,7 +28,7 @@ use super::{
     sparkline,
     view::View,
 };
-use crate::{api::Api, api_error::ApiError};
+use crate::{api::Api, api_error::ApiError, selection::Selection};
 
 /// Points of a sparkline.
 const HISTORY: u32 = 60;
@@ -92,6 +92,8 @@ struct PopulationPage {
     living: i64,
     died: i64,
     leaderboards: Vec<Leaderboard>,
+    /// What selection did; none if the recipe does not evolve a population.
+    selection: Option<Selection>,
 }
 
 impl PopulationPage {
@@ -159,6 +161,7 @@ pub(crate) async fn show_population(
         living,
         died,
         leaderboards: leaderboards.collect(),
+        selection: Selection::read(&api, &run.detail).await?,
         run,
     })
 }

@@ -128,6 +128,7 @@ pub(crate) fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Record
             valid: count / 2,
             solve_rate: Some(0.5),
             student_score: Some(0.75),
+            teacher_reward: Some(-0.25),
             predicted: 0.25,
             winner: Winner::Student,
         }],

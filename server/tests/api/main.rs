@@ -50,6 +50,7 @@ mod rows_asked;
 mod run_table;
 mod runs;
 mod schemathesis;
+mod selection;
 mod shares;
 mod slow_readers;
 mod solve_rates;

@@ -96,6 +96,7 @@ impl Leg<'_> {
                 valid: 0,
                 solve_rate: None,
                 student_score: Some(1.0),
+                teacher_reward: Some(-1.0),
                 predicted: 0.5,
                 winner: Winner::Student,
             });

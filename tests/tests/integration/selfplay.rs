@@ -136,7 +136,8 @@ const PAST: [&str; 8] = [
      WHERE b.run_id = $1 AND b.step < $2 AND m.run_id = $1",
     "SELECT concat_ws('|', 'rating', r.step, m.name, r.role, r.mu, r.sigma) FROM ratings r JOIN members m ON m.id = r.member_id
      WHERE r.run_id = $1 AND r.step < $2",
-    "SELECT concat_ws('|', 'matchup', x.step, t.name, s.name, x.proposed, x.valid, x.solve_rate, x.predicted, x.winner)
+    "SELECT concat_ws('|', 'matchup', x.step, t.name, s.name, x.proposed, x.valid, x.solve_rate, x.student_score,
+         x.teacher_reward, x.predicted, x.winner)
      FROM matchups x JOIN members t ON t.id = x.teacher_id JOIN members s ON s.id = x.student_id
      WHERE x.run_id = $1 AND x.step < $2",
     "SELECT concat_ws('|', 'cross-play', x.step, t.name, s.name, x.type, x.attempts, x.solved)

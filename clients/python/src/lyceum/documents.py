@@ -149,6 +149,28 @@ class Attempt(TypedDict):
     """Whether the answer has the requested form."""
 
 
+class AuditedCull(TypedDict):
+    """The members of a role that were culled at the end of a step."""
+
+    candidates: list[Candidate]
+    """The role's members that were not protected, the lowest lower bound first."""
+
+    culled: list[str]
+    """Who was culled."""
+
+    measured: NotRequired[int | None]
+    """Number of finished steps when the candidates were measured; absent if they were not."""
+
+    role: str
+    """The role."""
+
+    step: int
+    """The step."""
+
+    verdicts: dict[str, list[str]]
+    """Whom the rules of `matchup_score` would have culled after the same matchups."""
+
+
 class BadRow(TypedDict):
     """A row whose tests cannot be used."""
 
@@ -338,6 +360,31 @@ class Birth(TypedDict):
 
     step: int
     """The step."""
+
+
+class Candidate(TypedDict):
+    """A member that could have been culled."""
+
+    accuracy: NotRequired[float | None]
+    """Its accuracy on held-out rows when the candidates were measured; absent if it was not."""
+
+    id: str
+    """The member."""
+
+    lower_bound: float
+    """The lower bound that members are ranked by."""
+
+    mu: float
+    """Mean of its rating by the run's rule."""
+
+    name: str
+    """Its name."""
+
+    rank: NotRequired[int | None]
+    """Its rank by accuracy among the candidates that were measured, 1 for the best."""
+
+    sigma: float
+    """Standard deviation of that rating."""
 
 
 class CapabilitySummary(TypedDict):
@@ -629,6 +676,19 @@ class Delivery(TypedDict):
 
     tries: int
     """How often it was tried."""
+
+
+class Differential(TypedDict):
+    """How selection compares with a uniform draw."""
+
+    culled: int
+    """Number of culled members that it is about."""
+
+    mean: float
+    """The mean held-out accuracy of the candidates less that of the culled: above 0 if the weaker were culled. A uniform draw gives 0 on average."""
+
+    neutral: float
+    """95 % of uniform draws from the same candidates are within this of 0, by the normal approximation."""
 
 
 class Difficulty(TypedDict):
@@ -1058,6 +1118,9 @@ class Matchup(TypedDict):
 
     teacher_id: str
     """The proposer."""
+
+    teacher_reward: NotRequired[float | None]
+    """The teacher's mean reward over all proposals, -1 for an invalid one; none where it was not kept."""
 
     valid: int
     """Valid ones among them."""
@@ -1653,6 +1716,21 @@ class Scores(TypedDict):
 
     right_share: NotRequired[float | None]
     """The share of the same problems whose stated answer is right; absent without any."""
+
+
+class Selection(TypedDict):
+    """What selection did in a run."""
+
+    culling: str
+    """The run's `evolution.culling`: `rating` or `random`."""
+
+    differential: NotRequired[Differential | None]
+
+    items: list[AuditedCull]
+    """The culls, in order."""
+
+    matchup_score: str
+    """The run's `matchup_score`: `per_role`, `reward` or `solve_rate`."""
 
 
 class Session(TypedDict):

@@ -6,15 +6,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{CATALOGUE, Operator, operator};
 use crate::fault::Fault;
 
+/// Which members are replaced.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, strum::IntoStaticStr,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Culling {
+    /// Those of the lowest lower bound. The member of highest mu stays.
+    #[default]
+    Rating,
+    /// Any that are not protected, each as likely as the others: a control without selection by rating. Parents are still
+    /// those that `parent_fraction` admits; with 1 they are drawn from all survivors.
+    Random,
+}
+
 /// When and how a run evolves. Defaults are the paper's (PopuLoRA, part 4.1) where it gives any.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EvolutionConfig {
     /// Steps between two evolutions; 0 disables evolution.
     pub every: u32,
-    /// Share of each role's members to replace, lowest lower bound first: min(N − 1, max(1, round(fraction · N))).
+    /// Share of each role's members to replace: min(N − 1, max(1, round(fraction · N))).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub fraction: f64,
+    /// Which members are replaced.
+    pub culling: Culling,
     /// Operators that make the children, each drawn equally often.
     #[schemars(length(min = 1))]
     pub operators: Vec<String>,
@@ -38,6 +55,7 @@ impl Default for EvolutionConfig {
         Self {
             every: 10,
             fraction: 0.25,
+            culling: Culling::default(),
             operators: live.map(|operator| operator.name.to_owned()).collect(),
             parameters: BTreeMap::new(),
             parent_fraction: 0.5,

@@ -1,12 +1,14 @@
 //! The members at the bottom of the ranking.
 
+use rand::seq::SliceRandom as _;
 use std::cmp::Ordering;
 
-use super::EvolutionConfig;
+use super::{Culling, EvolutionConfig};
 use crate::{
     id::MemberId,
     rating::{Rating, TrueSkillConfig},
     recipe::Role,
+    seed::stream,
 };
 
 /// A living member at an evolution.
@@ -38,14 +40,24 @@ pub(super) fn ranked(members: &[Standing], role: Role, config: &TrueSkillConfig)
     order
 }
 
-/// The members to replace, with the role each is replaced for: for each role (in the order of [`Role::ALL`]),
-/// [`EvolutionConfig::quota`] members, lowest lower bound first. Protected members stay, and so does the member of highest
-/// mu in any role. One unprotected member of a role always stays: a role with a single candidate would lose it whatever
-/// its rating. A member of several roles counts against the quota of each.
-pub fn culled(members: &[Standing], config: &EvolutionConfig, ratings: &TrueSkillConfig) -> Vec<(usize, Role)> {
+/// The members to replace at the end of `step`, with the role each is replaced for: for each role (in the order of
+/// [`Role::ALL`]), [`EvolutionConfig::quota`] members, lowest lower bound first or drawn from `root`, the run's seed
+/// ([`Culling`]). Protected members stay, and by rating so does the member of highest mu in any role. One unprotected member
+/// of a role always stays: a role with a single candidate would lose it whatever its rating. A member of several roles
+/// counts against the quota of each.
+pub fn culled(
+    members: &[Standing],
+    config: &EvolutionConfig,
+    ratings: &TrueSkillConfig,
+    root: u64,
+    step: u32,
+) -> Vec<(usize, Role)> {
     let mut gone: Vec<(usize, Role)> = Vec::new();
     for role in Role::ALL {
-        let order = ranked(members, role, ratings);
+        let mut order = ranked(members, role, ratings);
+        if config.culling == Culling::Random {
+            order.shuffle(&mut stream(root, &format!("culling/{}", role.name()), u64::from(step)));
+        }
         let is_gone = |gone: &[(usize, Role)], index| gone.iter().any(|&(other, _)| other == index);
         let already = order.iter().filter(|&&index| is_gone(&gone, index)).count();
         let candidates = order.iter().filter(|&&index| !members[index].protected).count();
@@ -55,7 +67,8 @@ pub fn culled(members: &[Standing], config: &EvolutionConfig, ratings: &TrueSkil
             if left == 0 {
                 break;
             }
-            if !members[index].protected && !is_gone(&gone, index) && !is_best(members, index) {
+            let stays = members[index].protected || (config.culling == Culling::Rating && is_best(members, index));
+            if !stays && !is_gone(&gone, index) {
                 gone.push((index, role));
                 left -= 1;
             }
@@ -102,7 +115,7 @@ pub(super) mod tests {
         #[test]
         fn neither_a_protected_member_nor_the_best_of_a_role_is_culled(members in members(), fraction in 0.01..1.0) {
             let config = EvolutionConfig { fraction, ..EvolutionConfig::default() };
-            let gone = culled(&members, &config, &TrueSkillConfig::default());
+            let gone = culled(&members, &config, &TrueSkillConfig::default(), 1, 9);
             for role in Role::ALL {
                 let players: Vec<usize> = (0..members.len()).filter(|&m| members[m].rating(role).is_some()).collect();
                 let survivors = players.iter().filter(|&&m| gone.iter().all(|&(dead, _)| dead != m)).count();
@@ -124,6 +137,42 @@ pub(super) mod tests {
     }
 
     #[test]
+    fn at_random_every_unprotected_member_goes_equally_often_and_the_same_one_by_the_same_seed() {
+        let standing = |id: u32| Standing {
+            member: MemberId(Uuid::from_u128(u128::from(id))),
+            roles: vec![(
+                Role::Student,
+                Rating {
+                    mu: f64::from(id) * 10.0,
+                    sigma: 1.0,
+                },
+            )],
+            protected: id == 2,
+        };
+        let members: Vec<Standing> = (0..4).map(standing).collect();
+        let ratings = TrueSkillConfig::default();
+        let config = EvolutionConfig {
+            culling: Culling::Random,
+            ..EvolutionConfig::default()
+        };
+        let mut gone = [0; 4];
+        for step in 0..3000 {
+            let drawn = culled(&members, &config, &ratings, 7, step);
+            let [(dead, Role::Student)] = drawn[..] else {
+                panic!("{drawn:?}")
+            };
+            gone[dead] += 1;
+            assert_eq!(drawn, culled(&members, &config, &ratings, 7, step));
+        }
+        assert_eq!(gone[2], 0, "it is protected");
+        // Five standard deviations of a binomial of 3000 draws and 1/3 are 129.
+        assert!(
+            [0, 1, 3].iter().all(|&member| (871..=1129).contains(&gone[member])),
+            "{gone:?}"
+        );
+    }
+
+    #[test]
     fn the_lowest_bound_goes_first_and_uncertainty_counts_against_a_member() {
         let standing = |id: u128, role, mu, sigma| Standing {
             member: MemberId(Uuid::from_u128(id)),
@@ -139,13 +188,13 @@ pub(super) mod tests {
         ];
         let (config, ratings) = (EvolutionConfig::default(), TrueSkillConfig::default());
         assert_eq!(
-            culled(&members, &config, &ratings),
+            culled(&members, &config, &ratings, 1, 9),
             [(1, Role::Teacher), (4, Role::Student)],
             "2 has a lower bound than 1, but the highest mu"
         );
         members[4].protected = true;
         assert_eq!(
-            culled(&members, &config, &ratings),
+            culled(&members, &config, &ratings, 1, 9),
             [(1, Role::Teacher)],
             "3 is the only candidate"
         );
@@ -154,7 +203,7 @@ pub(super) mod tests {
             standing(1, Role::Teacher, 25.0, 1.0),
         ];
         assert_eq!(
-            culled(&equals, &config, &ratings),
+            culled(&equals, &config, &ratings, 1, 9),
             [(1, Role::Teacher)],
             "one of them goes"
         );

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::{Rating, TrueSkillConfig, winner};
+use super::{Rating, TrueSkillConfig};
 use crate::{
     id::MemberId,
-    recipe::{RatingRecord, Role, Winner},
+    recipe::{RatingRecord, Role},
 };
 
 /// A rating for every member and role that has one; a member with both roles has two.
@@ -34,40 +34,9 @@ impl Ratings {
         self.0.remove(&member);
     }
 
-    /// The probability that the student wins, by the current ratings.
-    pub fn predict(&self, teacher: (MemberId, Role), student: (MemberId, Role), config: &TrueSkillConfig) -> f64 {
-        config.win_probability(
-            self.get(student.0, student.1, config),
-            self.get(teacher.0, teacher.1, config),
-        )
-    }
-
-    /// Decides a matchup by [`winner`] from the student's score and updates both ratings. Returns the predicted probability
-    /// and the winner.
-    /// Ratings depend on the order, so matchups of a step are recorded in the order of their indices.
-    pub fn record(
-        &mut self,
-        teacher: (MemberId, Role),
-        student: (MemberId, Role),
-        student_score: f64,
-        config: &TrueSkillConfig,
-    ) -> (f64, Winner) {
-        let predicted = self.predict(teacher, student, config);
-        let (of_teacher, of_student) = (
-            self.get(teacher.0, teacher.1, config),
-            self.get(student.0, student.1, config),
-        );
-        let won = winner(student_score, predicted);
-        let (of_teacher, of_student) = match won {
-            Winner::Teacher => config.after(of_teacher, of_student),
-            Winner::Student => {
-                let (winner, loser) = config.after(of_student, of_teacher);
-                (loser, winner)
-            }
-        };
-        self.set(teacher.0, teacher.1, of_teacher);
-        self.set(student.0, student.1, of_student);
-        (predicted, won)
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 
     /// One row per rating, by member and role.
@@ -93,34 +62,19 @@ mod tests {
     use uuid::Uuid;
 
     #[test]
-    fn a_table_survives_its_json_and_a_matchup_moves_two_ratings() {
+    fn a_table_survives_its_json_and_forgets_the_dead() {
         let config = TrueSkillConfig::default();
-        let [teacher, student, other] = [1, 2, 3].map(|id| MemberId(Uuid::from_u128(id)));
+        let [one, other] = [1, 2].map(|id| MemberId(Uuid::from_u128(id)));
         let mut ratings = Ratings::default();
-        ratings.set(other, Role::Student, Rating { mu: 30.0, sigma: 2.0 });
-        let (predicted, won) = ratings.record((teacher, Role::Teacher), (student, Role::Student), 0.9, &config);
-        assert!((predicted - 0.5).abs() < 1e-6);
-        assert_eq!(won, Winner::Student);
-        assert!(ratings.get(student, Role::Student, &config).mu > 25.0);
-        assert!(ratings.get(teacher, Role::Teacher, &config).mu < 25.0);
-        assert_eq!(
-            ratings.get(other, Role::Student, &config),
-            Rating { mu: 30.0, sigma: 2.0 }
-        );
-        assert_eq!(ratings.records().len(), 3);
+        ratings.set(one, Role::Teacher, Rating { mu: 20.0, sigma: 3.0 });
+        ratings.set(one, Role::Student, Rating { mu: 30.0, sigma: 2.0 });
+        assert_eq!(ratings.get(other, Role::Student, &config), config.prior());
+        assert_eq!(ratings.records().len(), 2);
 
         let json = serde_json::to_value(&ratings).unwrap();
         assert_eq!(serde_json::from_value::<Ratings>(json).unwrap(), ratings);
-        ratings.remove(student);
-        assert_eq!(ratings.get(student, Role::Student, &config), config.prior());
-    }
-
-    #[test]
-    fn one_member_in_both_roles_has_a_rating_for_each() {
-        let config = TrueSkillConfig::default();
-        let only = MemberId(Uuid::from_u128(1));
-        let mut ratings = Ratings::default();
-        ratings.record((only, Role::Teacher), (only, Role::Student), 0.1, &config);
-        assert!(ratings.get(only, Role::Teacher, &config).mu > ratings.get(only, Role::Student, &config).mu);
+        ratings.remove(one);
+        assert_eq!(ratings.get(one, Role::Student, &config), config.prior());
+        assert!(ratings.is_empty());
     }
 }

@@ -1,4 +1,4 @@
-//! Who wins a matchup, and by what.
+//! What decides a matchup.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,32 +8,33 @@ use crate::{
     reward::{Solved, teacher_reward},
 };
 
-/// What decides a matchup: the student's score, from 0 to 1, which is compared with its predicted win probability.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What decides a matchup.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum MatchupScore {
-    /// 1 less the teacher's mean reward (Eq. 2, an invalid proposal counting 0) over all proposals: an invalid or unsolved
-    /// problem counts against the teacher.
+    /// A score for each role, and an update for each. The student's is the mean solve rate over the valid problems; it moves
+    /// the student's rating, and how hard the teacher is to solve. The teacher's is ½ plus its mean reward (Eq. 2) over
+    /// all proposals, within 0 and 1; it moves the teacher's rating, and how little reward the student gives. So a student
+    /// that solves more never loses by it, and neither does a teacher that earns more. A student's rating stays if there
+    /// is no valid problem.
     #[default]
+    PerRole,
+    /// One score for both: the student's is 1 less the teacher's mean reward (Eq. 2, an invalid proposal counting 0) over
+    /// all proposals. An invalid or unsolved problem counts against the teacher, but also for the student: with 8 attempts
+    /// at each problem, a student that gets better loses by it until it solves 26 % of them, and the best of a weak
+    /// population is culled more often than the weakest.
     Reward,
-    /// The mean solve rate over the valid problems, or 1 if there are none: a problem that nobody solves counts for the
-    /// teacher, and invalid ones do not count.
+    /// One score for both: the student's is the mean solve rate over the valid problems, or 1 if there are none. A problem that
+    /// nobody solves counts for the teacher, and invalid ones do not count.
     SolveRate,
 }
 
-impl MatchupScore {
-    /// The student's score. `proposals` has the attempts at each proposal, `None` for invalid ones.
-    pub fn of_student(self, proposals: &[Option<Solved>]) -> f64 {
-        match self {
-            Self::Reward => {
-                let rewards = proposals
-                    .iter()
-                    .map(|solved| f64::from(teacher_reward(*solved).max(0.0)));
-                1.0 - rewards.sum::<f64>() / proposals.len().max(1) as f64
-            }
-            Self::SolveRate => mean_solve_rate(proposals).unwrap_or(1.0),
-        }
-    }
+/// The teacher's mean reward (Eq. 2) over all proposals, from −1 to 1; 0 without proposals. `proposals` has the attempts at
+/// each, `None` for invalid ones.
+pub(super) fn mean_teacher_reward(proposals: &[Option<Solved>]) -> f64 {
+    let rewards = proposals.iter().map(|solved| f64::from(teacher_reward(*solved)));
+    rewards.sum::<f64>() / proposals.len().max(1) as f64
 }
 
 /// The mean solve rate over the valid proposals; `None` if all are invalid.
@@ -59,39 +60,11 @@ pub fn winner(student_score: f64, predicted: f64) -> Winner {
 mod tests {
     use super::*;
 
-    fn solved(solved: u32) -> Option<Solved> {
-        Some(Solved { solved, attempts: 8 })
-    }
-
     #[test]
     fn the_expectation_itself_is_the_teachers() {
         assert_eq!(winner(0.5, 0.5), Winner::Teacher);
         assert_eq!(winner(0.51, 0.5), Winner::Student);
         assert_eq!(winner(0.2, 0.9), Winner::Teacher);
         assert_eq!(winner(0.2, 0.1), Winner::Student);
-    }
-
-    #[test]
-    fn unsolvable_and_invalid_problems_count_against_the_teacher() {
-        let mut unsolvable = vec![None; 71];
-        unsolvable.push(solved(0));
-        let honest = [solved(2), solved(4), None, solved(6)];
-        let [by_reward, by_rate] = [MatchupScore::Reward, MatchupScore::SolveRate]
-            .map(|score| [&unsolvable[..], &honest[..]].map(|proposals| score.of_student(proposals)));
-        assert_eq!(by_reward, [1.0, 1.0 - (0.75 + 0.5 + 0.25) / 4.0]);
-        assert_eq!(
-            by_rate,
-            [0.0, 0.5],
-            "by the solve rate, one unsolvable problem beats any student"
-        );
-    }
-
-    #[test]
-    fn a_teacher_without_a_valid_problem_loses() {
-        for score in [MatchupScore::Reward, MatchupScore::SolveRate] {
-            for proposals in [&[][..], &[None, None]] {
-                assert_eq!(score.of_student(proposals), 1.0);
-            }
-        }
     }
 }

@@ -2,8 +2,12 @@
 
 use lyceum_core::{
     config,
-    id::MemberId,
-    rating::FrozenShare,
+    evolution::{
+        EvolutionConfig,
+        audit::{Life, Past, Played, audit},
+    },
+    id::{MemberId, VersionId},
+    rating::{FrozenShare, MatchupScore, Scores, TrueSkillConfig},
     recipe::{Populora, Records, Registry, Role, Winner},
     simulation::{Order, Players, Simulation, Skill},
 };
@@ -115,6 +119,62 @@ fn the_weakest_are_culled_far_more_often_than_by_chance() {
             "{count} a side: {weakest} of the culled were the weakest, {expected:.1} by chance, {deviations:.1} standard deviations"
         );
     }
+}
+
+#[test]
+fn an_audit_finds_that_the_runs_own_rule_would_have_culled_those_that_were_culled() {
+    let (mut past, mut owner) = (Past::default(), BTreeMap::<VersionId, MemberId>::new());
+    play(4, 3, 90, EVERY, |step, records, _| {
+        past.matchups.extend(records.matchups.iter().map(|one| Played {
+            step,
+            members: [one.teacher, one.student],
+            scores: Scores {
+                invalid: 1.0 - f64::from(one.valid) / f64::from(one.proposed),
+                solve_rate: one.solve_rate.map(f64::from),
+                teacher_reward: f64::from(one.teacher_reward.unwrap()),
+            },
+        }));
+        past.lives.extend(records.members.iter().map(|member| Life {
+            member: member.id,
+            roles: member.roles.clone(),
+            born: step,
+            parents: Vec::new(),
+            died: None,
+        }));
+        owner.extend(records.versions.iter().map(|version| (version.id, version.member)));
+        for birth in &records.births {
+            let life = past.lives.iter_mut().find(|life| life.member == birth.child).unwrap();
+            life.parents = birth
+                .parents
+                .iter()
+                .filter_map(|parent| owner.get(parent).copied())
+                .collect();
+        }
+        for death in &records.deaths {
+            past.lives
+                .iter_mut()
+                .find(|life| life.member == death.member)
+                .unwrap()
+                .died = Some(step);
+        }
+    });
+    let evolution = EvolutionConfig {
+        every: EVERY,
+        protection: 2,
+        ..EvolutionConfig::default()
+    };
+    let culls = audit(&past, MatchupScore::PerRole, &evolution, &TrueSkillConfig::default());
+    assert!(culls.len() >= 8, "{}", culls.len());
+    for cull in &culls {
+        assert_eq!(cull.verdicts[0], cull.culled, "step {}", cull.step);
+        assert!(
+            cull.culled
+                .iter()
+                .all(|dead| cull.candidates.iter().any(|one| one.member == *dead))
+        );
+    }
+    let differs = |rule: usize| culls.iter().any(|cull| cull.verdicts[rule] != cull.culled);
+    assert!(differs(1) && differs(2), "the other rules are rules of their own");
 }
 
 #[test]

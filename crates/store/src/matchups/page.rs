@@ -36,6 +36,8 @@ pub struct Matchup {
     pub solve_rate: Option<f32>,
     /// The student's score, which was compared with `predicted`; none where the solve rate was compared.
     pub student_score: Option<f32>,
+    /// The teacher's mean reward over all proposals, -1 for an invalid one; none where it was not kept.
+    pub teacher_reward: Option<f32>,
     /// The student's win probability, predicted from the ratings before the matchup.
     pub predicted: f32,
     /// `teacher` or `student`.
@@ -59,8 +61,8 @@ keyed_by_seq!(Matchup);
 /// Matchups of `run` that fit `filter`.
 pub async fn page(db: &PgPool, run: ExecutionId, filter: &MatchupFilter, window: &Window) -> Result<Page<Matchup>> {
     let mut query = QueryBuilder::new(
-        "SELECT id, seq, step, teacher_id, student_id, proposed, valid, solve_rate, student_score, predicted, winner
-         FROM matchups WHERE run_id = ",
+        "SELECT id, seq, step, teacher_id, student_id, proposed, valid, solve_rate, student_score, teacher_reward,
+         predicted, winner FROM matchups WHERE run_id = ",
     );
     query.push_bind(run.0);
     and(&mut query, "teacher_id = ", filter.teacher.map(|id| id.0));

@@ -12,7 +12,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[Matchup
     }
     let mut insert = QueryBuilder::new(
         "WITH inserted AS (INSERT INTO matchups (id, run_id, step, teacher_id, student_id, proposed, valid, solve_rate,
-         student_score, predicted, winner) ",
+         student_score, teacher_reward, predicted, winner) ",
     );
     insert.push_values(records, |mut row, record| {
         row.push_bind(record.id.0)
@@ -24,6 +24,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[Matchup
             .push_bind(record.valid.cast_signed())
             .push_bind(record.solve_rate)
             .push_bind(record.student_score)
+            .push_bind(record.teacher_reward)
             .push_bind(record.predicted)
             .push_bind(match record.winner {
                 Winner::Teacher => "teacher",

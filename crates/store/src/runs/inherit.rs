@@ -29,8 +29,10 @@ const COPIES: [&str; 11] = [
      SELECT DISTINCT ON (r.member_id, r.role) pairs.new, r.role, $1, m.seq, r.step, r.mu, r.sigma
      FROM ratings r JOIN pairs ON pairs.old = r.member_id JOIN members m ON m.id = pairs.new
      WHERE r.run_id = $2 AND r.step < $3 ORDER BY r.member_id, r.role, r.step DESC",
-    "INSERT INTO matchups (id, run_id, step, teacher_id, student_id, proposed, valid, solve_rate, predicted, winner)
-     SELECT gen_random_uuid(), $1, m.step, teacher.new, student.new, m.proposed, m.valid, m.solve_rate, m.predicted, m.winner
+    "INSERT INTO matchups (id, run_id, step, teacher_id, student_id, proposed, valid, solve_rate, student_score, teacher_reward,
+         predicted, winner)
+     SELECT gen_random_uuid(), $1, m.step, teacher.new, student.new, m.proposed, m.valid, m.solve_rate, m.student_score,
+         m.teacher_reward, m.predicted, m.winner
      FROM matchups m JOIN pairs teacher ON teacher.old = m.teacher_id JOIN pairs student ON student.old = m.student_id
      WHERE m.run_id = $2 AND m.step < $3 ORDER BY m.seq",
     "INSERT INTO cross_play (run_id, step, teacher_id, student_id, type, attempts, solved)

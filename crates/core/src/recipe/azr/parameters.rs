@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// Parameters of an Absolute Zero run. Defaults are those of its released script for a 7B coder, except for the
-/// learning rate, which is one for adapters (PopuLoRA's).
+/// learning rate, which is PopuLoRA's for adapters; the script's is 1e-6, as in the 7B preset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Parameters {

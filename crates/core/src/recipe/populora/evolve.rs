@@ -2,8 +2,9 @@
 
 use super::step::Step;
 use crate::{
-    evolution::{Lineage, Replacement, Standing, replacements},
+    evolution::{Lineage, Replacement, Standing, inherited, replacements},
     id::{MemberId, PopulationId, VersionId},
+    rating::Rating,
     recipe::{Living, MemberRecord, PlanError, Progress, RatingRecord, VersionRecord, join},
     work::{AdapterRef, EvolvePayload},
 };
@@ -110,15 +111,19 @@ impl Step<'_> {
         self.memory.ratings.remove(replacement.dead);
         self.memory.protection.remove(replacement.dead);
         self.memory.protection.born(id, run.step);
-        for &(role, rating) in &replacement.ratings {
-            self.memory.ratings.set(id, role, rating);
-            records.ratings.push(RatingRecord {
+        let (evolution, rating) = (&self.parameters.evolution, &self.parameters.rating);
+        let inherit = |parents: &[Rating]| inherited(parents, evolution, rating);
+        let ratings = &mut self.memory.ratings;
+        ratings.born(id, &child.roles, &replacement.parents, inherit, rating);
+        records.ratings.extend(child.roles.iter().map(|&role| {
+            let Rating { mu, sigma } = ratings.ratings.get(id, role, rating);
+            RatingRecord {
                 member: id,
                 role,
-                mu: rating.mu,
-                sigma: rating.sigma,
-            });
-        }
+                mu,
+                sigma,
+            }
+        }));
         child.adapter = Some(born.version);
         draft.members[place] = child;
         Ok(())

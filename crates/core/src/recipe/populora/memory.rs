@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     config::RunConfig,
     evolution::Protection,
-    rating::Ratings,
+    rating::RunRatings,
     recipe::{Living, Names, code::Experience, founders},
 };
 
@@ -15,7 +15,8 @@ pub(super) struct Memory {
     /// The living members; a child takes the position of the dead one.
     pub(super) members: Vec<Living>,
     pub(super) names: Names,
-    pub(super) ratings: Ratings,
+    #[serde(flatten)]
+    pub(super) ratings: RunRatings,
     pub(super) protection: Protection,
     pub(super) experience: Experience,
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::step::Step;
 use crate::{
     matchmaking::pair,
-    rating::Rating,
-    recipe::{Pause, Progress, Role, both, code::Ask},
+    rating::{Rating, Ratings},
+    recipe::{Living, Pause, Progress, Role, both, code::Ask},
     seed::stream,
 };
 
@@ -20,14 +20,16 @@ pub(super) struct Match {
 impl Step<'_> {
     /// The matchups of the step. A member in both roles plays itself.
     pub(super) fn pair(&self) -> Vec<Match> {
-        let playing = |role: Role| -> (Vec<usize>, Vec<Rating>) {
+        let run = self.scene.draft.run;
+        let playing = |role: Role, ratings: &Ratings| -> (Vec<usize>, Vec<Rating>) {
             let members = self.scene.draft.members.iter().enumerate();
             let members = members.filter(|(_, member)| member.plays(role));
-            members.map(|(place, _)| (place, self.rating(place, role))).unzip()
+            let rating = |member: &Living| ratings.get(member.id(run.run), role, &self.parameters.rating);
+            members.map(|(place, member)| (place, rating(member))).unzip()
         };
-        let (teachers, of_teachers) = playing(Role::Teacher);
-        let (students, of_students) = playing(Role::Student);
-        let run = self.scene.draft.run;
+        let ratings = &self.memory.ratings;
+        let (teachers, of_teachers) = playing(Role::Teacher, ratings.to_solve(self.parameters.matchup_score));
+        let (students, of_students) = playing(Role::Student, &ratings.ratings);
         let mut random = stream(run.config.seed, "pair", u64::from(run.step));
         let pairs = pair(&of_teachers, &of_students, &self.parameters.rating, &mut random);
         let matches = pairs.into_iter().map(|(teacher, student)| Match {

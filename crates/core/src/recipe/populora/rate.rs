@@ -3,8 +3,8 @@
 use super::{pair::Match, step::Step};
 use crate::{
     id::MatchupId,
-    rating::mean_solve_rate,
-    recipe::{MatchupRecord, Role, Winner, code::Judged},
+    rating::Scores,
+    recipe::{MatchupRecord, Winner, code::Judged},
     reward::Solved,
 };
 
@@ -16,13 +16,13 @@ impl Step<'_> {
         let mut decided = Vec::with_capacity(matches.len());
         for (one, proposals) in matches.iter().zip(judged.chunks(each.max(1))) {
             let solved: Vec<Option<Solved>> = proposals.iter().map(|(judged, _)| judged.solved()).collect();
-            let student_score = self.parameters.matchup_score.of_student(&solved);
             let [teacher, student] =
                 [one.teacher, one.student].map(|place| self.scene.draft.members[place].id(run.run));
-            let (predicted, winner) = self.memory.ratings.record(
-                (teacher, Role::Teacher),
-                (student, Role::Student),
-                student_score,
+            let scores = Scores::of(&solved);
+            let decision = self.memory.ratings.decide(
+                self.parameters.matchup_score,
+                [teacher, student],
+                &scores,
                 &self.parameters.rating,
             );
             self.scene.draft.plan.records.matchups.push(MatchupRecord {
@@ -31,20 +31,21 @@ impl Step<'_> {
                 student,
                 proposed: proposals.len() as u32,
                 valid: solved.iter().flatten().count() as u32,
-                solve_rate: mean_solve_rate(&solved).map(|rate| rate as f32),
-                student_score: Some(student_score as f32),
+                solve_rate: scores.solve_rate.map(|rate| rate as f32),
+                student_score: Some(decision.student_score as f32),
+                teacher_reward: Some(scores.teacher_reward as f32),
                 // The approximated normal distribution function can end slightly outside [0, 1].
-                predicted: predicted.clamp(0.0, 1.0) as f32,
-                winner,
+                predicted: decision.predicted.clamp(0.0, 1.0) as f32,
+                winner: decision.winner,
             });
-            decided.push((one.teacher, one.student, winner));
+            decided.push((one.teacher, one.student, decision.winner));
         }
         self.scene
             .draft
             .plan
             .records
             .ratings
-            .extend(self.memory.ratings.records());
+            .extend(self.memory.ratings.ratings.records());
         decided
     }
 }

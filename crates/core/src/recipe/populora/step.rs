@@ -95,6 +95,6 @@ impl<'a> Step<'a> {
     pub(super) fn rating(&self, place: usize, role: Role) -> Rating {
         let draft = &self.scene.draft;
         let member = draft.members[place].id(draft.run.run);
-        self.memory.ratings.get(member, role, &self.parameters.rating)
+        self.memory.ratings.ratings.get(member, role, &self.parameters.rating)
     }
 }

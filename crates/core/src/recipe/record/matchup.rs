@@ -38,6 +38,9 @@ pub struct MatchupRecord {
     /// The student's score, which is compared with `predicted`; `None` in records made before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub student_score: Option<f32>,
+    /// The teacher's mean reward (Eq. 2) over all proposals; `None` in records made before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teacher_reward: Option<f32>,
     /// The student's win probability, predicted from the ratings before the matchup.
     pub predicted: f32,
     /// The winner.

@@ -15,7 +15,8 @@ use crate::{
     work::Sampling,
 };
 
-/// What a config says of a run of RLVR. The defaults are GASP's (appendix D).
+/// What a config says of a run of RLVR. The defaults are GASP's (appendix D), except that rows are drawn in epochs and that the
+/// learning rate is PopuLoRA's for adapters, 5e-5. The 7B presets draw uniformly and learn at 1e-6, as GASP does.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Parameters {

@@ -49,7 +49,7 @@ pub(super) const ATTEMPTS: [Source; 17] = [
     ("tokens", Kind::Int, "x.tokens::int8"),
 ];
 
-pub(super) const MATCHUPS: [Source; 11] = [
+pub(super) const MATCHUPS: [Source; 13] = [
     ("id", Kind::Text, "x.id::text"),
     ("step", Kind::Int, "x.step::int8"),
     ("teacher_id", Kind::Text, "x.teacher_id::text"),
@@ -61,6 +61,8 @@ pub(super) const MATCHUPS: [Source; 11] = [
     ("solve_rate", Kind::Float, "x.solve_rate::float8"),
     ("predicted", Kind::Float, "x.predicted::float8"),
     ("winner", Kind::Text, "x.winner"),
+    ("student_score", Kind::Float, "x.student_score::float8"),
+    ("teacher_reward", Kind::Float, "x.teacher_reward::float8"),
 ];
 
 pub(super) const METRICS: [Source; 3] = [
