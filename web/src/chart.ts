@@ -9,7 +9,7 @@ import { brush } from "./brush";
 import { csvLine, download } from "./download";
 import { type Palette, palette } from "./palette";
 import { say } from "./say";
-import { scaleOf, tickText, ticksWithin } from "./scale";
+import { grouped, scaleOf, tickText, ticksWithin } from "./scale";
 import { settings } from "./settings";
 import { themeChanged } from "./theme";
 
@@ -207,7 +207,7 @@ export function short(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
   const size = Math.abs(value);
   if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(2);
-  return value.toLocaleString("en", { maximumSignificantDigits: 4 });
+  return grouped(value, { maximumSignificantDigits: 4 });
 }
 
 /** A value under the pointer: as measured, then as smoothed if that is what the curve shows. */

@@ -50,5 +50,8 @@ export function tickText(value: number, interval: number): string {
   if (value === 0) return "0";
   if (interval < 1e-4 || Math.abs(value) >= 1e7) return value.toExponential().replace("e+", "e");
   const digits = Math.max(0, (String(interval).split(".")[1] ?? "").length);
-  return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return grouped(value, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
+
+/** A number with the separator of thousands that pages have everywhere. */
+export const grouped = (value: number, digits: Intl.NumberFormatOptions): string => value.toLocaleString("en", digits).replaceAll(",", "\u202f");

@@ -43,5 +43,5 @@ test("ticks within fixed ends are round and lie between them", () => {
 test("ticks have the digits that tell them apart", () => {
   assert.deepEqual([0, 0.25, 0.5].map((tick) => tickText(tick, 0.25)), ["0", "0.25", "0.50"]);
   assert.deepEqual([0, 5e-7, 1e-6].map((tick) => tickText(tick, 5e-7)), ["0", "5e-7", "1e-6"]);
-  assert.deepEqual([1000, 1200].map((tick) => tickText(tick, 200)), ["1,000", "1,200"]);
+  assert.deepEqual([1000, 1200].map((tick) => tickText(tick, 200)), ["1\u202f000", "1\u202f200"]);
 });

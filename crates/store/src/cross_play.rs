@@ -20,6 +20,8 @@ pub struct CrossPlay {
     pub attempts: i64,
     /// Number of correct ones.
     pub solved: i64,
+    /// How many of the attempts evaluations had made.
+    pub evaluated: i64,
 }
 
 /// Selects attempts.
@@ -33,6 +35,8 @@ pub struct CrossPlayFilter {
     pub problem_type: Option<String>,
     /// Steps per window; `None` for one window over all steps.
     pub width: Option<u32>,
+    /// Whether attempts are included that evaluations had made.
+    pub evaluations: bool,
 }
 
 /// Every pair of `run` with attempts, by window, teacher and student.
@@ -45,15 +49,29 @@ pub async fn pairs(db: &PgPool, run: ExecutionId, filter: &CrossPlayFilter) -> R
         .push("::int) / ")
         .push_bind(filter.width.unwrap_or(1).max(1).cast_signed());
     query.push(
-        "::int END)::int AS window, teacher_id, student_id, sum(attempts)::bigint AS attempts, sum(solved)::bigint AS solved
-         FROM cross_play WHERE run_id = ",
+        "::int END)::int AS window, teacher_id, student_id, sum(attempts)::bigint AS attempts, sum(solved)::bigint AS solved, ",
     );
+    query.push(match filter.evaluations {
+        false => "0::bigint AS evaluated FROM cross_play WHERE run_id = ",
+        true => {
+            "sum(evaluated)::bigint AS evaluated FROM (
+                 SELECT run_id, step, teacher_id, student_id, type, attempts, solved, 0 AS evaluated FROM cross_play
+                 UNION ALL SELECT run_id, step, teacher_id, student_id, type, attempts, solved, attempts
+                 FROM evaluated_cross_play) met WHERE run_id = "
+        }
+    });
     query.push_bind(run.0);
     query.push(" AND step >= ").push_bind(filter.from.cast_signed());
     and(&mut query, "step <= ", filter.to.map(u32::cast_signed));
     and(&mut query, "type = ", filter.problem_type.clone());
     query.push(" GROUP BY 1, 2, 3 ORDER BY 1, 2, 3");
     Ok(query.build_query_as().fetch_all(db).await?)
+}
+
+/// The pairs of `run` that met in evaluations.
+pub async fn evaluated(db: &PgPool, run: ExecutionId) -> Result<Vec<(Uuid, Uuid)>> {
+    let pairs = sqlx::query_as("SELECT DISTINCT teacher_id, student_id FROM evaluated_cross_play WHERE run_id = $1");
+    Ok(pairs.bind(run.0).fetch_all(db).await?)
 }
 
 /// Types of attempted problems of `run`.

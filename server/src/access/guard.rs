@@ -1,7 +1,7 @@
 //! Identifies the caller of every request and checks its permissions.
 
 use actix_web::{
-    Error, HttpMessage as _, HttpResponse, ResponseError as _,
+    Error, HttpMessage as _, HttpResponse,
     body::{EitherBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     http::{
@@ -32,7 +32,11 @@ pub(crate) async fn guard<B: MessageBody>(
     match admit(&request).await {
         Ok(()) => Ok(next.call(request).await?.map_into_left_body()),
         Err(error) => {
-            let refusal = to_login(&request, &error).unwrap_or_else(|| error.error_response());
+            let refusal = match to_login(&request, &error) {
+                Some(redirect) => redirect,
+                // With the error, from which browsers get a page.
+                None => HttpResponse::from_error(error),
+            };
             Ok(request.into_response(refusal).map_into_right_body())
         }
     }

@@ -85,6 +85,8 @@ pub(crate) struct ListAttemptsQuery {
     member: Option<Uuid>,
     /// `true` for correct attempts, `false` for the others.
     correct: Option<bool>,
+    /// `true` adds those that evaluations had made, which have an `evaluation_id`.
+    evaluations: Option<bool>,
     /// Rows per page; 50 by default.
     #[schemars(range(min = 1, max = bounds::ROWS))]
     limit: Option<u32>,
@@ -203,6 +205,7 @@ pub(crate) async fn list_attempts(
         problem: query.problem.map(ProblemId),
         member: query.member.map(MemberId),
         correct: query.correct,
+        evaluations: query.evaluations == Some(true),
         ..AttemptFilter::default()
     };
     runs::find(api.store.pool(), *id).await?;

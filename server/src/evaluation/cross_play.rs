@@ -196,6 +196,7 @@ async fn pairs(
     }
     let before = CrossPlayFilter {
         to: Some(step.saturating_sub(1)),
+        evaluations: true,
         ..CrossPlayFilter::default()
     };
     let met = cross_play::pairs(db, run, &before).await?;

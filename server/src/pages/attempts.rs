@@ -47,6 +47,8 @@ pub(crate) struct AttemptsFilter {
     correct: Option<bool>,
     /// By members in a role of this side.
     side: Option<Side>,
+    /// Whether those are included that evaluations had made.
+    evaluations: Option<bool>,
     cursor: Option<String>,
     order: Option<Order>,
 }
@@ -88,6 +90,7 @@ impl AttemptsPage {
             || asked.from.or(asked.to).is_some()
             || asked.correct.is_some()
             || asked.side.is_some()
+            || asked.evaluations.is_some()
     }
 
     /// The side asked for, as in the address.
@@ -134,6 +137,7 @@ pub(crate) async fn show_attempts(
         to: asked.to,
         correct: asked.correct,
         side: asked.side,
+        evaluations: asked.evaluations == Some(true),
     };
     let page = listing.page(attempts::page(api.store.pool(), *id, &filter, listing.window()).await?);
     view.show(&AttemptsPage {

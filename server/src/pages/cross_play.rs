@@ -15,7 +15,10 @@ use lyceum_store::{
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{collections::HashMap, ops::RangeInclusive};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::RangeInclusive,
+};
 use uuid::Uuid;
 
 use super::{
@@ -64,6 +67,8 @@ pub(crate) struct MatrixFilter {
     to: Option<u32>,
     /// `rating` (the default) or `cluster`.
     order: Option<MatrixOrder>,
+    /// Whether attempts are included that evaluations had made.
+    evaluations: Option<bool>,
 }
 
 /// A solver's attempts at a proposer's problems.
@@ -75,6 +80,8 @@ struct Cell {
     high: f64,
     attempts: i64,
     solved: i64,
+    /// How many of the attempts evaluations had made.
+    evaluated: i64,
     #[serde(skip)]
     address: String,
 }
@@ -106,6 +113,10 @@ struct CrossPlayPage {
     cells: Vec<Vec<Option<Cell>>>,
     /// Pairs that never met.
     missing: usize,
+    /// How many of them met in evaluations, if these are not included.
+    evaluated: usize,
+    /// Whether attempts of evaluations are included.
+    evaluations: bool,
     /// The request for an evaluation of the missing cells; none if this server cannot plan it.
     #[serde(skip)]
     plan: Option<String>,
@@ -164,12 +175,20 @@ pub(crate) async fn show_cross_play(
         to: asked.to,
         problem_type: asked.problem_type.clone(),
         width: Some(width),
+        evaluations: asked.evaluations == Some(true),
     };
-    let (windows, types) = tokio::try_join!(cross_play::pairs(db, *id, &filter), cross_play::types(db, *id))?;
+    let (windows, types, evaluated) = tokio::try_join!(
+        cross_play::pairs(db, *id, &filter),
+        cross_play::types(db, *id),
+        cross_play::evaluated(db, *id)
+    )?;
+    let evaluated: HashSet<(Uuid, Uuid)> = evaluated.into_iter().collect();
     let pairs = over_windows(&windows);
     let order = asked.order.unwrap_or_default();
     let names: HashMap<Uuid, String> = members.iter().map(|member| (member.id, member.name.clone())).collect();
     let solves: HashMap<(Uuid, Uuid), Solves> = pairs.iter().map(solves_of).collect();
+    let of_evaluations = pairs.iter().map(|pair| ((pair.teacher_id, pair.student_id), pair.evaluated));
+    let of_evaluations: HashMap<(Uuid, Uuid), i64> = of_evaluations.collect();
     let (teachers, students) = sides(&pairs, &members, &solves, order);
     let side_names = SideNames::of(&members::names(db, *id, MEMBERS).await?);
     let figures = parallels(
@@ -189,7 +208,10 @@ pub(crate) async fn show_cross_play(
         .map(|teacher| {
             students
                 .iter()
-                .map(|student| query.cell(*teacher, *student, &solves))
+                .map(|student| {
+                    let evaluated = of_evaluations.get(&(*teacher, *student)).copied().unwrap_or_default();
+                    query.cell(*teacher, *student, &solves, evaluated)
+                })
                 .collect()
         })
         .collect();
@@ -206,8 +228,11 @@ pub(crate) async fn show_cross_play(
         to: asked.to,
         types,
         missing: cells.iter().flatten().filter(|cell| cell.is_none()).count(),
+        evaluated: never_met(&teachers, &students, &cells).filter(|pair| evaluated.contains(&both(pair))).count(),
+        evaluations: filter.evaluations,
         plan: (can_plan && step > 0).then(|| {
-            let cells: Vec<Pairing> = never_met(&teachers, &students, &cells).take(PLANNED).collect();
+            let missing = never_met(&teachers, &students, &cells).filter(|pair| !evaluated.contains(&both(pair)));
+            let cells: Vec<Pairing> = missing.take(PLANNED).collect();
             let spec =
                 serde_json::json!({"type": "cross_play", "run": *id, "step": step, "problems": 8, "cells": cells});
             serde_json::json!({ "spec": spec }).to_string()
@@ -231,10 +256,12 @@ fn over_windows(windows: &[CrossPlay]) -> Vec<CrossPlay> {
             window: 0,
             attempts: 0,
             solved: 0,
+            evaluated: 0,
             ..*pair
         });
         sum.attempts += pair.attempts;
         sum.solved += pair.solved;
+        sum.evaluated += pair.evaluated;
     }
     pairs.into_values().collect()
 }
@@ -251,6 +278,10 @@ fn never_met(teachers: &[Uuid], students: &[Uuid], cells: &[Vec<Option<Cell>>]) 
     })
 }
 
+fn both(pair: &Pairing) -> (Uuid, Uuid) {
+    (pair.teacher.0, pair.student.0)
+}
+
 fn solves_of(pair: &CrossPlay) -> ((Uuid, Uuid), Solves) {
     let solves = Solves {
         attempts: pair.attempts.max(0).cast_unsigned(),
@@ -265,7 +296,13 @@ struct Query<'a> {
 }
 
 impl Query<'_> {
-    fn cell(&self, teacher: Uuid, student: Uuid, solves: &HashMap<(Uuid, Uuid), Solves>) -> Option<Cell> {
+    fn cell(
+        &self,
+        teacher: Uuid,
+        student: Uuid,
+        solves: &HashMap<(Uuid, Uuid), Solves>,
+        evaluated: i64,
+    ) -> Option<Cell> {
         let solves = solves.get(&(teacher, student))?;
         let interval = solves.interval()?;
         let mut address = format!(
@@ -281,7 +318,11 @@ impl Query<'_> {
                 address.push_str(&format!("&{name}={step}"));
             }
         }
+        if evaluated > 0 {
+            address.push_str("&evaluations=true");
+        }
         Some(Cell {
+            evaluated,
             solve_rate: solves.rate()?,
             low: interval.low,
             high: interval.high,

@@ -202,7 +202,10 @@ impl Layout {
         };
         Self {
             title: title.into(),
-            sections: Section::SHOWN.iter().map(link).collect(),
+            sections: match view.caller.has_only_a_link {
+                true => Vec::new(),
+                false => Section::SHOWN.iter().map(link).collect(),
+            },
             theme: view.theme,
             csrf: view.caller.csrf.as_deref().map(masked),
             token_name: view.caller.token.name.clone(),

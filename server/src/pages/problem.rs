@@ -310,6 +310,7 @@ pub(crate) async fn show_problem(
     let relations = problems::parents(db, problem_id).await?;
     let filter = AttemptFilter {
         problem: Some(problem_id),
+        evaluations: true,
         ..AttemptFilter::default()
     };
     let page = listing.page(attempts::page(db, id, &filter, listing.window()).await?);

@@ -39,8 +39,8 @@ fn document() -> Value {
 /// A run's weights, ratings and problems.
 async fn remains(house: &House, run: ExecutionId) -> Result<Vec<String>> {
     let mut rows = house.remains(run).await?;
-    // The matrix only adds attempts and their counts.
-    rows.retain(|row| !row.starts_with("attempt|") && !row.starts_with("run|"));
+    // The matrix only adds attempts.
+    rows.retain(|row| !row.starts_with("attempt|"));
     ensure!(
         rows.iter().any(|row| row.starts_with("version|")),
         "no adapters are compared"
@@ -92,6 +92,12 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
     let cells = evaluation["result"]["cells"].as_array().context("cells")?;
     assert_eq!(cells.len(), 2);
     let matrix = lab.get(&format!("/runs/{run}/cross-play.json")).await?;
+    assert_eq!(
+        (&matrix["missing"], &matrix["evaluated"]),
+        (&json!(2), &json!(2)),
+        "the run itself is as it was"
+    );
+    let matrix = lab.get(&format!("/runs/{run}/cross-play.json?evaluations=true")).await?;
     assert_eq!(matrix["missing"], 0, "{matrix}");
     for cell in cells {
         let (teacher, student) = (cell["teacher"].as_str(), cell["student"].as_str());
@@ -103,8 +109,8 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
         );
         let shown = &matrix["cells"][row][column];
         assert_eq!(
-            (&shown["attempts"], &shown["solved"]),
-            (&cell["attempts"], &cell["solved"])
+            (&shown["attempts"], &shown["solved"], &shown["evaluated"]),
+            (&cell["attempts"], &cell["solved"], &cell["attempts"])
         );
         let problems = cell["problems"].as_u64().context("a number")?;
         ensure!((1..=4).contains(&problems), "{cell}");
@@ -122,7 +128,13 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
     .await?;
     let counted: i64 = cells.iter().filter_map(|cell| cell["attempts"].as_i64()).sum();
     assert_eq!(attempts, counted);
-    assert_eq!(before, remains(&house, run).await?, "the run is unchanged");
+    assert_eq!(before, remains(&house, run).await?, "the run is unchanged, and so are its counts");
+    let listed = |query: &str| format!("/api/v1/runs/{run}/attempts?limit=100{query}");
+    let own = lab.get(&listed("")).await?["items"].as_array().context("attempts")?.len() as i64;
+    let all = lab.get(&listed("&evaluations=true")).await?;
+    let all = all["items"].as_array().context("attempts")?;
+    let evaluated = all.iter().filter(|attempt| attempt["evaluation_id"] == id.to_string()).count() as i64;
+    assert_eq!((evaluated, all.len() as i64 - own), (counted, counted));
     let page = lab.page(&format!("/evaluations/{id}")).await?;
     ensure!(page.contains("teacher_name") && page.contains("completed"), "{page}");
     lab.close().await;

@@ -355,7 +355,15 @@ async fn a_worker_leaves_the_rest_to_others_when_it_has_no_base_for_one_item() -
         Ok((house.count(tried).await? == 1).then_some(()))
     })
     .await?;
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    // Long enough for a worker that goes on to take the next item.
+    let last_seen = || async {
+        let query = sqlx::query_scalar("SELECT extract(epoch FROM last_seen)::float8 FROM workers WHERE name = 'anna'");
+        anyhow::Ok(query.fetch_one(house.pool()).await?)
+    };
+    for _ in 0..2 {
+        let before: f64 = last_seen().await?;
+        until("a heartbeat", || async { Ok((last_seen().await? > before).then_some(())) }).await?;
+    }
     assert_eq!(house.entries().await?, 1, "it went on");
     busy.thaw()?;
     house.until_completed(run).await?;

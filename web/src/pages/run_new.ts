@@ -29,7 +29,7 @@ interface Memory {
 }
 
 interface Trial {
-  config: unknown;
+  config: { steps?: number };
   estimate: { memory: Memory[] };
 }
 
@@ -120,6 +120,13 @@ function showResolved(config: unknown): void {
   at("difference").replaceChildren(...(rows.length > 0 ? rows : [none]));
 }
 
+/** Shows the number of steps that follows from other fields, unless one was typed. */
+function showSteps(steps: number | undefined): void {
+  const control = controls.find((control) => control.path === "steps");
+  if (steps === undefined || !(control?.element instanceof HTMLInputElement) || control.isChanged()) return;
+  control.element.value = control.element.defaultValue = String(steps);
+}
+
 function showMemory(populations: Memory[]): void {
   const rows = populations.map((memory) => {
     const row = document.createElement("tr");
@@ -156,7 +163,7 @@ function showCommand(): void {
   const estimate = document.querySelector("#estimate");
   if (estimate && data.step_seconds !== null) {
     const seconds = Number(steps?.value()) * data.step_seconds;
-    estimate.textContent = Number.isFinite(seconds) ? duration(seconds) : "–";
+    estimate.textContent = seconds > 0 && Number.isFinite(seconds) ? duration(seconds) : "–";
   }
 }
 
@@ -171,6 +178,7 @@ async function tryOut(): Promise<void> {
     const answer = await send<Trial>("POST", `${address}?dry_run=true`, request(), trial.signal);
     showFaults([]);
     showResolved(answer.config);
+    showSteps(answer.config.steps);
     showMemory(answer.estimate.memory);
     at("verdict").textContent = "Valid.";
     at<HTMLButtonElement>("create").disabled = false;

@@ -113,7 +113,7 @@ impl Finding {
             Self::Collapsing { sign, early, late } => collapse(*sign, *early, *late),
             Self::LostContact { side, late } => lost_contact(*side, *late),
             Self::NoSignal { share } | Self::Wasted { share } => {
-                format!("{} of the problems taught nothing", percent(*share))
+                format!("{} of the last steps' problems taught nothing", percent(*share))
             }
             Self::Learning(comparison) | Self::Worse(comparison) | Self::NotDistinguishable(comparison) => {
                 compared(comparison)

@@ -44,7 +44,7 @@ fn held_out_accuracy_is_told_with_base_interval_and_count() {
         [
             "Not distinguishable yet: held-out 31.7 % after step 40 against 26.7 % of the base, +5.0 points (−3.0 to \
              +13.0, n = 60).",
-            "68 % of the problems taught nothing.",
+            "68 % of the last steps' problems taught nothing.",
         ]
     );
     let first = |at: &Evidence| Verdict::of(at).sentences().swap_remove(0);
@@ -114,7 +114,7 @@ fn the_most_urgent_finding_comes_first_and_accuracy_is_always_told() {
         [
             "Failed: worker `w` lost the item.",
             "Collapsed: 40 % of the answers have the required form, 97 % at first.",
-            "No signal: 95 % of the problems taught nothing.",
+            "No signal: 95 % of the last steps' problems taught nothing.",
             "Not distinguishable: held-out 31.7 % after step 40 against 26.7 % of the base, +5.0 points (−3.0 to +13.0, \
              n = 60).",
         ]

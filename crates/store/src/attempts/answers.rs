@@ -23,10 +23,10 @@ impl Answers {
     }
 }
 
-/// Counts the answers to a problem.
+/// Counts the answers to a problem that its run asked for.
 pub async fn answers(db: &PgPool, problem: ProblemId) -> Result<Answers> {
     let count = "SELECT count(*) AS count, count(*) FILTER (WHERE correct) AS correct FROM attempts
-        WHERE problem_id = $1 AND role = ANY($2)";
+        WHERE problem_id = $1 AND role = ANY($2) AND evaluation_id IS NULL";
     Ok(sqlx::query_as(count)
         .bind(problem.0)
         .bind(roles_of(Side::Solves))

@@ -31,6 +31,8 @@ pub struct AttemptFilter {
     pub correct: Option<bool>,
     /// By members in a role of this side.
     pub side: Option<Side>,
+    /// Whether those are included that evaluations had made.
+    pub evaluations: bool,
 }
 
 /// How many attempts are scanned in list order before the search starts from the problems instead.
@@ -49,6 +51,9 @@ pub async fn page(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, window:
         and(query, "attempts.problem_id = ", filter.problem.map(|id| id.0));
         and(query, "attempts.member_id = ", filter.member.map(|id| id.0));
         and(query, "attempts.correct = ", filter.correct);
+        if !filter.evaluations {
+            query.push(" AND attempts.evaluation_id IS NULL");
+        }
         if let Some(side) = filter.side {
             query
                 .push(" AND attempts.role = ANY(")

@@ -25,7 +25,7 @@ pub async fn mean_rewards(db: &PgPool, problem: ProblemId) -> Result<Vec<MeanRew
     Ok(sqlx::query_as(
         "WITH rewarded AS (
              SELECT role, reward, reward_parts FROM attempts
-             WHERE problem_id = $1 AND jsonb_typeof(reward_parts) = 'object' AND reward_parts <> '{}'
+             WHERE problem_id = $1 AND evaluation_id IS NULL AND jsonb_typeof(reward_parts) = 'object' AND reward_parts <> '{}'
          )
          SELECT role, NULL AS part, count(*) AS count, avg(reward)::float8 AS mean FROM rewarded GROUP BY role
          UNION ALL

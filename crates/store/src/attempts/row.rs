@@ -50,6 +50,8 @@ pub struct Attempt {
     pub reward_parts: serde_json::Value,
     /// Its length in tokens.
     pub tokens: i32,
+    /// The evaluation that had it made; none for attempts of the run itself.
+    pub evaluation_id: Option<Uuid>,
     /// When it was written.
     pub created_at: DateTime<Utc>,
 }
@@ -58,4 +60,4 @@ keyed_by_seq!(Attempt);
 
 pub(super) const COLUMNS: &str =
     "id, seq, step, problem_id, member_id, version_id, role, sample, text, answer, well_formed, status,
-    reason, correct, reward, reward_parts, tokens, created_at";
+    reason, correct, reward, reward_parts, tokens, evaluation_id, created_at";

@@ -43,7 +43,13 @@ impl Span {
         let lives = [
             (
                 filter.proposer,
-                "SELECT min(step), max(step) FROM cross_play WHERE teacher_id = $1",
+                match filter.evaluations {
+                    false => "SELECT min(step), max(step) FROM cross_play WHERE teacher_id = $1",
+                    true => {
+                        "SELECT min(step), max(step) FROM (SELECT step FROM cross_play WHERE teacher_id = $1
+                         UNION ALL SELECT step FROM evaluated_cross_play WHERE teacher_id = $1) met"
+                    }
+                },
             ),
             (
                 filter.member.filter(|_| bounded),

@@ -55,7 +55,7 @@ pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seco
             event::append(tx, state.run, "measured", &serde_json::json!({ "results": results })).await?;
         }
         if let Some((run, step)) = plan.records.attempts_of {
-            attempts::write(tx, StepRef { run, step }, &plan.records.attempts).await?;
+            attempts::write(tx, StepRef { run, step }, Some(state.run), &plan.records.attempts).await?;
         }
     }
     if let Some(result) = &plan.result {

@@ -16,7 +16,7 @@ pub(super) async fn write(tx: &mut PgConnection, at: StepRef, records: &Records)
     births::write(tx, at, &records.births).await?;
     members::write_deaths(tx, at, &records.deaths).await?;
     problems::write(tx, at, &records.problems).await?;
-    attempts::write(tx, at, &records.attempts).await?;
+    attempts::write(tx, at, None, &records.attempts).await?;
     problems::write_outcomes(tx, &records.outcomes).await?;
     matchups::write(tx, at, &records.matchups).await?;
     ratings::write(tx, at, &records.ratings).await?;

@@ -29,7 +29,7 @@ pub(super) const PROBLEMS: [Source; 24] = [
     ("created_at", Kind::Time, "x.created_at"),
 ];
 
-pub(super) const ATTEMPTS: [Source; 17] = [
+pub(super) const ATTEMPTS: [Source; 18] = [
     ("id", Kind::Text, "x.id::text"),
     ("step", Kind::Int, "x.step::int8"),
     ("problem_id", Kind::Text, "x.problem_id::text"),
@@ -47,6 +47,7 @@ pub(super) const ATTEMPTS: [Source; 17] = [
     ("reward", Kind::Float, "x.reward::float8"),
     ("reward_parts", Kind::Text, "x.reward_parts::text"),
     ("tokens", Kind::Int, "x.tokens::int8"),
+    ("evaluation_id", Kind::Text, "x.evaluation_id::text"),
 ];
 
 pub(super) const MATCHUPS: [Source; 13] = [
