@@ -32,12 +32,12 @@ pub(crate) async fn guard<B: MessageBody>(
     match admit(&request).await {
         Ok(()) => Ok(next.call(request).await?.map_into_left_body()),
         Err(error) => {
-            let refusal = match to_login(&request, &error) {
-                Some(redirect) => redirect,
-                // With the error, from which browsers get a page.
-                None => HttpResponse::from_error(error),
+            let response = match to_login(&request, &error) {
+                Some(redirect) => request.into_response(redirect),
+                // With the error, of which a page is made for browsers.
+                None => ServiceResponse::from_err(error, request.into_parts().0),
             };
-            Ok(request.into_response(refusal).map_into_right_body())
+            Ok(response.map_into_right_body())
         }
     }
 }

@@ -187,7 +187,9 @@ pub(crate) async fn show_cross_play(
     let order = asked.order.unwrap_or_default();
     let names: HashMap<Uuid, String> = members.iter().map(|member| (member.id, member.name.clone())).collect();
     let solves: HashMap<(Uuid, Uuid), Solves> = pairs.iter().map(solves_of).collect();
-    let of_evaluations = pairs.iter().map(|pair| ((pair.teacher_id, pair.student_id), pair.evaluated));
+    let of_evaluations = pairs
+        .iter()
+        .map(|pair| ((pair.teacher_id, pair.student_id), pair.evaluated));
     let of_evaluations: HashMap<(Uuid, Uuid), i64> = of_evaluations.collect();
     let (teachers, students) = sides(&pairs, &members, &solves, order);
     let side_names = SideNames::of(&members::names(db, *id, MEMBERS).await?);
@@ -228,7 +230,9 @@ pub(crate) async fn show_cross_play(
         to: asked.to,
         types,
         missing: cells.iter().flatten().filter(|cell| cell.is_none()).count(),
-        evaluated: never_met(&teachers, &students, &cells).filter(|pair| evaluated.contains(&both(pair))).count(),
+        evaluated: never_met(&teachers, &students, &cells)
+            .filter(|pair| evaluated.contains(&both(pair)))
+            .count(),
         evaluations: filter.evaluations,
         plan: (can_plan && step > 0).then(|| {
             let missing = never_met(&teachers, &students, &cells).filter(|pair| !evaluated.contains(&both(pair)));

@@ -196,7 +196,10 @@ mod tests {
             ["0 attempts", "1 attempt", "2 attempts"]
         );
         let read = [0.0, 0.5, 0.1234, 12.3456, 123.456, 12_345.6, 1e-5, f64::NAN].map(|number| value(&number));
-        assert_eq!(read, ["0", "0.5", "0.123", "12.35", "123.5", "12\u{202f}346", "1.00e-5", "–"]);
+        assert_eq!(
+            read,
+            ["0", "0.5", "0.123", "12.35", "123.5", "12\u{202f}346", "1.00e-5", "–"]
+        );
         assert_eq!(
             [0, 1023, 1536, 1 << 30].map(|number| bytes(&number)),
             ["0 B", "1023 B", "1.5 KiB", "1.0 GiB"]

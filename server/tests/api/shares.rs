@@ -59,9 +59,15 @@ async fn a_link_shows_its_page_and_nothing_else() {
     let shown = guest.get(&page).await.expect(200).text();
     assert!(shown.contains("mine"), "{shown}");
     assert_eq!(attributes(&shown, "data-action"), Vec::<String>::new(), "read only");
-    assert!(shown.contains("Shared, read-only") && !shown.contains("href=\"/settings\""), "{shown}");
+    assert!(
+        shown.contains("Shared, read-only") && !shown.contains("href=\"/settings\""),
+        "{shown}"
+    );
     let refused = guest.get("/runs").await.expect(403);
-    assert!(refused.header("content-type").starts_with("text/html"), "a browser gets a page: {refused:?}");
+    assert!(
+        refused.header("content-type").starts_with("text/html"),
+        "a browser gets a page: {refused:?}"
+    );
     guest.get(&format!("{page}/population")).await.expect(200);
     for with_a_choice in ["archive", "benchmarks"] {
         let shown = guest.get(&format!("{page}/{with_a_choice}")).await.expect(200).text();

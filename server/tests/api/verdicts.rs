@@ -79,7 +79,10 @@ async fn a_verdict_is_made_of_the_run_s_rows_and_leads_to_them() {
         found["findings"][0]["evidence"],
         format!("/runs/{run}#chart-format_rate")
     );
-    assert_eq!(found["findings"][3]["sentence"], "68 % of the last steps' problems taught nothing.");
+    assert_eq!(
+        found["findings"][3]["sentence"],
+        "68 % of the last steps' problems taught nothing."
+    );
     let html = writer.clone().with("accept", "text/html");
     let page = html.get(&format!("/runs/{run}")).await.expect(200).text();
     assert!(

@@ -362,7 +362,10 @@ async fn a_worker_leaves_the_rest_to_others_when_it_has_no_base_for_one_item() -
     };
     for _ in 0..2 {
         let before: f64 = last_seen().await?;
-        until("a heartbeat", || async { Ok((last_seen().await? > before).then_some(())) }).await?;
+        until("a heartbeat", || async {
+            Ok((last_seen().await? > before).then_some(()))
+        })
+        .await?;
     }
     assert_eq!(house.entries().await?, 1, "it went on");
     busy.thaw()?;

@@ -106,6 +106,9 @@ class Attempt(TypedDict):
     created_at: str
     """When it was written."""
 
+    evaluation_id: NotRequired[str | None]
+    """The evaluation that had it made; none for attempts of the run itself."""
+
     id: str
     """The attempt."""
 

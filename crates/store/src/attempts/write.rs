@@ -68,10 +68,13 @@ pub(crate) async fn write(
                 insert.push_bind(at.run.0);
             }
             Some(id) => {
-                insert.push(" INSERT INTO evaluated_cross_play AS known SELECT ").push_bind(id.0).push(
-                    ", sums.* FROM sums ON CONFLICT (evaluation_id, step, teacher_id, student_id, type) DO UPDATE
+                insert
+                    .push(" INSERT INTO evaluated_cross_play AS known SELECT ")
+                    .push_bind(id.0)
+                    .push(
+                        ", sums.* FROM sums ON CONFLICT (evaluation_id, step, teacher_id, student_id, type) DO UPDATE
                      SET attempts = known.attempts + excluded.attempts, solved = known.solved + excluded.solved",
-                );
+                    );
             }
         }
         insert.build().execute(&mut *tx).await?;

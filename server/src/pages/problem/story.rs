@@ -155,6 +155,7 @@ mod tests {
             reward: 0.0,
             reward_parts: parts,
             tokens: 1,
+            evaluation_id: None,
             created_at: chrono::DateTime::UNIX_EPOCH,
         }
     }
