@@ -102,7 +102,7 @@ pub enum Oracle {
     Script {
         /// The text.
         test: String,
-        /// HumanEval's `prompt`; helper functions defined in it replace the program's.
+        /// HumanEval's `prompt`; helper functions defined in it replace the program's. A description in words defines nothing.
         prompt: Option<String>,
     },
     /// EvalPlus: inputs, and a reference program that computes the expected outputs.

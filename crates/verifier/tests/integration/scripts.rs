@@ -42,6 +42,32 @@ fn tells_right_from_wrong(test: &str) {
 }
 
 #[test]
+fn a_prompt_in_words_defines_nothing_and_one_in_code_its_functions() {
+    let test = "def check(candidate):\n    assert candidate(1, 2) == three()\n";
+    let judged = |prompt: &str, program: &str| {
+        let oracle = Oracle::Script {
+            test: test.to_owned(),
+            prompt: Some(prompt.to_owned()),
+        };
+        let tests = Tests {
+            oracle,
+            ..tests(program, test)
+        };
+        pool().grade("script", tests).correct
+    };
+    let three = "def three():\n    return 3\n";
+    for words in ["Add two numbers.", "Subtract", "\"\"\"Add.\"\"\"", "Add [1, 2", "three"] {
+        assert_eq!(judged(words, &format!("{RIGHT}\n{three}")), Some(true), "{words}");
+        assert_eq!(judged(words, three), Some(false), "{words}");
+    }
+    let header = format!("{three}def add(a, b):\n    \"\"\"Adds.\"\"\"\n");
+    assert_eq!(judged(&header, RIGHT), Some(true), "the prompt's function is used");
+    let forged = format!("{RIGHT}\ndef three():\n    return add(0, 0)\n");
+    assert_eq!(judged(&header, &forged), Some(true));
+    assert_eq!(judged("Add.", &forged), Some(false));
+}
+
+#[test]
 fn functions_that_nothing_calls_are_run() {
     for test in [
         "def test_add():\n    assert add(1, 2) == 3\n",

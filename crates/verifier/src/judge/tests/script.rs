@@ -74,10 +74,9 @@ impl Bench<'_> {
     ) -> Result<Result<Results, Failed>, SandboxError> {
         let malformed = |reason: String| Ok(Err(Failed::new(Status::Malformed, reason)));
         let defined = with_module(program, functions).unwrap_or_default();
-        let trusted = match prompt.map(|prompt| with_module(prompt, functions)).transpose() {
-            Ok(trusted) => trusted.unwrap_or_default(),
-            Err(reason) => return malformed(format!("field `prompt`: {reason}")),
-        };
+        // A prompt in words defines nothing.
+        let prompt = prompt.filter(|prompt| with_module(prompt, defines_something) == Ok(true));
+        let trusted = prompt.and_then(|prompt| with_module(prompt, functions).ok()).unwrap_or_default();
         let read = with_module(test, |module| (noted(test, module), Mentions::of(module, entry_point)));
         let (noted, mentions) = match read {
             Ok(read) => read,
@@ -299,6 +298,11 @@ fn functions(module: &ModModule) -> Vec<String> {
         _ => None,
     };
     module.body.iter().filter_map(name).collect()
+}
+
+/// Whether there is more than expressions. A word is one, too.
+fn defines_something(module: &ModModule) -> bool {
+    module.body.iter().any(|statement| !matches!(statement, Stmt::Expr(_)))
 }
 
 /// The names of the classes at the top level.
