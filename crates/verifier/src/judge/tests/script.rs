@@ -76,7 +76,9 @@ impl Bench<'_> {
         let defined = with_module(program, functions).unwrap_or_default();
         // A prompt in words defines nothing.
         let prompt = prompt.filter(|prompt| with_module(prompt, defines_something) == Ok(true));
-        let trusted = prompt.and_then(|prompt| with_module(prompt, functions).ok()).unwrap_or_default();
+        let trusted = prompt
+            .and_then(|prompt| with_module(prompt, functions).ok())
+            .unwrap_or_default();
         let read = with_module(test, |module| (noted(test, module), Mentions::of(module, entry_point)));
         let (noted, mentions) = match read {
             Ok(read) => read,
