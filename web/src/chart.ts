@@ -126,12 +126,12 @@ export function vertical(colours: Palette, values: number[], log: boolean): Reco
 }
 
 /** An axis of steps or times over `places`, or the part of it that the settings choose. */
-export function horizontal(colours: Palette, places: number[], least: number): Record<string, unknown> {
+export function horizontal(colours: Palette, places: number[], isWhole: boolean): Record<string, unknown> {
   let [low, high] = [Infinity, -Infinity];
   for (const place of places) [low, high] = [Math.min(low, place), Math.max(high, place)];
   const [min, max] = [settings.from ?? low, settings.to ?? high];
   if (min > max) return { type: "value" };
-  const customValues = ticksWithin(min, max, least);
+  const customValues = ticksWithin(min, max, isWhole);
   const interval = (customValues[1] ?? 1) - (customValues[0] ?? 0);
   const formatter = (value: number) => tickText(value, Number(interval.toPrecision(12)));
   const ends = { min: settings.from ?? "dataMin", max: settings.to ?? "dataMax" };

@@ -37,9 +37,10 @@ export function scaleOf(values: number[]): Scale {
   }
 }
 
-/** At most six round numbers from `low` to `high`, none closer than `least`. */
-export function ticksWithin(low: number, high: number, least = 0): number[] {
-  const interval = Math.max(least, high > low ? roundUp((high - low) / mostIntervals) : 1);
+/** At most six round numbers from `low` to `high`; whole ones if `isWhole`. */
+export function ticksWithin(low: number, high: number, isWhole = false): number[] {
+  let interval = high > low ? roundUp((high - low) / mostIntervals) : 1;
+  while (isWhole && !Number.isInteger(interval)) interval = roundUp(interval * 1.1);
   const first = Math.ceil(low / interval - 1e-9);
   const count = Math.floor(high / interval + 1e-9) - first + 1;
   return Array.from({ length: Math.min(Math.max(0, count), mostIntervals + 1) }, (_, at) => exact((first + at) * interval));

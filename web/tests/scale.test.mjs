@@ -34,10 +34,11 @@ test("an axis of what is never negative has no negative ticks", () => {
 });
 
 test("ticks within fixed ends are round and lie between them", () => {
-  assert.deepEqual(ticksWithin(0, 99, 1), [0, 20, 40, 60, 80]);
-  assert.deepEqual(ticksWithin(10, 13, 1), [10, 11, 12, 13]);
+  assert.deepEqual(ticksWithin(0, 99, true), [0, 20, 40, 60, 80]);
+  assert.deepEqual(ticksWithin(10, 13, true), [10, 11, 12, 13]);
+  assert.deepEqual(ticksWithin(0, 11, true), [0, 5, 10], "there is no half step");
   assert.deepEqual(ticksWithin(-1.02, -0.0055), [-1, -0.75, -0.5, -0.25]);
-  assert.deepEqual(ticksWithin(7, 7, 1), [7]);
+  assert.deepEqual(ticksWithin(7, 7, true), [7]);
 });
 
 test("ticks have the digits that tell them apart", () => {

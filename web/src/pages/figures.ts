@@ -232,7 +232,7 @@ function option(figure: Figure, colours: Palette, width: number): Record<string,
       splitLine: { show: false },
       ...(names
         ? { type: "category", data: names, boundaryGap: isStacked(figure), axisLabel: { color: colours.muted, hideOverlap: true } }
-        : horizontal(colours, places(figure), figure.continuous ? 0 : 1)),
+        : horizontal(colours, places(figure), !figure.continuous)),
       axisPointer: { show: true },
     }),
     yAxis: [

@@ -159,7 +159,7 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
   return {
     grid: { left: 8, right: 16, top: (bold.length > 1 ? top + 14 : 14) + 12, bottom: 22, containLabel: true },
     legend: { ...legend, show: bold.length > 1 },
-    xAxis: axis(colours, { ...horizontal(colours, steps, 1), name: "step", nameLocation: "middle", nameGap: 22, splitLine: { show: false } }),
+    xAxis: axis(colours, { ...horizontal(colours, steps, true), name: "step", nameLocation: "middle", nameGap: 22, splitLine: { show: false } }),
     yAxis: axis(colours, { ...vertical(colours, isShare ? [0, 1] : heights, settings.log), name: spec.unit, nameTextStyle: { color: colours.muted, align: "left" } }),
     tooltip: tooltip(colours, {
       trigger: "axis",

@@ -206,10 +206,9 @@ fn candidates<'m>(
     measured: impl Iterator<Item = &'m Measured>,
     ratings: &TrueSkillConfig,
 ) -> (Option<u32>, Vec<Candidate>) {
-    let of_role = standings
+    let mut candidates: Vec<Candidate> = standings
         .iter()
-        .filter(|one| !one.protected && one.rating(role).is_some());
-    let mut candidates: Vec<Candidate> = of_role
+        .filter(|one| !one.protected)
         .filter_map(|one| {
             Some(Candidate {
                 member: one.member,

@@ -95,19 +95,20 @@ impl HeldOut {
             .collect()
     }
 
-    /// A curve; its part before a fork is a dashed curve of its own.
+    /// A curve; its part before a fork is a dashed curve of its own, up to the first point after it.
     fn own_and_inherited(&self, whole: Series) -> Vec<Series> {
         let Some(fork) = self.inherited_to.map(f64::from) else {
             return vec![whole];
         };
+        let first = whole.points.partition_point(|(step, _)| *step <= fork);
         let past = Series {
             name: format!("{}, before the fork", whole.name),
             style: Style::Dashed,
-            points: whole.points.iter().filter(|(step, _)| *step <= fork).copied().collect(),
+            points: whole.points.iter().take(first + 1).copied().collect(),
             ..whole.clone()
         };
         let own = Series {
-            points: whole.points.iter().filter(|(step, _)| *step >= fork).copied().collect(),
+            points: whole.points[first..].to_vec(),
             ..whole
         };
         vec![
