@@ -197,6 +197,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(evaluation_results::list_run_results)
             .service(run_table::show_table)
             .service(run_table::show_solved)
+            .service(run_table::show_results)
             .service(benchmarks::list_benchmarks)
             .service(benchmarks::show_leaderboard)
             .service(dataset_import::import_dataset)

@@ -29,7 +29,6 @@ mod experiments;
 mod export;
 mod figure;
 mod filters;
-mod format;
 mod frozen_side_plan;
 mod glossary;
 mod goalposts;
@@ -84,6 +83,8 @@ pub(crate) use layout::{Assets, theme_of};
 pub(crate) use suffix::take_suffix;
 
 use actix_web::web::ServiceConfig;
+
+use crate::format;
 
 /// Every page.
 pub(crate) fn routes(config: &mut ServiceConfig) {

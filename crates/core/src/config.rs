@@ -84,7 +84,7 @@ pub struct BenchmarkSchedule {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = MAX_SAMPLES))]
     pub n: u32,
-    /// Use only this many rows of each suite, from the first.
+    /// Use only this many rows of each suite, spread over it by a fixed draw. A run keeps the rows that it began with.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub rows: Option<u32>,

@@ -2,15 +2,16 @@
 
 mod progress;
 mod results;
+mod run_results;
 mod samples;
 mod scores;
 mod write;
 
-pub use progress::{Answered, AnsweredSuite, Measurement, answered, answered_by_step, measurements};
+pub use progress::{Answered, Measurement, answered, measurements};
 pub use results::{
-    BenchmarkFilter, BenchmarkResult, latest_results, leaderboard, measured_suites, population_results, results,
-    results_by_step,
+    BenchmarkFilter, BenchmarkResult, leaderboard, measured_suites, population_results, results, results_by_step,
 };
+pub use run_results::{HELD_OUT_ROWS, LatestResult, RunResult, latest_results, run_results, usual_results};
 pub use samples::{BenchmarkSample, Repeat, SampleFilter, repeats, samples, samples_of_subject};
 pub use scores::{MeasuredRun, ScoreAtStep, measured_runs, scores_by_step};
 pub(crate) use write::{write_results, write_samples};

@@ -6,7 +6,7 @@ mod import;
 
 pub use check::{BadRow, CheckState, DatasetCheck, bad_rows, check, plan_check};
 pub(crate) use check::{begin_check, write_check};
-pub use derived::without_bad_rows;
+pub use derived::{sample, without_bad_rows};
 pub use import::{Import, create, create_as};
 
 use chrono::{DateTime, Utc};

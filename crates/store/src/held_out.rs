@@ -64,27 +64,3 @@ pub async fn page(db: &PgPool, run: ExecutionId, window: &Window) -> Result<Page
     query.push_bind(run.0);
     by_seq(db, query, "seq", window).await
 }
-
-/// A member's counts in a step.
-#[derive(Clone, Debug, PartialEq, FromRow)]
-pub struct HeldOutCounts {
-    /// The step.
-    pub step: i32,
-    /// Answers to each row.
-    pub n: i32,
-    /// How many of them are correct, by row.
-    pub correct: Vec<i32>,
-}
-
-/// The measurements of the first and the last step that measured.
-pub async fn ends(db: &PgPool, run: ExecutionId) -> Result<Vec<HeldOutCounts>> {
-    Ok(sqlx::query_as(
-        "SELECT step, n, correct FROM held_out_results
-         WHERE run_id = $1 AND step IN ((SELECT min(step) FROM held_out_results WHERE run_id = $1),
-             (SELECT max(step) FROM held_out_results WHERE run_id = $1))
-         ORDER BY step, seq",
-    )
-    .bind(run.0)
-    .fetch_all(db)
-    .await?)
-}

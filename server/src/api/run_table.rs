@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, get, web};
 use lyceum_core::{benchmark, id::ExecutionId};
 use lyceum_store::{
-    benchmarks::{self, BenchmarkResult},
+    benchmarks::{self, BenchmarkResult, RunResult},
     runs,
 };
 use schemars::JsonSchema;
@@ -72,6 +72,33 @@ pub(crate) async fn show_table(
         TableFormat::Markdown => ("text/markdown; charset=utf-8", table.to_markdown()),
     };
     Ok(HttpResponse::Ok().content_type(written.0).body(written.1))
+}
+
+/// Results of a run.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct RunResults {
+    /// By suite, row set, decoding and step.
+    items: Vec<RunResult>,
+}
+
+/// Show the results of a run: the mean over the members that solve, for every suite, row set and decoding after every
+/// measured step, with the paired difference from the base on the same rows. A fork's begin with those of its past.
+#[utoipa::path(
+    tag = "benchmarks",
+    params(("id" = Uuid, Path, description = "The run")),
+    responses((status = 200, description = "Its results", body = RunResults)),
+    security(("token" = ["read"]))
+)]
+#[get("/runs/{id}/results")]
+pub(crate) async fn show_results(
+    api: web::Data<Api>,
+    id: web::Path<ExecutionId>,
+) -> Result<Answer<RunResults>, ApiError> {
+    let db = api.store.pool();
+    runs::find(db, *id).await?;
+    Ok(Answer::ok(RunResults {
+        items: benchmarks::run_results(db, *id).await?,
+    }))
 }
 
 /// The suite requested.

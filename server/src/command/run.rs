@@ -4,6 +4,7 @@ mod cost;
 mod export;
 mod list;
 mod push;
+mod results;
 mod watch;
 
 use std::path::PathBuf;
@@ -70,6 +71,14 @@ enum Action {
     Cost {
         /// The run
         id: Uuid,
+    },
+    /// Show the results of a run on every suite: pass@1 after each measured step, and its difference from the base
+    Results {
+        /// The run
+        id: Uuid,
+        /// Print each result as a line of JSON
+        #[arg(long)]
+        json: bool,
     },
     /// Write a run as files for other tools, into a new folder, and print its path
     Export {
@@ -171,6 +180,10 @@ impl Run {
             }
             Action::Cost { id } => {
                 print_json(&cost::cost(&client, id)?)?;
+                Ok(ExitCode::SUCCESS)
+            }
+            Action::Results { id, json } => {
+                results::results(&client, id, json)?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Export { id, format, out } => {

@@ -1,11 +1,8 @@
 //! The growing set over steps, beside the scores of the run's members on benchmarks (SAGE, Figure 3).
 
-use lyceum_core::{
-    benchmark::{Score, Spread},
-    id::ExecutionId,
-};
+use lyceum_core::id::ExecutionId;
 use lyceum_store::{
-    benchmarks::{AnsweredSuite, answered_by_step},
+    benchmarks::{HELD_OUT_ROWS, RunResult, run_results, usual_results},
     metrics::{self, MetricRow, MetricsQuery},
     runs::RunDetail,
     steps::Stretch,
@@ -65,13 +62,13 @@ pub(crate) struct Validation {
     /// Steps that were done.
     pub(crate) steps_done: i32,
     /// Members measured.
-    pub(crate) members: usize,
+    pub(crate) members: i32,
     /// Their mean pass@1, from 0 to 1.
     pub(crate) pass_at_1: f64,
     /// Its standard error over the rows, which all members answer.
     pub(crate) standard_error: f64,
     /// Rows measured.
-    pub(crate) rows: u64,
+    pub(crate) rows: i32,
 }
 
 impl Growth {
@@ -86,7 +83,7 @@ impl Growth {
             limit: ROWS,
             ..MetricsQuery::default()
         };
-        let (found, answers) = futures::try_join!(metrics::rows(db, id, &query), answered_by_step(db, id))?;
+        let (found, results) = futures::try_join!(metrics::rows(db, id, &query), run_results(db, id))?;
         let place = |name: &&'static str| Some((*name, run.metrics.iter().position(|metric| metric == name)?));
         let places: Vec<(&'static str, usize)> = METRICS.iter().filter_map(place).collect();
         let step = |row: &MetricRow| {
@@ -100,76 +97,24 @@ impl Growth {
         Ok(Self {
             threshold: super::gates(api, run).map(|gates| gates.question),
             items: found.rows.iter().map(step).collect(),
-            validation: validation(&answers),
+            validation: validation(&results),
             rows: found.rows,
         })
     }
 }
 
-/// The means over the members of each suite and step.
-fn validation(answers: &[AnsweredSuite]) -> Vec<Validation> {
-    let mut all: BTreeMap<(&str, i32), Vec<Score>> = BTreeMap::new();
-    for AnsweredSuite { suite, answered } in answers {
-        if let Some(step) = answered.step {
-            all.entry((suite, step)).or_default().push(answered.score());
-        }
-    }
-    let mean = |((suite, steps_done), members): ((&str, i32), Vec<Score>)| {
-        let spread = Spread::of(&Score::mean_by_row(&members, 1)?)?;
-        Some(Validation {
-            suite: suite.to_owned(),
-            steps_done,
-            members: members.len(),
-            pass_at_1: spread.mean,
-            standard_error: spread.standard_error,
-            rows: spread.count,
-        })
+/// The results on each suite over steps.
+fn validation(results: &[RunResult]) -> Vec<Validation> {
+    let of_suites = usual_results(results)
+        .into_iter()
+        .filter(|result| result.suite != HELD_OUT_ROWS);
+    let validation = |result: &RunResult| Validation {
+        suite: result.suite.clone(),
+        steps_done: result.step,
+        members: result.members,
+        pass_at_1: result.pass_at_1,
+        standard_error: result.standard_error,
+        rows: result.rows,
     };
-    all.into_iter().filter_map(mean).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use lyceum_core::benchmark::SubjectRole;
-    use lyceum_store::benchmarks::Answered;
-    use uuid::Uuid;
-
-    fn answers(step: i32, correct: [i32; 4]) -> AnsweredSuite {
-        AnsweredSuite {
-            suite: "gsm8k".to_owned(),
-            answered: Answered {
-                step: Some(step),
-                member_id: Some(Uuid::nil()),
-                name: String::new(),
-                role: SubjectRole::Member,
-                samples: vec![1; 4],
-                correct: correct.to_vec(),
-                completion_tokens: 0,
-            },
-        }
-    }
-
-    #[test]
-    fn members_of_a_step_are_averaged_row_by_row() {
-        let alike = [1, 1, 0, 0];
-        let found = validation(&[
-            answers(10, [1, 1, 1, 1]),
-            answers(10, alike),
-            answers(20, alike),
-            answers(20, alike),
-        ]);
-        let steps: Vec<(i32, usize, f64, u64)> = found
-            .iter()
-            .map(|one| (one.steps_done, one.members, one.pass_at_1, one.rows))
-            .collect();
-        assert_eq!(steps, [(10, 2, 0.75, 4), (20, 2, 0.5, 4)]);
-        // Rows 1, 1, 0.5, 0.5: statistics.stdev is 0.288675, half of it 0.144338.
-        assert!((found[0].standard_error - 0.144_338).abs() < 1e-6, "{found:?}");
-        let alone = validation(&[answers(20, alike)]);
-        assert_eq!(
-            found[1].standard_error, alone[0].standard_error,
-            "who answers alike says nothing new about the rows"
-        );
-    }
+    of_suites.map(validation).collect()
 }

@@ -4,7 +4,6 @@ mod alike;
 mod slices;
 mod table;
 
-pub(crate) use alike::are_alike;
 pub(crate) use slices::named_dataset_faults;
 pub(crate) use table::{Measured, measured};
 
@@ -14,7 +13,7 @@ use lyceum_core::{
     evaluation::{BenchmarkSpec, EvaluationSpec},
     fault::{Fault, Faults},
     id::ExecutionId,
-    recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner, Registry, Role},
+    recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner, Registry, Role, SuiteSlice},
     work::BaseModel,
 };
 use lyceum_store::{
@@ -37,19 +36,21 @@ const SAMPLES_PER_ITEM: u32 = 64;
 /// The config of a benchmark evaluation; pointers begin at `/spec`.
 pub(super) async fn configured(request: &Request<'_>, spec: &BenchmarkSpec) -> Result<RunConfig, Unprepared> {
     let mut tx = request.store.pool().begin().await.map_err(StoreError::from)?;
-    let parameters = prepare(&mut tx, request.store.pool(), spec, "/spec").await?;
+    let parameters = prepare(&mut tx, request.store.pool(), spec, "/spec", &[]).await?;
     let config = resolve(request.planner, &parameters, request.seed, request.priority)?;
     // Rows of a shipped suite may have been imported.
     tx.commit().await.map_err(StoreError::from)?;
     Ok(config)
 }
 
-/// The parameters of a benchmark evaluation, with everything it names looked up; pointers start below `spec`.
+/// The parameters of a benchmark evaluation, with everything it names looked up; pointers start below `spec`. Suites that are
+/// `settled` stay as they are.
 async fn prepare(
     db: &mut PgConnection,
     pool: &PgPool,
     spec: &BenchmarkSpec,
     pointer: &str,
+    settled: &[SuiteSlice],
 ) -> Result<BenchmarkParameters, Unprepared> {
     let BenchmarkSpec {
         suites,
@@ -73,6 +74,7 @@ async fn prepare(
         temperature: *temperature,
         top_p: *top_p,
         max_tokens: *max_tokens,
+        settled,
     };
     let (slices, mut faults) = slices(&mut *db, pool, suites, defaults, &format!("{pointer}/suites")).await?;
     let mut weights: Vec<Measurable> = Vec::new();
@@ -236,11 +238,23 @@ async fn begin_scheduled(
     done: u32,
 ) -> Result<ExecutionId, Unprepared> {
     let spec = schedule.evaluation(run, done, config.compute);
-    let parameters = prepare(&mut *tx, pool, &spec, "/benchmarks").await?;
+    let settled = first_suites(&mut *tx, run).await?;
+    let parameters = prepare(&mut *tx, pool, &spec, "/benchmarks", &settled).await?;
     let resolved = resolve(recipe, &parameters, config.seed, config.scheduling.priority)?;
-    let id = ExecutionId(Uuid::new_v5(&run.0, format!("evaluation/benchmark/{done}").as_bytes()));
+    let id = scheduled_id(run, done);
     begin(tx, recipe, id, &EvaluationSpec::Benchmark(spec), &resolved).await?;
     Ok(id)
+}
+
+fn scheduled_id(run: ExecutionId, done: u32) -> ExecutionId {
+    ExecutionId(Uuid::new_v5(&run.0, format!("evaluation/benchmark/{done}").as_bytes()))
+}
+
+/// The rows and protocols that the run's schedule began with: its curves go on with them, whatever is imported later.
+async fn first_suites(tx: &mut PgConnection, run: ExecutionId) -> Result<Vec<SuiteSlice>, StoreError> {
+    let mut measured = evaluations::first_measured_suites(tx, run).await?.into_iter();
+    let first = measured.find(|one| scheduled_id(ExecutionId(one.run_id), one.step.cast_unsigned()).0 == one.id);
+    Ok(first.map(|one| one.suites.0).unwrap_or_default())
 }
 
 /// The config of an evaluation.

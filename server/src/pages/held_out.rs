@@ -128,16 +128,6 @@ pub(crate) fn chosen(ways: &[Measurement]) -> Option<(&Measurement, Option<&Meas
     Some((one, most(&|way| way.n > 1 && way.suite == one.suite)))
 }
 
-/// The measurement that decides how the run stands: of those on the suite that is shown and that can be compared with an
-/// earlier state, the one of the latest step, with single answers if there are any, on the most rows.
-fn decisive(ways: &[Measurement]) -> Option<&Measurement> {
-    let (shown, _) = chosen(ways)?;
-    let fitting = ways.iter().rev().filter(|way| way.suite == shown.suite);
-    fitting
-        .filter(|way| way.steps.len() >= if way.has_base { 1 } else { 2 })
-        .max_by_key(|way| (way.steps.last(), way.n == 1, way.rows))
-}
-
 /// At most [`STEPS`] of the steps, evenly spaced, with the last.
 fn thinned(steps: &[i32]) -> Vec<i32> {
     let every = steps.len().div_ceil(STEPS).max(1);
@@ -173,46 +163,14 @@ mod tests {
         Measurement {
             suite: suite.to_owned(),
             name: format!("{suite}-{n}"),
-            dataset_id: None,
+            row_set: String::new(),
+            decoding: String::new(),
             rows: 64,
             n,
             temperature: 0.0,
             steps: steps.to_vec(),
             has_base: true,
         }
-    }
-
-    #[test]
-    fn the_largest_measurement_of_the_latest_step_decides() {
-        let larger = |rows, way: Measurement| Measurement { rows, ..way };
-        let scheduled = way("code", 1, &[10, 20, 30]);
-        let asked_for = larger(300, way("code", 1, &[30]));
-        let early = larger(500, way("code", 1, &[20]));
-        let of_another_suite = larger(900, way("math", 1, &[30]));
-        let all = [
-            scheduled,
-            way("code", 8, &[10, 20, 30]),
-            early,
-            asked_for,
-            of_another_suite,
-        ];
-        assert_eq!(decisive(&all), Some(&all[3]));
-        assert_eq!(decisive(&all[..3]), Some(&all[0]));
-        let without_base = |way: &Measurement| Measurement {
-            has_base: false,
-            ..way.clone()
-        };
-        let incomparable = [all[0].clone(), without_base(&all[3])];
-        assert_eq!(
-            decisive(&incomparable),
-            Some(&incomparable[0]),
-            "of these rows nothing else is known"
-        );
-        assert_eq!(
-            decisive(&[without_base(&all[0])]).map(|way| way.rows),
-            Some(64),
-            "its first step is"
-        );
     }
 
     #[test]

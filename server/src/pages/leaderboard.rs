@@ -91,6 +91,12 @@ impl LeaderboardPage {
         self.runs.get(&result.run_id?).map(String::as_str)
     }
 
+    /// The results, those together that can be compared.
+    fn ways(&self) -> impl Iterator<Item = &[BenchmarkResult]> {
+        let way = |one: &BenchmarkResult| (one.row_set.clone(), one.decoding.clone());
+        self.measured.chunk_by(move |a, b| way(a) == way(b))
+    }
+
     /// Whether there may be more results.
     fn is_cut(&self) -> bool {
         self.measured.len() >= MEASURED as usize

@@ -24,8 +24,9 @@ pub(super) fn figures(scores: &[ScoreAtStep]) -> Vec<Figure> {
 
 fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
     let all: Vec<&ScoreAtStep> = scores.iter().filter(|score| score.suite == name).collect();
-    let rows = usual_rows(&all)?;
-    let scores: Vec<&ScoreAtStep> = all.iter().copied().filter(|score| score.rows == rows).collect();
+    let usual = usual_way(&all)?;
+    let rows = usual.rows;
+    let scores: Vec<&ScoreAtStep> = all.iter().copied().filter(|score| way(score) == way(usual)).collect();
     let steps: BTreeSet<i32> = scores.iter().filter_map(|score| score.step).collect();
     if steps.len() < 2 {
         return None;
@@ -63,7 +64,7 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
          with its interval of 95 % over problems."
     );
     if scores.len() < all.len() {
-        note.push_str(" What was measured on another number of problems is in the list of evaluations.");
+        note.push_str(" What was measured on other problems or in another way is in the list of evaluations.");
     }
     if !has_lines {
         note.push_str(&format!(
@@ -83,14 +84,19 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
     })
 }
 
-/// The number of rows on which members were measured at most steps; of equals the largest.
-fn usual_rows(scores: &[&ScoreAtStep]) -> Option<i32> {
-    let mut steps: BTreeMap<i32, BTreeSet<i32>> = BTreeMap::new();
+/// What scores must have in common to be compared.
+fn way(score: &ScoreAtStep) -> (&str, &str) {
+    (&score.row_set, &score.decoding)
+}
+
+/// A score of the way in which members were measured at most steps; of equals, on the most rows.
+fn usual_way<'s>(scores: &[&'s ScoreAtStep]) -> Option<&'s ScoreAtStep> {
+    let mut steps: BTreeMap<(&str, &str), BTreeSet<i32>> = BTreeMap::new();
     for score in scores {
-        steps.entry(score.rows).or_default().extend(score.step);
+        steps.entry(way(score)).or_default().extend(score.step);
     }
-    let most = steps.into_iter().max_by_key(|(rows, steps)| (steps.len(), *rows))?;
-    Some(most.0)
+    let each = scores.iter().copied();
+    each.max_by_key(|score| (steps.get(&way(score)).map(BTreeSet::len), score.rows))
 }
 
 /// The mean of those who solve at each step, between the worst and the best; and that of teachers, if they were measured.
@@ -168,6 +174,8 @@ mod tests {
             pass_at_1,
             standard_error: 0.1,
             rows: 60,
+            row_set: "sixty".to_owned(),
+            decoding: "greedy".to_owned(),
         }
     }
 
@@ -200,6 +208,7 @@ mod tests {
         };
         let larger = ScoreAtStep {
             rows: 300,
+            row_set: "all".to_owned(),
             ..score(1, 20, 0.25)
         };
         let figures = figures(&[

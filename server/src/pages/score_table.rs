@@ -49,6 +49,8 @@ fn values(average: &Average) -> [Option<f64>; 3] {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Score {
     pub(super) text: String,
+    /// The difference from the base on the same rows.
+    pub(super) difference: Option<String>,
     /// The address of its samples.
     pub(super) address: Option<String>,
 }
@@ -80,6 +82,9 @@ fn of_subject(table: &Table, row: &TableRow, run: ExecutionId, results: &[Benchm
                 }
                 _ => format!("{} ± {}", percent(cell.pass_at_1), percent(cell.standard_error)),
             },
+            difference: own(suite)
+                .and_then(BenchmarkResult::comparison)
+                .map(|found| super::format::difference(&found)),
             address: own(suite).map(|result| {
                 let (evaluation, subject) = (result.evaluation_id, result.subject);
                 format!("/evaluations/{evaluation}?suite={suite}&subject={subject}#samples")
@@ -111,7 +116,7 @@ fn of_summary(table: &Table, summary: &Summary) -> [Line; 3] {
             .iter()
             .map(|suite| Score {
                 text: summary.scores.get(suite).map(text).unwrap_or_default(),
-                address: None,
+                ..Score::default()
             })
             .collect(),
         averages: of_row(table, average),

@@ -250,15 +250,15 @@ async fn a_second_measurement_of_a_member_replaces_the_first_in_the_table_of_run
     let writer = server.actor(Scope::Write).await;
     imported(&writer).await;
     let made = filled(&server, 1).await;
-    for pass_at_1 in [0.25, 0.75] {
+    for correct in [[0, 0, 0], [2, 2, 0]] {
         let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
         let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await;
         let evaluation = evaluation.expect(201).json();
         let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
         measured(&server, id).await;
-        sqlx::query("UPDATE benchmark_results SET pass_at_1 = $2 WHERE evaluation_id = $1")
+        sqlx::query("UPDATE benchmark_results SET correct = $2 WHERE evaluation_id = $1")
             .bind(id.0)
-            .bind(pass_at_1)
+            .bind(correct)
             .execute(server.store.pool())
             .await
             .expect("a score");
@@ -268,9 +268,9 @@ async fn a_second_measurement_of_a_member_replaces_the_first_in_the_table_of_run
         .await
         .expect(200)
         .json();
-    assert_eq!(page["items"][0]["values"]["benchmarks.gsm8k"], json!(0.75), "{page}");
+    assert_eq!(page["items"][0]["values"]["benchmarks.gsm8k"], json!(2.0 / 3.0), "{page}");
     let sorted = writer
-        .get("/runs.json?sort=benchmarks.gsm8k&where=benchmarks.gsm8k%3E0.7")
+        .get("/runs.json?sort=benchmarks.gsm8k&where=benchmarks.gsm8k%3E0.6")
         .await
         .expect(200)
         .json();
@@ -285,7 +285,7 @@ async fn of_two_measurements_of_a_checkpoint_the_larger_counts() {
     imported(&writer).await;
     let run = filled(&server, 1).await.run;
     // The newer one is on the first of the three rows alone.
-    for (rows, pass_at_1) in [(3, 0.25), (1, 0.75)] {
+    for (rows, correct, pass_at_1) in [(3, &[2, 1, 0][..], 0.5), (1, &[2], 1.0)] {
         let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": run, "n": 2, "temperature": 0.8});
         let made = writer
             .post("/api/v1/evaluations", &json!({ "spec": spec }))
@@ -295,12 +295,13 @@ async fn of_two_measurements_of_a_checkpoint_the_larger_counts() {
         let id: ExecutionId = made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
         measured(&server, id).await;
         sqlx::query(
-            "UPDATE benchmark_results SET pass_at_1 = $2, rows = $3, samples = samples[1:$3], correct = correct[1:$3]
+            "UPDATE benchmark_results SET pass_at_1 = $2, rows = $3, samples = samples[1:$3], correct = $4
              WHERE evaluation_id = $1",
         )
         .bind(id.0)
         .bind(pass_at_1)
         .bind(rows)
+        .bind(correct)
         .execute(server.store.pool())
         .await
         .expect("a score");
@@ -310,14 +311,14 @@ async fn of_two_measurements_of_a_checkpoint_the_larger_counts() {
         .await
         .expect(200)
         .json();
-    assert_eq!(runs["items"][0]["values"]["benchmarks.gsm8k"], json!(0.25));
+    assert_eq!(runs["items"][0]["values"]["benchmarks.gsm8k"], json!(0.5));
     let page = writer
         .get(&format!("/runs/{run}/benchmarks.json"))
         .await
         .expect(200)
         .json();
     for row in page["table"]["rows"].as_array().expect("rows") {
-        assert_eq!(row["scores"]["gsm8k"]["pass_at_1"], json!(0.25), "{row}");
+        assert_eq!(row["scores"]["gsm8k"]["pass_at_1"], json!(0.5), "{row}");
     }
     let verdict = writer.get(&format!("/runs/{run}.json")).await.expect(200).json();
     assert_eq!(verdict["verdict"]["findings"][0]["n"], json!(3));

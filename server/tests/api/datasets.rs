@@ -409,8 +409,12 @@ async fn a_preset_runs_without_an_import_on_the_rows_that_ship() {
     let shipped = writer.get("/api/v1/datasets").await.expect(200).json();
     assert_eq!(
         listed(shipped),
-        ["\"held-out-seedling\" 300", "\"seedling-training\" 512"],
-        "imported once, with the suite that is measured from the start"
+        [
+            "\"held-out-seedling (60 of 300 rows)\" 60",
+            "\"held-out-seedling\" 300",
+            "\"seedling-training\" 512"
+        ],
+        "imported once, with the suite that is measured from the start, and the rows of it that are"
     );
 
     // Its id comes from its rows, so a config of before works again after it was deleted.

@@ -34,7 +34,7 @@ fn object_of(row: &Row) -> Value {
 }
 
 /// Tables, and the rows that the filled run has in them.
-const TABLES: [(&str, usize); 12] = [
+const TABLES: [(&str, usize); 13] = [
     ("problems", 6),
     ("attempts", 12),
     ("matchups", 1),
@@ -47,6 +47,7 @@ const TABLES: [(&str, usize); 12] = [
     ("benchmarks", 0),
     ("row_answers", 0),
     ("held_out", 0),
+    ("results", 0),
 ];
 
 #[actix_web::test]

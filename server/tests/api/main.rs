@@ -46,6 +46,7 @@ mod receiving;
 mod recipe;
 mod references;
 mod remote;
+mod results;
 mod rows_asked;
 mod run_table;
 mod runs;

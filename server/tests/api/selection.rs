@@ -21,8 +21,8 @@ const PLAYED: [&str; 5] = [
          JOIN (VALUES ('student-1', 0.1, 0.1), ('student-2', 0.6, 0.4), ('student-3', 0.3, 0.2)) r (name, rate, reward)
          ON r.name = s.name ORDER BY step, s.name",
     "INSERT INTO benchmark_results (id, evaluation_id, suite, subject, name, role, run_id, member_id, step, base_model,
-         protocol, n, rows, samples, correct, pass_at_1, standard_error, completion_tokens, seconds)
-     SELECT gen_random_uuid(), gen_random_uuid(), 'gsm8k', 0, m.name, 'student', run_id, m.id, 8, 'seedling', '{}', 1, 4,
+         row_set, decoding, protocol, n, rows, samples, correct, pass_at_1, standard_error, completion_tokens, seconds)
+     SELECT gen_random_uuid(), gen_random_uuid(), 'gsm8k', 0, m.name, 'student', run_id, m.id, 8, 'seedling', 'four', 'greedy', '{}', 1, 4,
          '{1,1,1,1}', r.correct::int[], 0, 0, 0, 0
      FROM members m JOIN (VALUES ('student-1', '{1,0,0,0}'), ('student-2', '{1,1,1,0}'), ('student-3', '{1,1,0,0}'))
          r (name, correct) ON r.name = m.name",

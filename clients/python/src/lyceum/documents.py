@@ -208,6 +208,15 @@ class BenchmarkResult(TypedDict):
     dataset_id: NotRequired[str | None]
     """The dataset; none once it was deleted."""
 
+    decoding: str
+    """Hash of what influences scores in the protocol."""
+
+    difference_high: NotRequired[float | None]
+    """Its upper end."""
+
+    difference_low: NotRequired[float | None]
+    """The interval of 95 % of `pass_at_1 - reference`, paired by row (Agresti and Min 2005)."""
+
     entropy: NotRequired[float | None]
     """Mean surprisal of a token under the distribution it was drawn from, in nats: an estimate of that distribution's entropy, which depends on the temperature. None if it was measured by an earlier release."""
 
@@ -232,8 +241,14 @@ class BenchmarkResult(TypedDict):
     protocol: dict[str, Any]
     """How the model was asked: prompt style and its hash, hash of the chat template, decoding, token limit, samples, seed."""
 
+    reference: NotRequired[float | None]
+    """pass@1 of the base on the same rows with the same decoding; none if it was not measured so."""
+
     role: str
     """`base`, `baseline`, `student`, `teacher` or `member`."""
+
+    row_set: str
+    """Hash of the rows' contents in order. Only results that agree in `suite`, `row_set` and `decoding` may be compared."""
 
     rows: int
     """Rows measured."""
@@ -1660,6 +1675,68 @@ class Run(TypedDict):
 
     valid_problems: int
     """Valid problems so far."""
+
+
+class RunResult(TypedDict):
+    """The result of a run's members that solve, after a step. Only results that agree in `suite`, `row_set` and `decoding` may be compared, sorted or averaged."""
+
+    base_model: str
+    """The frozen base."""
+
+    decoding: str
+    """Hash of what influences scores in how the rows were asked: prompts, chat template, decoding, samples per row."""
+
+    difference_high: NotRequired[float | None]
+    """Its upper end."""
+
+    difference_low: NotRequired[float | None]
+    """The interval of 95 % of `pass_at_1 - reference`, paired by row (Agresti and Min 2005)."""
+
+    members: int
+    """Members, over which the result is averaged."""
+
+    n: int
+    """Samples per row."""
+
+    of_suite: str
+    """The suite itself."""
+
+    pass_at_1: float
+    """Mean pass@1 over members and rows, from 0 to 1."""
+
+    reference: NotRequired[float | None]
+    """pass@1 of the base on the same rows with the same decoding; if it was not measured so, of the run's first such measurement. None if there is neither."""
+
+    reference_step: NotRequired[int | None]
+    """The step of that first measurement; none if the reference is the base."""
+
+    row_set: str
+    """Hash of the rows' contents in order."""
+
+    rows: int
+    """Rows."""
+
+    run_id: str
+    """The run that was measured: for what a fork inherits, the one it comes from."""
+
+    standard_error: float
+    """Its standard error over rows."""
+
+    step: int
+    """Finished steps."""
+
+    suite: str
+    """The suite, or the name that the evaluation gave its rows; `held-out rows` for those of the run's own dataset."""
+
+    temperature: NotRequired[float | None]
+    """Softmax temperature, 0 for greedy answers; none for `held-out rows`, which are asked as the config says."""
+
+
+class RunResults(TypedDict):
+    """Results of a run."""
+
+    items: list[RunResult]
+    """By suite, row set, decoding and step."""
 
 Scope = Literal["worker", "read", "write", "admin"]
 """A token's permissions. Each scope includes those before it, but for `worker`, which is apart."""

@@ -43,7 +43,7 @@ pub struct SuiteRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_SAMPLES))]
     pub n: Option<u32>,
-    /// The first so many rows alone.
+    /// Only so many rows, spread over the dataset by a fixed draw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows: Option<u32>,

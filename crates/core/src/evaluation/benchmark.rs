@@ -41,8 +41,8 @@ pub struct BenchmarkSpec {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = MAX_SAMPLES))]
     pub n: u32,
-    /// Use only this many rows of each suite, from the first, for a quick look; scores are then not the published
-    /// ones.
+    /// Use only this many rows of each suite, spread over it by a fixed draw, for a quick look; scores are then not the
+    /// published ones.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub rows: Option<u32>,

@@ -16,9 +16,11 @@ pub struct Measurement {
     pub suite: String,
     /// The name of the results, if not the suite's.
     pub name: String,
-    /// The dataset; none once it was deleted.
-    pub dataset_id: Option<Uuid>,
-    /// Rows, from the first.
+    /// Hash of the rows' contents.
+    pub row_set: String,
+    /// Hash of what influences scores in how they were asked.
+    pub decoding: String,
+    /// Rows.
     pub rows: i32,
     /// Samples per row.
     pub n: i32,
@@ -60,48 +62,20 @@ impl Answered {
     }
 }
 
-/// A member's answers on a suite.
-#[derive(Clone, Debug, PartialEq, FromRow)]
-pub struct AnsweredSuite {
-    /// The suite, or the name of the results.
-    pub suite: String,
-    /// The answers.
-    #[sqlx(flatten)]
-    pub answered: Answered,
-}
-
-/// The answers of a run's members on every suite, the newest for each member, suite and step; by suite and step.
-pub async fn answered_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<AnsweredSuite>> {
-    Ok(sqlx::query_as(
-        "SELECT DISTINCT ON (suite, step, member_id)
-             suite, step, member_id, name, role, samples, correct, completion_tokens
-         FROM benchmark_results WHERE run_id = $1 AND role <> 'base' AND step IS NOT NULL
-         ORDER BY suite, step, member_id, seq DESC",
-    )
-    .bind(run.0)
-    .fetch_all(db)
-    .await?)
-}
-
 /// The results of a run, and of those from which it was forked up to the step where it begins.
-const RESULTS: &str = "WITH RECURSIVE past (run_id, until) AS (
-         SELECT $1::uuid, NULL::int
-         UNION ALL
-         SELECT r.forked_from, least(past.until, r.forked_at_step)
-         FROM past JOIN runs r ON r.id = past.run_id WHERE r.forked_from IS NOT NULL
-     ), results AS (
+const RESULTS: &str = "WITH results AS (
          SELECT b.*, coalesce((b.protocol ->> 'temperature')::double precision, 0) AS temperature
-         FROM past JOIN benchmark_results b USING (run_id)
-         WHERE b.step IS NULL OR past.until IS NULL OR b.step <= past.until
+         FROM past_of($1) past JOIN benchmark_results b USING (run_id)
+         WHERE b.step IS NULL OR past.before IS NULL OR b.step <= past.before
      )";
 
 /// The ways in which a run was measured, the first used first. A fork inherits those of its past.
 pub async fn measurements(db: &PgPool, run: ExecutionId) -> Result<Vec<Measurement>> {
     let select =
-        "SELECT coalesce(protocol ->> 'suite', suite) AS suite, suite AS name, dataset_id, rows, n, temperature,
+        "SELECT coalesce(protocol ->> 'suite', suite) AS suite, suite AS name, row_set, decoding, rows, n, temperature,
              coalesce(array_agg(DISTINCT step) FILTER (WHERE member_id IS NOT NULL), '{}') AS steps,
              bool_or(role = 'base') AS has_base
-         FROM results GROUP BY 1, 2, 3, 4, 5, 6 ORDER BY min(seq)";
+         FROM results GROUP BY 1, 2, 3, 4, 5, 6, 7 ORDER BY min(seq)";
     let query = sqlx::AssertSqlSafe(format!("{RESULTS} {select}"));
     Ok(sqlx::query_as(query).bind(run.0).fetch_all(db).await?)
 }
@@ -117,17 +91,14 @@ pub async fn answered(
              SELECT DISTINCT ON (coalesce(member_id::text, base_model), step)
                  seq, step, member_id, name, role, samples, correct, completion_tokens
              FROM results
-             WHERE suite = $2 AND dataset_id IS NOT DISTINCT FROM $3 AND rows = $4 AND n = $5 AND temperature = $6
-                 AND (member_id IS NULL OR step = ANY($7))
+             WHERE suite = $2 AND row_set = $3 AND decoding = $4 AND (member_id IS NULL OR step = ANY($5))
              ORDER BY coalesce(member_id::text, base_model), step, seq DESC
          ) newest ORDER BY step NULLS FIRST, seq";
     Ok(sqlx::query_as(sqlx::AssertSqlSafe(format!("{RESULTS} {select}")))
         .bind(run.0)
         .bind(&measurement.name)
-        .bind(measurement.dataset_id)
-        .bind(measurement.rows)
-        .bind(measurement.n)
-        .bind(measurement.temperature)
+        .bind(&measurement.row_set)
+        .bind(&measurement.decoding)
         .bind(steps)
         .fetch_all(db)
         .await?)

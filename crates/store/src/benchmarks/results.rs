@@ -4,6 +4,8 @@ use chrono::{DateTime, Utc};
 use lyceum_core::{
     benchmark::{Score, SubjectRole},
     id::{ExecutionId, MemberId},
+    verdict::{Against, Comparison},
+    wilson::Interval,
 };
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
@@ -46,6 +48,10 @@ pub struct BenchmarkResult {
     pub base_model: String,
     /// The dataset; none once it was deleted.
     pub dataset_id: Option<Uuid>,
+    /// Hash of the rows' contents in order. Only results that agree in `suite`, `row_set` and `decoding` may be compared.
+    pub row_set: String,
+    /// Hash of what influences scores in the protocol.
+    pub decoding: String,
     /// How the model was asked: prompt style and its hash, hash of the chat template, decoding, token limit, samples,
     /// seed.
     #[cfg_attr(feature = "schema", schema(value_type = Object))]
@@ -70,6 +76,12 @@ pub struct BenchmarkResult {
     pub pass_at_1: f64,
     /// Its standard error over the rows.
     pub standard_error: f64,
+    /// pass@1 of the base on the same rows with the same decoding; none if it was not measured so.
+    pub reference: Option<f64>,
+    /// The interval of 95 % of `pass_at_1 - reference`, paired by row (Agresti and Min 2005).
+    pub difference_low: Option<f64>,
+    /// Its upper end.
+    pub difference_high: Option<f64>,
     /// Tokens generated.
     pub completion_tokens: i64,
     /// Mean surprisal of a token under the distribution it was drawn from, in nats: an estimate of that distribution's
@@ -85,6 +97,21 @@ impl BenchmarkResult {
     /// The suite's own name; `suite` may be a name given by the evaluation.
     pub fn suite_name(&self) -> &str {
         self.protocol["suite"].as_str().unwrap_or(&self.suite)
+    }
+
+    /// The difference from the base.
+    pub fn comparison(&self) -> Option<Comparison> {
+        Some(Comparison {
+            against: Against::Base,
+            step: self.step.unwrap_or_default(),
+            value: self.pass_at_1,
+            reference: self.reference?,
+            difference: Interval {
+                low: self.difference_low?,
+                high: self.difference_high?,
+            },
+            n: self.rows.unsigned_abs().into(),
+        })
     }
 
     /// The counts for pass@k.
@@ -128,8 +155,8 @@ pub struct BenchmarkFilter {
 keyed_by_seq!(BenchmarkResult);
 
 const RESULTS: &str = "SELECT id, seq, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step, base_model,
-    dataset_id, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error, completion_tokens, entropy, seconds,
-    created_at FROM benchmark_results";
+    dataset_id, row_set, decoding, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error, reference,
+    difference_low, difference_high, completion_tokens, entropy, seconds, created_at FROM benchmark_results";
 
 /// Results that fit `filter`.
 pub async fn results(db: &PgPool, filter: &BenchmarkFilter, window: &Window) -> Result<Page<BenchmarkResult>> {
@@ -144,25 +171,27 @@ pub async fn results(db: &PgPool, filter: &BenchmarkFilter, window: &Window) -> 
     by_seq(db, query, "seq", window).await
 }
 
-/// The best result of each member and each base on a suite across all runs, best first. Results on fewer rows than the
-/// most measured come after the others, since a few rows are easily all solved.
+/// The best result of each member and each base on a suite across all runs, those first that are on the row set and in the
+/// decoding in which most were measured, best first. Others follow by row set: what was measured differently is not compared.
 pub async fn leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<BenchmarkResult>> {
     // Found without their counts by row, which are nearly all of a result.
-    let mut query = QueryBuilder::new(RESULTS);
-    query
-        .push(
-            " JOIN (SELECT id, rows < max(rows) OVER () AS partial FROM (
-                 SELECT DISTINCT ON (coalesce(member_id::text, base_model)) id, rows, pass_at_1, seq FROM benchmark_results
-                 WHERE suite = ",
-        )
-        .push_bind(suite);
-    query.push(
-        " ORDER BY coalesce(member_id::text, base_model), rows DESC, pass_at_1 DESC, seq) each
-             ORDER BY partial, pass_at_1 DESC, seq LIMIT ",
+    let query = format!(
+        "WITH of_suite AS (
+             SELECT id, seq, rows, row_set, decoding, pass_at_1, coalesce(member_id::text, base_model) AS subject
+             FROM benchmark_results WHERE suite = $1
+         ), ways AS (
+             SELECT row_set, decoding, count(DISTINCT subject) AS subjects FROM of_suite GROUP BY row_set, decoding
+         ), best AS (
+             SELECT DISTINCT ON (subject) * FROM of_suite JOIN ways USING (row_set, decoding)
+             ORDER BY subject, subjects DESC, rows DESC, row_set, decoding, pass_at_1 DESC, seq
+         ), first AS (
+             SELECT id, row_number() OVER (ORDER BY subjects DESC, rows DESC, row_set, decoding, pass_at_1 DESC, seq) AS place
+             FROM best ORDER BY place LIMIT $2
+         )
+         {RESULTS} JOIN first USING (id) ORDER BY place"
     );
-    query.push_bind(i64::from(limit));
-    query.push(") best USING (id) ORDER BY partial, pass_at_1 DESC, seq");
-    Ok(query.build_query_as().fetch_all(db).await?)
+    let query = sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(suite);
+    Ok(query.bind(i64::from(limit)).fetch_all(db).await?)
 }
 
 /// Suites with results.
@@ -175,46 +204,32 @@ pub async fn measured_suites(db: &PgPool) -> Result<Vec<String>> {
 }
 
 /// The results of a run's population at a step, or at the newest measured step, and of its base; the newest for each
-/// subject and suite. Of a suite that was measured on several numbers of rows there, the largest measurement counts, and
-/// what was measured otherwise is left out.
+/// subject and suite. Of a suite that was measured in several ways there, the one on the most rows counts, and what was
+/// measured otherwise is left out.
 pub async fn population_results(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Result<Vec<BenchmarkResult>> {
     let query = format!(
         "WITH every AS ({RESULTS} WHERE run_id = $1),
-         own AS (SELECT *, max(rows) FILTER (WHERE role <> 'base') OVER (PARTITION BY suite) AS most FROM every
-                 WHERE role = 'base' OR step = coalesce($2, (SELECT max(step) FROM every)))
+         own AS (SELECT * FROM every WHERE role = 'base' OR step = coalesce($2, (SELECT max(step) FROM every))),
+         ways AS (SELECT DISTINCT ON (suite) suite, row_set, decoding FROM own
+                  ORDER BY suite, role = 'base', rows DESC, n = 1 DESC, seq DESC)
          SELECT * FROM (
-             SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model)) * FROM own WHERE rows = coalesce(most, rows)
-             ORDER BY suite, coalesce(member_id::text, base_model), seq DESC
+             SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model)) own.* FROM own
+             JOIN ways USING (suite, row_set) WHERE own.decoding = ways.decoding OR role = 'base'
+             ORDER BY suite, coalesce(member_id::text, base_model), own.decoding = ways.decoding DESC, seq DESC
          ) newest ORDER BY subject, seq"
     );
     let query = sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(run.0);
     Ok(query.bind(step.map(u32::cast_signed)).fetch_all(db).await?)
 }
 
-/// The results of the members that solve in each of these runs, when they were last measured on a suite: the newest for
-/// each member and suite, of the largest measurement then.
-pub async fn latest_results(db: &PgPool, runs: &[ExecutionId]) -> Result<Vec<BenchmarkResult>> {
-    let ids: Vec<Uuid> = runs.iter().map(|run| run.0).collect();
-    let query = format!(
-        "WITH own AS (SELECT * FROM ({RESULTS} WHERE run_id = ANY($1)) every
-                      WHERE role IN ('student', 'member') AND step IS NOT NULL),
-         latest AS (SELECT DISTINCT ON (run_id, suite) run_id, suite, step, rows FROM own
-                    ORDER BY run_id, suite, step DESC, rows DESC)
-         SELECT DISTINCT ON (run_id, suite, member_id) own.* FROM own JOIN latest USING (run_id, suite, step, rows)
-         ORDER BY run_id, suite, member_id, seq DESC"
-    );
-    let query = sqlx::query_as(sqlx::AssertSqlSafe(query));
-    Ok(query.bind(ids).fetch_all(db).await?)
-}
-
-/// All results of a run's members on a suite, by step.
+/// The results of a run's members on a suite, by step, on the rows and in the way in which they were measured at most steps.
 pub async fn results_by_step(db: &PgPool, run: ExecutionId, suite: &str) -> Result<Vec<BenchmarkResult>> {
-    let mut query = QueryBuilder::new(RESULTS);
-    query
-        .push(" WHERE run_id = ")
-        .push_bind(run.0)
-        .push(" AND suite = ")
-        .push_bind(suite);
-    query.push(" AND step IS NOT NULL ORDER BY step, seq");
-    Ok(query.build_query_as().fetch_all(db).await?)
+    let query = format!(
+        "{RESULTS} WHERE run_id = $1 AND suite = $2 AND step IS NOT NULL AND (row_set, decoding) = (
+             SELECT row_set, decoding FROM benchmark_results WHERE run_id = $1 AND suite = $2 AND step IS NOT NULL
+             GROUP BY row_set, decoding ORDER BY count(DISTINCT step) DESC, max(rows) DESC, row_set, decoding LIMIT 1)
+         ORDER BY step, seq"
+    );
+    let query = sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(run.0);
+    Ok(query.bind(suite).fetch_all(db).await?)
 }

@@ -26,16 +26,20 @@ pub struct ScoreAtStep {
     pub standard_error: f64,
     /// Rows measured.
     pub rows: i32,
+    /// Hash of the rows' contents in order.
+    pub row_set: String,
+    /// Hash of what influences scores in how they were asked.
+    pub decoding: String,
 }
 
-/// Scores of a run's members and of their base, the newest for each subject, suite, step and number of rows; by suite,
+/// Scores of a run's members and of their base, the newest for each subject, suite, step, row set and decoding; by suite,
 /// subject and step.
 pub async fn scores_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<ScoreAtStep>> {
     Ok(sqlx::query_as(
-        "SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model), step, rows)
-             suite, step, member_id, name, role, pass_at_1, standard_error, rows
+        "SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model), step, row_set, decoding)
+             suite, step, member_id, name, role, pass_at_1, standard_error, rows, row_set, decoding
          FROM benchmark_results WHERE run_id = $1
-         ORDER BY suite, coalesce(member_id::text, base_model), step, rows, seq DESC",
+         ORDER BY suite, coalesce(member_id::text, base_model), step, row_set, decoding, seq DESC",
     )
     .bind(run.0)
     .fetch_all(db)

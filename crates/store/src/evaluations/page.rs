@@ -1,9 +1,9 @@
 //! Evaluations.
 
 use chrono::{DateTime, Utc};
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{id::ExecutionId, recipe::SuiteSlice};
 use serde::Serialize;
-use sqlx::{FromRow, PgExecutor, PgPool, QueryBuilder};
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder, types::Json};
 use uuid::Uuid;
 
 use crate::{
@@ -126,4 +126,32 @@ pub async fn parameters(db: impl PgExecutor<'_>, id: ExecutionId) -> Result<serd
     .fetch_optional(db)
     .await?;
     parameters.ok_or_else(|| StoreError::not_found("evaluation", id))
+}
+
+/// A benchmark evaluation of a run: what it measured on.
+#[derive(Clone, Debug, FromRow)]
+pub struct MeasuredSuites {
+    /// The evaluation.
+    pub id: Uuid,
+    /// The run.
+    pub run_id: Uuid,
+    /// Finished steps of the run.
+    pub step: i32,
+    /// The suites with their rows and protocols.
+    pub suites: Json<Vec<SuiteSlice>>,
+}
+
+/// The first evaluations of a run, or of those from which it was forked with the same schedule of benchmarks, oldest first.
+pub async fn first_measured_suites(db: &mut PgConnection, run: ExecutionId) -> Result<Vec<MeasuredSuites>> {
+    Ok(sqlx::query_as(
+        "SELECT v.id, v.run_id, (v.spec ->> 'step')::int AS step, e.config #> '{parameters,suites}' AS suites
+         FROM past_of($1) past JOIN evaluations v USING (run_id) JOIN executions e ON e.id = v.id
+             JOIN executions r ON r.id = v.run_id JOIN executions own ON own.id = $1
+         WHERE v.spec ->> 'type' = 'benchmark' AND v.spec ->> 'step' IS NOT NULL
+             AND r.config -> 'benchmarks' = own.config -> 'benchmarks'
+         ORDER BY e.seq LIMIT 100",
+    )
+    .bind(run.0)
+    .fetch_all(db)
+    .await?)
 }

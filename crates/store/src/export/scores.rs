@@ -18,7 +18,8 @@ pub struct Score {
     pub value: f64,
 }
 
-/// The scores of the members of `run` by step. Of several measurements of the same weights on a suite the newest counts.
+/// The scores of the members of `run` by step. On each suite, those on the rows and in the way in which members were
+/// measured at most steps; of several of the same weights the newest.
 pub async fn scores(db: &PgPool, run: ExecutionId) -> Result<Vec<Score>> {
     Ok(sqlx::query_as(
         "SELECT h.step, m.name AS member, 'held_out/accuracy' AS name,
@@ -30,7 +31,11 @@ pub async fn scores(db: &PgPool, run: ExecutionId) -> Result<Vec<Score>> {
          SELECT step, member, name, value FROM (
              SELECT DISTINCT ON (b.suite, b.member_id, b.step)
                  b.step, m.name AS member, 'benchmark/' || b.suite AS name, b.pass_at_1 AS value
-             FROM benchmark_results b JOIN members m ON m.id = b.member_id
+             FROM benchmark_results b JOIN members m ON m.id = b.member_id JOIN (
+                 SELECT DISTINCT ON (suite) suite, row_set, decoding FROM benchmark_results
+                 WHERE run_id = $1 AND step IS NOT NULL GROUP BY suite, row_set, decoding
+                 ORDER BY suite, count(DISTINCT step) DESC, max(rows) DESC, row_set, decoding
+             ) way ON (b.suite, b.row_set, b.decoding) = (way.suite, way.row_set, way.decoding)
              WHERE b.run_id = $1 AND b.step IS NOT NULL
              ORDER BY b.suite, b.member_id, b.step, b.seq DESC
          ) AS newest

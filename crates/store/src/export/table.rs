@@ -32,6 +32,8 @@ pub enum Table {
     RowAnswers,
     /// Each member's correct answers to held-out rows.
     HeldOut,
+    /// The mean result of the members that solve, with its difference from the base.
+    Results,
 }
 
 lyceum_core::named!(Table, "a table");
@@ -79,6 +81,9 @@ impl Table {
             Self::Benchmarks => "what a subject came to on a suite",
             Self::RowAnswers => "the answers to a row of the dataset in a step",
             Self::HeldOut => "a member's answers to the held-out rows in a step",
+            Self::Results => {
+                "the members that solve, on a suite after a step: their mean and its difference from the base"
+            }
         }
     }
 
@@ -96,6 +101,7 @@ impl Table {
             Self::Benchmarks => &columns::BENCHMARKS,
             Self::RowAnswers => &columns::ROW_ANSWERS,
             Self::HeldOut => &columns::HELD_OUT,
+            Self::Results => &columns::RESULTS,
         }
     }
 
@@ -136,6 +142,10 @@ impl Table {
             Self::RowAnswers => "row_answers x WHERE x.run_id = $1 ORDER BY x.row, x.step",
             Self::HeldOut => {
                 "held_out_results x JOIN members p ON p.id = x.member_id WHERE x.run_id = $1 ORDER BY x.seq"
+            }
+            Self::Results => {
+                "past_of($1) past JOIN run_results x USING (run_id) WHERE past.before IS NULL OR x.step <= past.before
+                 ORDER BY x.suite, x.row_set, x.decoding, x.step, past.before DESC"
             }
         }
     }

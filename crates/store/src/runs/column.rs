@@ -41,8 +41,11 @@ pub enum RunColumn {
     Metric(String),
     /// A field of its config, by its path.
     Parameter(Vec<String>),
-    /// Mean pass@1, on this suite, of the members that solve, when they were last measured.
+    /// Mean pass@1, on this suite, of the members that solve, when they were last measured; of runs that were measured on the
+    /// rows and in the way in which most were.
     Benchmark(String),
+    /// The difference of that from the base, or from the run's first measurement.
+    Difference(String),
 }
 
 impl RunColumn {
@@ -63,32 +66,52 @@ impl RunColumn {
                     .push_bind(path.clone())
                     .push(")::double precision END)");
             }
-            Self::Benchmark(suite) => {
-                // Of the largest measurement after the newest step. A member that was measured twice in this way counts
-                // once, as the newest measurement has it.
-                query
-                    .push(
-                        "(SELECT avg(pass_at_1) FROM (SELECT DISTINCT ON (member_id) pass_at_1 FROM (
-                             SELECT member_id, seq, pass_at_1, rank() OVER (ORDER BY step DESC, rows DESC) AS place
-                             FROM benchmark_results WHERE run_id = e.id AND role IN ('student', 'member') AND suite = ",
-                    )
-                    .push_bind(suite.clone())
-                    .push(") own WHERE place = 1 ORDER BY member_id, seq DESC) each)");
-            }
+            Self::Benchmark(suite) => push_result(query, suite, true, "pass_at_1"),
+            Self::Difference(suite) => push_result(query, suite, true, "pass_at_1 - reference"),
         }
     }
 
-    /// Adds an expression of its text, which only parameters have; NULL for others.
+    /// Adds an expression of its text, which parameters have, and results that were measured otherwise than most; NULL for
+    /// others.
     pub(super) fn push_text(&self, query: &mut QueryBuilder<Postgres>) {
         match self {
             Self::Parameter(path) => {
                 query.push("(e.config #>> ").push_bind(path.clone()).push(")");
             }
-            Self::Metric(_) | Self::Benchmark(_) => {
+            Self::Metric(_) => {
                 query.push("NULL::text");
             }
+            Self::Benchmark(suite) => push_result(
+                query,
+                suite,
+                false,
+                "to_char(100 * pass_at_1, 'FM990.0') || ' (n = ' || rows || ')'",
+            ),
+            Self::Difference(suite) => push_result(
+                query,
+                suite,
+                false,
+                "to_char(100 * (pass_at_1 - reference), 'FMSG990.0') || ' (n = ' || rows || ')'",
+            ),
         }
     }
+}
+
+/// Adds an expression over the latest result of the execution `e` on `suite`. `is_usual`: whether of a result on the rows and
+/// of the decoding of most runs. Others are no numbers to sort, filter or average by.
+fn push_result(query: &mut QueryBuilder<Postgres>, suite: &str, is_usual: bool, expression: &str) {
+    query
+        .push("(SELECT CASE WHEN ((row_set, decoding) = (SELECT row_set, decoding FROM run_results WHERE suite = ")
+        .push_bind(suite.to_owned());
+    query
+        .push(format_args!(
+            " GROUP BY row_set, decoding ORDER BY count(DISTINCT run_id) DESC, max(rows) DESC, row_set, decoding LIMIT 1))
+                 = {is_usual} THEN {expression} END
+             FROM past_of(e.id) past JOIN run_results x USING (run_id)
+             WHERE (past.before IS NULL OR step <= past.before) AND suite = "
+        ))
+        .push_bind(suite.to_owned());
+    query.push(" ORDER BY step DESC, n = 1 DESC, rows DESC, row_set, decoding LIMIT 1)");
 }
 
 /// Whether a run has recorded a metric of this name.

@@ -21,15 +21,9 @@ pub async fn seconds(db: &PgPool, run: ExecutionId) -> Result<Vec<f64>> {
 /// without them if that run was deleted.
 pub async fn seconds_with_past(db: &PgPool, run: ExecutionId) -> Result<Vec<(i32, f64)>> {
     let (steps, seconds): (Vec<i32>, Vec<f64>) = sqlx::query_as(
-        "WITH RECURSIVE past (run_id, before) AS (
-             SELECT $1::uuid, NULL::int
-             UNION ALL
-             SELECT r.forked_from, least(past.before, r.forked_at_step)
-             FROM past JOIN runs r ON r.id = past.run_id WHERE r.forked_from IS NOT NULL
-         )
-         SELECT coalesce(array_agg(step ORDER BY step), '{}'), coalesce(array_agg(seconds ORDER BY step), '{}')
+        "SELECT coalesce(array_agg(step ORDER BY step), '{}'), coalesce(array_agg(seconds ORDER BY step), '{}')
          FROM (SELECT s.step, extract(epoch FROM s.finished_at - s.started_at)::float8 AS seconds
-               FROM past JOIN steps s ON s.execution_id = past.run_id
+               FROM past_of($1) past JOIN steps s ON s.execution_id = past.run_id
                WHERE s.finished_at IS NOT NULL AND (past.before IS NULL OR s.step < past.before)) each",
     )
     .bind(run.0)

@@ -23,6 +23,8 @@ pub(super) struct Defaults<'a> {
     pub(super) temperature: Option<f64>,
     pub(super) top_p: Option<f64>,
     pub(super) max_tokens: Option<u32>,
+    /// Suites that are resolved already, as long as their rows are there.
+    pub(super) settled: &'a [SuiteSlice],
 }
 
 /// The slices of `choices`, or all their faults; `pointer` is that of the list.
@@ -38,8 +40,29 @@ pub(super) async fn slices(
     for (at, choice) in choices.iter().enumerate() {
         let request = choice.request();
         let Ok(suite) = suite(&request.suite) else { continue };
+        let settled = defaults
+            .settled
+            .iter()
+            .find(|slice| slice.name() == request.result_name());
+        if let Some(slice) = settled {
+            match datasets::find(&mut *db, slice.dataset).await {
+                Err(StoreError::NotFound { .. }) => {}
+                found => {
+                    found?;
+                    slices.push(slice.clone());
+                    continue;
+                }
+            }
+        }
         match usable_of(&mut *db, pool, suite, &request).await? {
-            Ok(dataset) => slices.push(slice(suite, &dataset, request, defaults)),
+            Ok(dataset) => {
+                let rows = request.rows.or(defaults.rows).unwrap_or(u32::MAX);
+                let dataset = match rows < dataset.rows.cast_unsigned() {
+                    true => datasets::sample(db, &dataset, rows).await?,
+                    false => dataset,
+                };
+                slices.push(slice(suite, &dataset, request, defaults));
+            }
             Err(detail) => faults.push(Fault::new(choice.place(pointer, at, "dataset"), detail)),
         }
     }
@@ -127,14 +150,13 @@ async fn dataset_of(
 }
 
 fn slice(suite: &Suite, dataset: &Dataset, request: SuiteRequest, defaults: Defaults<'_>) -> SuiteSlice {
-    let rows = dataset.rows.cast_unsigned();
     let shipped = &suite.protocol;
     let prompts = request.prompts.or_else(|| defaults.prompts.map(str::to_owned));
     SuiteSlice {
         suite: suite.name.clone(),
         name: request.name.filter(|name| *name != suite.name),
         dataset: DatasetId(dataset.id),
-        rows: request.rows.or(defaults.rows).map_or(rows, |limit| limit.min(rows)),
+        rows: dataset.rows.cast_unsigned(),
         n: request.n,
         protocol: Protocol {
             prompts: prompts.unwrap_or_else(|| shipped.prompts.clone()),

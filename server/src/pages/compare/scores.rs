@@ -2,18 +2,17 @@
 //! baseline, problem by problem.
 
 use lyceum_core::{
-    benchmark::Score as Counts,
     id::ExecutionId,
     verdict::{Against, Comparison},
     wilson::Interval,
 };
-use lyceum_store::benchmarks::{self, BenchmarkResult};
+use lyceum_store::benchmarks::{self, LatestResult};
 use serde::Serialize;
 use sqlx::PgPool;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use super::super::evaluations::title;
-use crate::{api_error::ApiError, evaluation::are_alike};
+use super::super::{evaluations::title, format};
+use crate::api_error::ApiError;
 
 /// A suite, with a column for each run.
 #[derive(Debug, Serialize)]
@@ -37,9 +36,11 @@ pub(super) struct Score {
     /// Finished steps when it was measured.
     pub(super) step: i32,
     /// Members that were measured.
-    pub(super) members: usize,
+    pub(super) members: i32,
     /// Problems.
-    pub(super) rows: usize,
+    pub(super) rows: i32,
+    /// The difference from the run's own base, or from its first measurement.
+    pub(super) gain: Option<Comparison>,
     /// The difference from the baseline.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) difference: Option<Comparison>,
@@ -61,15 +62,13 @@ impl Score {
 
     /// The difference from the baseline, in percentage points with its interval.
     pub(super) fn against(&self) -> Option<String> {
-        let points = |share: f64| format!("{:+.1}", share * 100.0).replace('-', "−");
-        let found = self.difference.as_ref()?;
-        let Interval { low, high } = found.difference;
-        Some(format!(
-            "{} ({} to {})",
-            points(found.gain()),
-            points(low),
-            points(high)
-        ))
+        self.difference.as_ref().map(format::difference)
+    }
+
+    /// The difference from the run's own base.
+    pub(super) fn gained(&self) -> Option<String> {
+        let from_base = self.gain.as_ref().filter(|gain| gain.against == Against::Base);
+        from_base.map(format::difference)
     }
 }
 
@@ -79,37 +78,24 @@ pub(super) async fn scores(
     runs: &[ExecutionId],
     baseline: Option<usize>,
 ) -> Result<Vec<Scores>, ApiError> {
-    let results = benchmarks::latest_results(db, runs).await?;
-    Ok(by_suite(&results, runs, baseline))
+    Ok(by_suite(&benchmarks::latest_results(db, runs).await?, runs, baseline))
 }
 
-fn by_suite(results: &[BenchmarkResult], runs: &[ExecutionId], baseline: Option<usize>) -> Vec<Scores> {
-    let mut suites: BTreeMap<&str, Vec<Vec<&BenchmarkResult>>> = BTreeMap::new();
-    for result in results {
-        let place = runs.iter().position(|run| Some(run.0) == result.run_id);
-        if let Some(place) = place {
-            suites
-                .entry(&result.suite)
-                .or_insert_with(|| vec![Vec::new(); runs.len()])[place]
-                .push(result);
-        }
-    }
-    let scores = |(suite, columns): (&str, Vec<Vec<&BenchmarkResult>>)| {
-        let rows: Vec<Option<Vec<f64>>> = columns.iter().map(|own| by_row(own)).collect();
-        let base = baseline.and_then(|place| Some((place, columns[place].first()?, rows[place].as_deref()?)));
+fn by_suite(results: &[LatestResult], runs: &[ExecutionId], baseline: Option<usize>) -> Vec<Scores> {
+    let suites: BTreeSet<&str> = results.iter().map(|latest| latest.result.suite.as_str()).collect();
+    let scores = |suite: &str| {
+        let of = |place: usize| {
+            let is_own = |latest: &&LatestResult| latest.of_run == runs[place].0 && latest.result.suite == suite;
+            results.iter().find(is_own)
+        };
         let column = |place: usize| {
-            let (own, rows) = (columns[place].first()?, rows[place].as_deref()?);
-            let other = base.filter(|(at, ..)| *at != place);
-            let comparable = other.filter(|(at, first, _)| {
-                let mut members = columns[*at].iter().chain(&columns[place]);
-                members.all(|one| are_alike(first, one))
-            });
-            let difference =
-                comparable.and_then(|(_, first, base)| Comparison::paired(against(first), own.step?, base, rows));
+            let own = of(place)?;
+            let other = baseline.filter(|at| *at != place).and_then(of);
+            let difference = other.and_then(|other| difference(other, own));
             Some(Score {
                 is_incomparable: other.is_some() && difference.is_none(),
                 difference,
-                ..score(own, columns[place].len(), rows)
+                ..score(own)
             })
         };
         Scores {
@@ -121,64 +107,58 @@ fn by_suite(results: &[BenchmarkResult], runs: &[ExecutionId], baseline: Option<
     suites.into_iter().map(scores).collect()
 }
 
-fn score(first: &BenchmarkResult, members: usize, rows: &[f64]) -> Score {
-    let solved = rows.iter().sum::<f64>();
+/// The difference of `own` from `other`; none if they are not known to be about the same rows, asked in the same way.
+fn difference(other: &LatestResult, own: &LatestResult) -> Option<Comparison> {
+    let way = |latest: &LatestResult| (latest.result.row_set.clone(), latest.result.decoding.clone());
+    let against = Against::Step(other.result.step);
+    let paired = || Comparison::paired(against, own.result.step, &other.shares, &own.shares);
+    (way(other) == way(own)).then(paired).flatten()
+}
+
+fn score(latest: &LatestResult) -> Score {
+    let result = &latest.result;
+    let solved = latest.shares.iter().sum::<f64>();
     Score {
-        pass_at_1: solved / rows.len().max(1) as f64,
-        interval: Interval::wilson(solved.round() as u64, rows.len() as u64, Interval::Z_95),
-        step: first.step.unwrap_or_default(),
-        members,
-        rows: rows.len(),
+        pass_at_1: result.pass_at_1,
+        interval: Interval::wilson(solved.round() as u64, latest.shares.len() as u64, Interval::Z_95),
+        step: result.step,
+        members: result.members,
+        rows: result.rows,
+        gain: result.comparison(),
         difference: None,
         is_incomparable: false,
     }
 }
 
-/// The mean over members of pass@1, row by row; none if they were not asked equally many.
-fn by_row(members: &[&BenchmarkResult]) -> Option<Vec<f64>> {
-    let is_one_size = members.windows(2).all(|pair| pair[0].rows == pair[1].rows);
-    let scores: Vec<Counts> = members.iter().map(|one| one.score()).collect();
-    Counts::mean_by_row(&scores, 1).filter(|_| is_one_size)
-}
-
-fn against(baseline: &BenchmarkResult) -> Against {
-    Against::Step(baseline.step.unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lyceum_core::benchmark::SubjectRole;
-    use serde_json::json;
+    use lyceum_store::benchmarks::RunResult;
     use uuid::Uuid;
 
-    fn result(run: u128, member: u128, correct: &[i32], temperature: f64) -> BenchmarkResult {
-        BenchmarkResult {
-            id: Uuid::nil(),
-            seq: 0,
-            evaluation_id: Uuid::nil(),
-            suite: "gsm8k".to_owned(),
-            subject: 0,
-            name: format!("student-{member}"),
-            role: SubjectRole::Student,
-            run_id: Some(Uuid::from_u128(run)),
-            member_id: Some(Uuid::from_u128(member)),
-            version_id: None,
-            step: Some(20),
-            base_model: "seedling".to_owned(),
-            dataset_id: Some(Uuid::nil()),
-            protocol: json!({"temperature": temperature}),
-            n: 1,
-            rows: correct.len() as i32,
-            samples: vec![1; correct.len()],
-            correct: correct.to_vec(),
-            base_correct: None,
-            pass_at_1: 0.0,
-            standard_error: 0.0,
-            completion_tokens: 1,
-            entropy: None,
-            seconds: 1.0,
-            created_at: chrono::DateTime::UNIX_EPOCH,
+    fn latest(run: u128, shares: &[f64]) -> LatestResult {
+        LatestResult {
+            of_run: Uuid::from_u128(run),
+            result: RunResult {
+                run_id: Uuid::from_u128(run),
+                suite: "gsm8k".to_owned(),
+                of_suite: "gsm8k".to_owned(),
+                row_set: shares.len().to_string(),
+                decoding: "greedy".to_owned(),
+                step: 20,
+                base_model: "seedling".to_owned(),
+                temperature: Some(0.0),
+                n: 1,
+                rows: shares.len() as i32,
+                members: 2,
+                pass_at_1: shares.iter().sum::<f64>() / shares.len() as f64,
+                standard_error: 0.1,
+                reference: None,
+                reference_step: None,
+                difference_low: None,
+                difference_high: None,
+            },
+            shares: shares.to_vec(),
         }
     }
 
@@ -187,12 +167,9 @@ mod tests {
     }
 
     #[test]
-    fn members_are_averaged_and_compared_problem_by_problem() {
-        let all = [
-            result(1, 1, &[1, 0, 0, 0], 0.0),
-            result(2, 2, &[1, 1, 1, 0], 0.0),
-            result(2, 3, &[1, 1, 0, 0], 0.0),
-        ];
+    fn runs_are_compared_problem_by_problem() {
+        let shares = ([1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.5, 0.0]);
+        let all = [latest(1, &shares.0), latest(2, &shares.1)];
         let found = by_suite(&all, &runs(3), Some(0));
         let [scores] = &found[..] else {
             panic!("one suite: {found:?}")
@@ -200,9 +177,8 @@ mod tests {
         let [Some(base), Some(other), None] = &scores.values[..] else {
             panic!("the third run was not measured: {scores:?}");
         };
-        assert_eq!((base.pass_at_1, base.members, base.against()), (0.25, 1, None));
+        assert_eq!((base.pass_at_1, base.against()), (0.25, None));
         assert_eq!((other.pass_at_1, other.members, other.rows), (0.625, 2, 4));
-        let shares = ([1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.5, 0.0]);
         let expected = Comparison::paired(Against::Step(20), 20, &shares.0, &shares.1).unwrap();
         assert_eq!(other.difference, Some(expected));
         assert!(
@@ -214,7 +190,7 @@ mod tests {
 
     #[test]
     fn equal_answers_are_no_certainty() {
-        let all = [result(1, 1, &[0, 0], 0.0), result(2, 2, &[0, 0], 0.0)];
+        let all = [latest(1, &[0.0, 0.0]), latest(2, &[0.0, 0.0])];
         let found = by_suite(&all, &runs(2), Some(1));
         let score = found[0].values[0].as_ref().unwrap();
         assert!(score.interval.unwrap().high > 0.5, "two problems say little");
@@ -222,43 +198,22 @@ mod tests {
         assert!(difference.low < 0.0 && difference.high > 0.0);
     }
 
-    /// Whether the second run, with these results, is compared with the first.
-    fn is_compared(base: BenchmarkResult, others: &[BenchmarkResult]) -> bool {
-        let all = [&[base], others].concat();
-        let found = by_suite(&all, &runs(2), Some(0));
-        let score = found[0].values[1].as_ref().unwrap();
-        assert_eq!(score.is_incomparable, score.difference.is_none(), "{score:?}");
-        score.difference.is_some()
-    }
-
     #[test]
     fn what_was_measured_in_another_way_is_not_subtracted() {
-        let base = || result(1, 1, &[1, 0], 0.0);
-        let other = || result(2, 2, &[1, 1], 0.0);
-        assert!(is_compared(base(), &[other()]));
-        let template = BenchmarkResult {
-            protocol: json!({"temperature": 0.0, "chat_template_sha256": "0a"}),
-            ..other()
+        let base = latest(1, &[1.0, 0.0]);
+        let is_compared = |other: LatestResult| {
+            let found = by_suite(&[base.clone(), other], &runs(2), Some(0));
+            let score = found[0].values[1].as_ref().unwrap();
+            assert_eq!(score.is_incomparable, score.difference.is_none(), "{score:?}");
+            score.difference.is_some()
         };
-        for changed in [result(2, 2, &[1, 1], 0.8), result(2, 2, &[1, 1, 1], 0.0), template] {
-            assert!(!is_compared(base(), std::slice::from_ref(&changed)), "{changed:?}");
-            if changed.rows == 2 {
-                let second = BenchmarkResult {
-                    member_id: Some(Uuid::from_u128(3)),
-                    ..changed
-                };
-                assert!(!is_compared(base(), &[other(), second]), "the second member counts too");
-            }
+        assert!(is_compared(latest(2, &[1.0, 1.0])));
+        let mut sampled = latest(2, &[1.0, 1.0]);
+        sampled.result.decoding = "temperature 0.8".to_owned();
+        let mut others = latest(2, &[1.0, 1.0]);
+        others.result.row_set = "other rows".to_owned();
+        for other in [sampled, others, latest(2, &[1.0, 1.0, 1.0])] {
+            assert!(!is_compared(other.clone()), "{other:?}");
         }
-    }
-
-    #[test]
-    fn rows_that_were_deleted_are_not_known_to_be_the_same() {
-        let deleted = |result: BenchmarkResult| BenchmarkResult {
-            dataset_id: None,
-            ..result
-        };
-        let (base, other) = (result(1, 1, &[1, 0], 0.0), result(2, 2, &[1, 1], 0.0));
-        assert!(!is_compared(deleted(base), &[deleted(other)]));
     }
 }

@@ -34,7 +34,8 @@ pub(super) fn growth(growth: &Growth, suite: Option<&str>) -> Figure {
         band: measured
             .iter()
             .map(|one| {
-                let Interval { low, high } = Interval::of_mean(one.pass_at_1, one.standard_error, one.rows);
+                let Interval { low, high } =
+                    Interval::of_mean(one.pass_at_1, one.standard_error, one.rows.unsigned_abs().into());
                 (f64::from(one.steps_done), 100.0 * low, 100.0 * high)
             })
             .collect(),

@@ -21,8 +21,7 @@ use crate::{
 };
 
 /// What is shown unless others are asked for; those that no run has are left out.
-pub(super) const COLUMNS: &str =
-    "metrics.solve_rate,metrics.validity,metrics.no_signal_share,benchmarks.held-out-seedling";
+pub(super) const COLUMNS: &str = "metrics.solve_rate,metrics.validity,metrics.no_signal_share,benchmarks.held-out-seedling,difference.held-out-seedling";
 
 /// Sweeps of an experiment that are shown.
 const SWEEPS: u32 = 5;

@@ -20,7 +20,7 @@ const K: u32 = 8;
 pub(crate) struct HeldOut {
     /// The suite; empty before anything was measured.
     pub(super) suite: String,
-    /// Its problems, from the first.
+    /// Its problems.
     pub(super) rows: i32,
     /// Whether `pass_at_1` and `tokens` are about greedy answers.
     pub(super) greedy: bool,
@@ -194,7 +194,8 @@ mod tests {
         Measurement {
             suite: "gsm8k".to_owned(),
             name: "gsm8k".to_owned(),
-            dataset_id: None,
+            row_set: String::new(),
+            decoding: String::new(),
             rows: 4,
             n,
             temperature,

@@ -172,7 +172,7 @@ fn title(member: &Relative, names: &HashMap<Uuid, &str>) -> String {
         text.push_str(&format!(", died in step {step}"));
     }
     if let Some(value) = &member.metric {
-        text.push_str(&format!("; {}", crate::pages::format::value(value)));
+        text.push_str(&format!("; {}", crate::format::value(value)));
     }
     text
 }

@@ -26,13 +26,14 @@ impl Column {
         let column = match name.split_once('.') {
             Some(("metrics", metric)) if !metric.is_empty() => RunColumn::Metric(metric.to_owned()),
             Some(("benchmarks", suite)) if !suite.is_empty() => RunColumn::Benchmark(suite.to_owned()),
+            Some(("difference", suite)) if !suite.is_empty() => RunColumn::Difference(suite.to_owned()),
             Some(("config", path)) if path.split('.').all(|field| !field.is_empty()) => {
                 RunColumn::Parameter(path.split('.').map(str::to_owned).collect())
             }
             _ => {
                 return Err(format!(
                     "`{name}` is not a column; valid are `metrics.NAME`, `config.FIELD`, such as `config.parameters.teachers`, \
-                     and `benchmarks.SUITE`"
+                     `benchmarks.SUITE` and `difference.SUITE`"
                 ));
             }
         };
@@ -66,6 +67,7 @@ impl Column {
             RunColumn::Metric(name) => format::words(name),
             RunColumn::Parameter(path) => path.join("."),
             RunColumn::Benchmark(suite) => format!("{} %", title(suite)),
+            RunColumn::Difference(suite) => format!("{} against the base, points", title(suite)),
         }
     }
 
@@ -73,6 +75,7 @@ impl Column {
     pub(in crate::pages) fn number(&self, number: &f64) -> String {
         match self.column {
             RunColumn::Benchmark(_) => format!("{:.1}", 100.0 * number),
+            RunColumn::Difference(_) => format::points(number),
             RunColumn::Metric(_) | RunColumn::Parameter(_) => format::value(number),
         }
     }
@@ -80,7 +83,9 @@ impl Column {
     /// A value as an axis shows it: scores in per cent.
     pub(in crate::pages) fn on_axis(&self, value: Value) -> Value {
         match (&self.column, value) {
-            (RunColumn::Benchmark(_), Value::Number(number)) => Value::Number(100.0 * number),
+            (RunColumn::Benchmark(_) | RunColumn::Difference(_), Value::Number(number)) => {
+                Value::Number(100.0 * number)
+            }
             (_, value) => value,
         }
     }

@@ -42,13 +42,17 @@ async fn fault(api: &Api, column: &RunColumn) -> Result<Option<String>, ApiError
                 )
             })
         }
-        RunColumn::Benchmark(name) => {
+        RunColumn::Benchmark(name) | RunColumn::Difference(name) => {
             let shipped = lyceum_core::benchmark::shipped_suites().iter();
             let mut known: Vec<String> = shipped.map(|suite| suite.name.clone()).collect();
             known.extend(benchmarks::measured_suites(db).await?);
+            let kind = match column {
+                RunColumn::Difference(_) => "difference",
+                _ => "benchmarks",
+            };
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
             let what = format!("`{name}` is no suite, and no result has this name");
-            (!known.contains(&name.as_str())).then(|| unknown(&what, "benchmarks", name, &known))
+            (!known.contains(&name.as_str())).then(|| unknown(&what, kind, name, &known))
         }
         RunColumn::Parameter(path) => {
             let Some(config) = runs::newest_config(db).await? else {

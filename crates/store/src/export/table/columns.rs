@@ -149,7 +149,7 @@ pub(super) const EVALUATIONS: [Source; 8] = [
     ("finished_at", Kind::Time, "e.finished_at"),
 ];
 
-pub(super) const BENCHMARKS: [Source; 19] = [
+pub(super) const BENCHMARKS: [Source; 24] = [
     ("id", Kind::Text, "x.id::text"),
     ("evaluation_id", Kind::Text, "x.evaluation_id::text"),
     ("suite", Kind::Text, "x.suite"),
@@ -159,12 +159,17 @@ pub(super) const BENCHMARKS: [Source; 19] = [
     ("version_id", Kind::Text, "x.version_id::text"),
     ("step", Kind::Int, "x.step::int8"),
     ("base_model", Kind::Text, "x.base_model"),
+    ("row_set", Kind::Text, "x.row_set"),
+    ("decoding", Kind::Text, "x.decoding"),
     ("n", Kind::Int, "x.n::int8"),
     ("rows", Kind::Int, "x.rows::int8"),
     ("samples", Kind::Text, "array_to_json(x.samples)::text"),
     ("correct", Kind::Text, "array_to_json(x.correct)::text"),
     ("pass_at_1", Kind::Float, "x.pass_at_1"),
     ("standard_error", Kind::Float, "x.standard_error"),
+    ("reference", Kind::Float, "x.reference"),
+    ("difference_low", Kind::Float, "x.difference_low"),
+    ("difference_high", Kind::Float, "x.difference_high"),
     ("completion_tokens", Kind::Int, "x.completion_tokens"),
     ("entropy", Kind::Float, "x.entropy"),
     ("protocol", Kind::Text, "x.protocol::text"),
@@ -187,4 +192,24 @@ pub(super) const HELD_OUT: [Source; 7] = [
     ("first_row", Kind::Int, "x.first_row::int8"),
     ("n", Kind::Int, "x.n::int8"),
     ("correct", Kind::Text, "array_to_json(x.correct)::text"),
+];
+
+pub(super) const RESULTS: [Source; 17] = [
+    ("run_id", Kind::Text, "x.run_id::text"),
+    ("suite", Kind::Text, "x.suite"),
+    ("of_suite", Kind::Text, "x.of_suite"),
+    ("row_set", Kind::Text, "x.row_set"),
+    ("decoding", Kind::Text, "x.decoding"),
+    ("step", Kind::Int, "x.step::int8"),
+    ("base_model", Kind::Text, "x.base_model"),
+    ("temperature", Kind::Float, "x.temperature"),
+    ("n", Kind::Int, "x.n::int8"),
+    ("rows", Kind::Int, "x.rows::int8"),
+    ("members", Kind::Int, "x.members::int8"),
+    ("pass_at_1", Kind::Float, "x.pass_at_1"),
+    ("standard_error", Kind::Float, "x.standard_error"),
+    ("reference", Kind::Float, "x.reference"),
+    ("reference_step", Kind::Int, "x.reference_step::int8"),
+    ("difference_low", Kind::Float, "x.difference_low"),
+    ("difference_high", Kind::Float, "x.difference_high"),
 ];

@@ -1,7 +1,7 @@
 //! Formats values for people. Templates call these by path.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use lyceum_core::wilson::Interval;
+use lyceum_core::{verdict::Comparison, wilson::Interval};
 
 /// A time for `<time datetime>`.
 pub(crate) fn iso(time: &DateTime<Utc>) -> String {
@@ -137,6 +137,17 @@ pub(crate) fn score(pass_at_1: &f64, standard_error: &f64, rows: &i32) -> String
     }
     let Interval { low, high } = Interval::of_mean(*pass_at_1, *standard_error, rows.unsigned_abs().into());
     format!("{:.1} ({:.1} to {:.1}) %", pass_at_1 * 100.0, low * 100.0, high * 100.0)
+}
+
+/// A difference of shares in percentage points, signed.
+pub(crate) fn points(difference: &f64) -> String {
+    format!("{:+.1}", difference * 100.0).replace('-', "−")
+}
+
+/// A difference in percentage points, with its interval of 95 %.
+pub(crate) fn difference(found: &Comparison) -> String {
+    let Interval { low, high } = found.difference;
+    format!("{} ({} to {})", points(&found.gain()), points(&low), points(&high))
 }
 
 /// A share in per cent.
