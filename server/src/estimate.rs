@@ -1,5 +1,5 @@
 //! Estimates of a run's resources: peak memory of generation and of an update, and the time of a step, taken from the
-//! newest similar run.
+//! fastest of the newest similar runs.
 
 mod base;
 
@@ -29,8 +29,10 @@ const SLOTS: u64 = 256;
 const BYTES_A_TOKEN: u64 = 4;
 /// The vocabulary up to which a token is rarely more than a byte.
 const VOCABULARY_OF_BYTES: u64 = 1024;
-/// Newest runs searched for a similar one.
+/// Newest runs searched for similar ones.
 const LOOKED_AT: u32 = 50;
+/// Similar runs whose pace is looked at.
+const ALIKE: usize = 5;
 
 /// Where recipes' parameters describe how members learn.
 const LEARNING: [&str; 3] = ["/learning", "/proposer/learning", "/solver/learning"];
@@ -60,7 +62,8 @@ const COMPLETIONS: [&str; 8] = [
 pub(crate) struct Estimate {
     /// Memory, by population.
     pub(crate) memory: Vec<MemoryEstimate>,
-    /// Median seconds of the last 20 steps of the newest similar run; none if there is no such run.
+    /// Median seconds of the last 20 steps of the fastest of the newest similar runs, since others may have shared their
+    /// workers; none if there is no such run.
     pub(crate) step_seconds: Option<f64>,
     /// Seconds of all steps at that speed.
     pub(crate) seconds: Option<f64>,
@@ -130,12 +133,7 @@ impl Estimate {
         preset: Option<&str>,
         from: Option<ExecutionId>,
     ) -> Result<Self, ApiError> {
-        let like = like(db, &config.recipe, preset, from).await?;
-        let pace = match &like {
-            Some(run) => executions::pace(db, ExecutionId(run.id)).await?.median_seconds,
-            None => None,
-        };
-        let like = like.filter(|_| pace.is_some());
+        let (like, pace) = fastest(db, &config.recipe, preset, from).await?.unzip();
         let (asked, models) = (config.clone(), base::ModelsFolder::find());
         let memory = tokio::task::spawn_blocking(move || {
             let populations = asked.populations.iter();
@@ -261,7 +259,7 @@ fn members(population: &PopulationConfig) -> u64 {
     population.members.iter().map(|group| u64::from(group.count)).sum()
 }
 
-/// The newest run of `recipe` and `preset` that has steps, and the median seconds of its last 20.
+/// The fastest of the newest runs of `recipe` and `preset`, and the median seconds of its last 20 steps.
 ///
 /// # Errors
 /// The database fails.
@@ -270,22 +268,38 @@ pub(crate) async fn like_pace(
     recipe: &str,
     preset: Option<&str>,
 ) -> Result<Option<(Uuid, f64)>, ApiError> {
-    let Some(run) = like(db, recipe, preset, None).await? else {
-        return Ok(None);
-    };
-    let pace = executions::pace(db, ExecutionId(run.id)).await?;
-    Ok(pace.median_seconds.map(|seconds| (run.id, seconds)))
+    let like = fastest(db, recipe, preset, None).await?;
+    Ok(like.map(|(run, seconds)| (run.id, seconds)))
 }
 
-/// The given run, else the newest of the same recipe and preset that has finished steps.
+/// The fastest of the runs that are alike, with the median seconds of its last steps.
+async fn fastest(
+    db: &PgPool,
+    recipe: &str,
+    preset: Option<&str>,
+    from: Option<ExecutionId>,
+) -> Result<Option<(Run, f64)>, ApiError> {
+    let mut fastest: Option<(Run, f64)> = None;
+    for run in like(db, recipe, preset, from).await? {
+        let pace = executions::pace(db, ExecutionId(run.id)).await?;
+        if let Some(seconds) = pace.median_seconds
+            && fastest.as_ref().is_none_or(|(_, least)| seconds < *least)
+        {
+            fastest = Some((run, seconds));
+        }
+    }
+    Ok(fastest)
+}
+
+/// The given run, else the newest of the same recipe and preset that have finished steps.
 async fn like(
     db: &PgPool,
     recipe: &str,
     preset: Option<&str>,
     from: Option<ExecutionId>,
-) -> Result<Option<Run>, ApiError> {
+) -> Result<Vec<Run>, ApiError> {
     if let Some(id) = from {
-        return Ok(Some(runs::find(db, id).await?.run));
+        return Ok(vec![runs::find(db, id).await?.run]);
     }
     let filter = RunFilter {
         recipe: Some(recipe.to_owned()),
@@ -298,7 +312,7 @@ async fn like(
     };
     let runs = runs::page(db, &filter, &RunSort::Age, &newest).await?.items;
     let is_like = |run: &Run| run.preset.as_deref() == preset && run.step > 0;
-    Ok(runs.into_iter().find(is_like))
+    Ok(runs.into_iter().filter(is_like).take(ALIKE).collect())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Formats values for people. Templates call these by path.
+//! Formats values for people, in pages and on the terminal. Templates call these by path. REST and `.json` have raw numbers.
 
 use chrono::{DateTime, SecondsFormat, Utc};
 use lyceum_core::{verdict::Comparison, wilson::Interval};
@@ -133,10 +133,10 @@ pub(crate) fn pieces(text: &str) -> Vec<(bool, &str)> {
 /// the score then has its interval of 95 % (Wilson).
 pub(crate) fn score(pass_at_1: &f64, standard_error: &f64, rows: &i32) -> String {
     if *standard_error > 0.0 || *rows <= 0 {
-        return format!("{:.1} ± {:.1} %", pass_at_1 * 100.0, standard_error * 100.0);
+        return format!("{} ± {} %", share(pass_at_1), share(standard_error));
     }
     let Interval { low, high } = Interval::of_mean(*pass_at_1, *standard_error, rows.unsigned_abs().into());
-    format!("{:.1} ({:.1} to {:.1}) %", pass_at_1 * 100.0, low * 100.0, high * 100.0)
+    format!("{} ({} to {}) %", share(pass_at_1), share(&low), share(&high))
 }
 
 /// A difference of shares in percentage points, signed.
@@ -150,6 +150,11 @@ pub(crate) fn difference(found: &Comparison) -> String {
     format!("{} ({} to {})", points(&found.gain()), points(&low), points(&high))
 }
 
+/// A share in per cent, to one decimal and without the sign, for columns that say it.
+pub(crate) fn share(share: &f64) -> String {
+    format!("{:.1}", share * 100.0)
+}
+
 /// A share in per cent.
 pub(crate) fn percent(share: &f64) -> String {
     if share.is_finite() {
@@ -157,6 +162,11 @@ pub(crate) fn percent(share: &f64) -> String {
     } else {
         "–".to_owned()
     }
+}
+
+/// An interval of shares in per cent.
+pub(crate) fn percents(low: &f64, high: &f64) -> String {
+    format!("{:.0} to {}", low * 100.0, percent(high))
 }
 
 /// A size in bytes.

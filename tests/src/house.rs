@@ -191,7 +191,12 @@ impl House {
 
     /// Imports rows of a suite of benchmarks.
     pub async fn suite(&self, suite: &str, rows: &[Value]) -> Result<DatasetId> {
-        self.import(suite, Purpose::Benchmark, Some(suite), rows).await
+        self.suite_as(suite, suite, rows).await
+    }
+
+    /// Imports rows as the benchmark `suite` under a name of their own.
+    pub async fn suite_as(&self, name: &str, suite: &str, rows: &[Value]) -> Result<DatasetId> {
+        self.import(name, Purpose::Benchmark, Some(suite), rows).await
     }
 
     async fn import(&self, name: &str, purpose: Purpose, suite: Option<&str>, rows: &[Value]) -> Result<DatasetId> {
@@ -346,6 +351,18 @@ impl House {
     pub async fn until_entries(&self, count: i64) -> Result<()> {
         let entries = || async { Ok((self.entries().await? >= count).then_some(())) };
         until(&format!("the diary has {count} entries"), entries).await
+    }
+
+    /// Waits until a measurement of `run` has begun.
+    pub async fn until_measured(&self, run: ExecutionId) -> Result<()> {
+        let begun = || async {
+            let found: Option<i32> = sqlx::query_scalar("SELECT 1 FROM evaluations WHERE run_id = $1 LIMIT 1")
+                .bind(run.0)
+                .fetch_optional(self.pool())
+                .await?;
+            Ok(found.map(drop))
+        };
+        until("the run is being measured", begun).await
     }
 
     /// Entries of the diary.

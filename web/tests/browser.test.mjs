@@ -170,6 +170,9 @@ scenario("the form shows errors next to fields while typing, and then creates th
   await page.waitForFunction(() => document.querySelector("#verdict").textContent === "Valid.", patience);
   assert.match(await text("#difference"), /steps\s*100\s*400/);
   assert.match(await text("#command"), /"overrides":\{"steps":400\}/);
+  await go("/experiments");
+  await page.goBack();
+  await page.waitForFunction(() => /steps\s*100\s*400/.test(document.querySelector("#difference").textContent), patience);
   const memory = await text("#memory");
   assert.match(memory, /seedling.*MiB/);
   const remembered = (expected) => page.waitForFunction(

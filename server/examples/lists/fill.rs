@@ -34,7 +34,7 @@ const FUNCTIONS: [&str; 8] = [
 
 /// Rows by table, in the order in which they refer to one another. Their contents are made in `made_of`: the number of
 /// problems, a config and the names of its metrics.
-static FILL: [(&str, &str); 34] = [
+static FILL: [(&str, &str); 35] = [
     (
         "experiments",
         "INSERT INTO experiments (id, name, description)
@@ -231,18 +231,28 @@ static FILL: [(&str, &str); 34] = [
                  jsonb_build_object('type', 'benchmark', 'run', run_id(r), 'step', k * 500 - 1, 'suites', ARRAY['humaneval', 'mbpp'])
              FROM generate_series(1, 100) r, generate_series(1, 4) k)
          INSERT INTO benchmark_results (id, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step,
-             base_model, protocol, n, rows, samples, correct, pass_at_1, standard_error, completion_tokens, seconds)
+             base_model, row_set, decoding, protocol, n, rows, samples, correct, pass_at_1, standard_error, completion_tokens,
+             seconds)
          SELECT uuid_generate('b' || r || '.' || k || '.' || s || suite), uuid_generate('e' || r || '.' || k), suite, s,
              CASE WHEN s = slots(r) THEN 'seedling' ELSE 'member ' || s END,
              CASE WHEN s = slots(r) THEN 'base' WHEN s < slots(r) / 2 THEN 'teacher' ELSE 'student' END, run_id(r),
              CASE WHEN s < slots(r) THEN member_at(r, s, k * 500 - 1) END,
              CASE WHEN s < slots(r) THEN uuid_generate(member_at(r, s, k * 500 - 1)::text || 'v0') END,
-             CASE WHEN s < slots(r) THEN k * 500 - 1 END, 'seedling',
+             CASE WHEN s < slots(r) THEN k * 500 - 1 END, 'seedling', 'rows', 'greedy',
              '{\"style\": \"chat\", \"prompt\": \"chat\", \"temperature\": 0, \"max_tokens\": 512, \"seed\": 1}', 1, 164,
              array_fill(1, ARRAY[164]), array_fill(draw(r * 100 + s) % 2, ARRAY[164]), draw(r * 100 + s) % 100 / 100.0, 0.03,
              10000, 60
          FROM generate_series(1, 100) r, generate_series(1, 4) k, generate_series(0, slots(r)) s,
              unnest(ARRAY['humaneval', 'mbpp']) suite",
+    ),
+    (
+        "results of runs",
+        "INSERT INTO run_results (run_id, suite, row_set, decoding, step, of_suite, base_model, temperature, n, rows, members,
+             shares, pass_at_1, standard_error, reference, difference_low, difference_high)
+         SELECT run_id(r), 'humaneval', CASE WHEN r % 7 = 0 THEN 'other rows' ELSE 'rows' END, 'greedy', k, 'humaneval', 'seedling',
+             0, 1, 164, 8, array_fill(0.5, ARRAY[164]), draw(r) % 100 / 100.0, 0.03, 0.3, draw(r) % 100 / 100.0 - 0.4,
+             draw(r) % 100 / 100.0 - 0.2
+         FROM generate_series(1, 10000) r, generate_series(1, 10) k",
     ),
     (
         "totals",
@@ -309,7 +319,7 @@ static FILL: [(&str, &str); 34] = [
 ];
 
 /// What lists of runs show.
-const OF_RUNS: [&str; 3] = ["experiments", "runs", "recent metrics"];
+const OF_RUNS: [&str; 4] = ["experiments", "runs", "recent metrics", "results of runs"];
 
 /// Writes it all, or what lists of runs show.
 pub(super) async fn fill(store: &Store, problems: i64, runs_alone: bool) -> anyhow::Result<()> {

@@ -27,6 +27,7 @@ use super::{
 };
 use crate::{
     api_error::ApiError,
+    format,
     sweep::{ASKED_ABOVE, MAX_RUNS, Outlook, SweepPlan, check},
 };
 
@@ -159,13 +160,12 @@ fn allowed(plan: &SweepPlan, at: &str, confirmed: Option<u64>, is_trial: bool) -
 fn within_budget(outlook: &Outlook, at: &str) -> Result<(), ApiError> {
     match (outlook.seconds, outlook.budget_seconds) {
         (Some(seconds), Some(budget)) if seconds > budget => {
-            let hours = |seconds: f64| format!("{:.1} h", seconds / 3600.0);
             let detail = format!(
                 "{} runs, {} at a time, take about {} at the pace of earlier ones; the budget is {}",
                 outlook.runs,
                 outlook.concurrency,
-                hours(seconds),
-                hours(budget)
+                format::duration(&seconds),
+                format::duration(&budget)
             );
             Err(ApiError::invalid(vec![Fault::new(format!("{at}/budget"), detail)]))
         }

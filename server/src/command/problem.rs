@@ -10,6 +10,7 @@ use uuid::Uuid;
 use super::output::{json as print_json, json_line};
 use super::server_args::ServerArgs;
 use super::table::Table;
+use crate::format;
 use crate::settings::CommonArgs;
 
 /// Find the problems of a run
@@ -114,7 +115,7 @@ fn table(problems: &[Value]) -> Table {
     let mut table = Table::new(["id", "step", "type", "status", "solve rate", "attempts", "program"]);
     for problem in problems {
         let text = |field: &str| problem[field].as_str().unwrap_or_default().to_owned();
-        let rate = problem["solve_rate"].as_f64().map(|rate| format!("{rate:.2}"));
+        let rate = problem["solve_rate"].as_f64().map(|rate| format::percent(&rate));
         let program = text("program");
         let first: String = program.lines().next().unwrap_or_default().chars().take(60).collect();
         table.row([

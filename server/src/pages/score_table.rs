@@ -6,6 +6,8 @@ use lyceum_core::{
 };
 use lyceum_store::benchmarks::BenchmarkResult;
 
+use crate::format::{difference, score, share};
+
 /// A row.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
@@ -77,14 +79,14 @@ fn of_subject(table: &Table, row: &TableRow, run: ExecutionId, results: &[Benchm
             text: match own(suite) {
                 // Its interval, where the error is 0 because all rows came out alike.
                 Some(result) if cell.standard_error == 0.0 => {
-                    let text = super::format::score(&cell.pass_at_1, &cell.standard_error, &result.rows);
+                    let text = score(&cell.pass_at_1, &cell.standard_error, &result.rows);
                     text.trim_end_matches(" %").to_owned()
                 }
-                _ => format!("{} ± {}", percent(cell.pass_at_1), percent(cell.standard_error)),
+                _ => format!("{} ± {}", share(&cell.pass_at_1), share(&cell.standard_error)),
             },
             difference: own(suite)
                 .and_then(BenchmarkResult::comparison)
-                .map(|found| super::format::difference(&found)),
+                .map(|found| difference(&found)),
             address: own(suite).map(|result| {
                 let (evaluation, subject) = (result.evaluation_id, result.subject);
                 format!("/evaluations/{evaluation}?suite={suite}&subject={subject}#samples")
@@ -123,21 +125,19 @@ fn of_summary(table: &Table, summary: &Summary) -> [Line; 3] {
     };
     [
         line("mean ± std", &summary.mean, |spread| {
-            format!("{} ± {}", percent(spread.mean), percent(spread.std))
+            format!("{} ± {}", share(&spread.mean), share(&spread.std))
         }),
-        line("worst*", &summary.worst, |spread| percent(spread.min)),
-        line("best*", &summary.best, |spread| percent(spread.max)),
+        line("worst*", &summary.worst, |spread| share(&spread.min)),
+        line("best*", &summary.best, |spread| share(&spread.max)),
     ]
 }
 
 fn of_row(table: &Table, average: &Average) -> Vec<String> {
     let values = values(average).into_iter().zip(0..);
     let shown = values.filter(|(_, place)| has(table, *place));
-    shown.map(|(value, _)| value.map(percent).unwrap_or_default()).collect()
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1}", 100.0 * share)
+    shown
+        .map(|(value, _)| value.as_ref().map(share).unwrap_or_default())
+        .collect()
 }
 
 #[cfg(test)]

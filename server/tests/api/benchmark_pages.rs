@@ -268,7 +268,11 @@ async fn a_second_measurement_of_a_member_replaces_the_first_in_the_table_of_run
         .await
         .expect(200)
         .json();
-    assert_eq!(page["items"][0]["values"]["benchmarks.gsm8k"], json!(2.0 / 3.0), "{page}");
+    assert_eq!(
+        page["items"][0]["values"]["benchmarks.gsm8k"],
+        json!(2.0 / 3.0),
+        "{page}"
+    );
     let sorted = writer
         .get("/runs.json?sort=benchmarks.gsm8k&where=benchmarks.gsm8k%3E0.6")
         .await

@@ -208,3 +208,61 @@ async fn inherited_problems_are_linked_to_where_they_are() {
     assert!(rows.contains(&problem_of(made.fork, &own)), "{rows:?}");
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn a_member_that_a_fork_took_over_is_on_the_leaderboard_once_until_the_fork_rates_it() {
+    let server = TestServer::start().await;
+    let made = forked(&server).await;
+    let rated = async |query: &str| -> Vec<Value> {
+        let page = made
+            .writer
+            .get(&format!("/leaderboard.json?role=teacher&{query}"))
+            .await
+            .expect(200)
+            .json();
+        let items = page["items"].as_array().expect("members").iter();
+        items.map(|item| item["run_id"].clone()).collect()
+    };
+    let [trunk, fork] = [made.trunk, made.fork].map(|run| json!(run));
+    let of_fork = format!("run={}", made.fork);
+    let role = rated("").await;
+    assert_eq!(role, [trunk.clone()]);
+    assert_eq!(rated(&of_fork).await, [fork.clone()], "its own page has it");
+    sqlx::query("UPDATE standings SET step = $2 WHERE run_id = $1")
+        .bind(made.fork.0)
+        .bind(AT.cast_signed())
+        .execute(server.store.pool())
+        .await
+        .expect("a rating");
+    let mut both = rated("").await;
+    both.sort_by_key(|run| *run != trunk);
+    assert_eq!(both, [trunk, fork]);
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn the_time_of_a_run_is_estimated_by_the_fastest_of_those_like_it() {
+    let server = TestServer::start().await;
+    let made = forked(&server).await;
+    let body = json!({ "config": config() });
+    let dry = made
+        .writer
+        .post("/api/v1/runs?dry_run=true", &body)
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(
+        (&dry["estimate"]["step_seconds"], &dry["estimate"]["like"]),
+        (&json!(1800.0), &json!(made.fork)),
+        "the trunk may have shared its worker"
+    );
+    // One that is named counts alone.
+    let from = made
+        .writer
+        .get(&format!("/runs/new.json?from={}", made.trunk))
+        .await
+        .expect(200)
+        .json();
+    assert_eq!(from["estimate"]["step_seconds"], json!(3600.0));
+    server.stop().await;
+}

@@ -23,7 +23,10 @@ use proptest::{
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use crate::harness::{Actor, TestServer, config};
+use crate::{
+    fixtures::filled,
+    harness::{Actor, TestServer, config},
+};
 
 const STEPS: u32 = 3;
 const PROBLEMS: u32 = 6;
@@ -175,5 +178,29 @@ async fn what_is_kept_is_what_counting_says() {
         assert_eq!(kept(db, fork).await, []);
     }
     assert!(problems > 100, "{problems} problems with a verdict were compared");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn attempts_at_questions_are_attempts() {
+    let server = TestServer::start().await;
+    let run = filled(&server, 6).await.run;
+    sqlx::query("UPDATE problems SET program = NULL WHERE run_id = $1")
+        .bind(run.0)
+        .execute(server.store.pool())
+        .await
+        .expect("questions");
+    let reader = server.actor(Scope::Read).await;
+    let address = format!("/runs/{run}/learnability");
+    let page = reader.get(&format!("{address}.json")).await.expect(200).json();
+    assert_eq!(page["looked_at"], 0, "only programs can be suspicious");
+    assert!(!page["bands"].as_array().expect("bands").is_empty());
+    let html = reader
+        .with("accept", "text/html")
+        .get(&address)
+        .await
+        .expect(200)
+        .text();
+    assert!(!html.contains("No problem has been attempted"), "{html}");
     server.stop().await;
 }

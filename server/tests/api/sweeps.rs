@@ -234,7 +234,7 @@ async fn a_budget_is_held_before_and_while_runs_begin() {
         .await
         .expect(422);
     assert_eq!(refused.places(), ["/plan/budget"]);
-    assert!(refused.text().contains("about 3.0 h"), "{refused:?}");
+    assert!(refused.text().contains("the budget is 2 h 0 min"), "{refused:?}");
 
     let mut enough = plan.clone();
     enough["budget"] = json!({"hours": 4});

@@ -265,7 +265,14 @@ async fn scheduled(suites: &[&str]) -> Result<(House, ExecutionId)> {
     )?;
     let run = house.begin_document(1, &document).await?;
     house.until_entries(6).await?;
+    if !suites.is_empty() {
+        house.until_measured(run).await?;
+    }
     server.kill()?;
+    for suite in suites {
+        let row = json!({"task_id": "gsm8k/1", "question": "!", "oracle": {"type": "math", "gold": "2"}});
+        house.suite_as("newer rows", suite, &[row]).await?;
+    }
     server = house.server(env!("CARGO_BIN_EXE_scripted-server"))?;
     house.until_completed(run).await?;
     drop((server, worker));
@@ -282,6 +289,14 @@ async fn a_run_is_measured_on_the_way_and_at_its_end_once_each() -> Result<()> {
     .bind(run.0)
     .fetch_all(house.pool())
     .await?;
+    let slices: Vec<serde_json::Value> = sqlx::query_scalar(
+        "SELECT e.config #> '{parameters,suites}' FROM evaluations v JOIN executions e USING (id)
+         WHERE v.run_id = $1 ORDER BY e.seq",
+    )
+    .bind(run.0)
+    .fetch_all(house.pool())
+    .await?;
+    assert_eq!(slices[0], slices[1], "whatever was imported meanwhile");
     let steps: Vec<_> = evaluations.iter().map(|(spec, _)| &spec["step"]).collect();
     assert_eq!(steps, [2, 3]);
     for (spec, subjects) in &evaluations {

@@ -216,6 +216,7 @@ form.addEventListener("submit", async (event) => {
 
 startFieldSearch(form);
 showCommand();
-addEventListener("pageshow", () => {
-  if (controls.some((control) => control.isChanged())) void tryOut();
+// Back to this page: the browser has put the values back.
+addEventListener("pageshow", (event) => {
+  if (event.persisted || controls.some((control) => control.isChanged())) void tryOut();
 });

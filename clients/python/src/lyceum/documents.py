@@ -764,7 +764,7 @@ class Estimate(TypedDict):
     """Seconds of all steps at that speed."""
 
     step_seconds: NotRequired[float | None]
-    """Median seconds of the last 20 steps of the newest similar run; none if there is no such run."""
+    """Median seconds of the last 20 steps of the fastest of the newest similar runs, since others may have shared their workers; none if there is no such run."""
 
 
 class Evaluation(TypedDict):

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use ruff_python_parser::parse_module;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -54,6 +55,7 @@ fn check_oracle(oracle: &Question) -> Result<(), String> {
             atol,
         } => {
             filled(&[("entry_point", entry_point), ("reference", reference)])?;
+            check_python("oracle.reference", reference)?;
             if base_inputs.is_empty() && plus_inputs.is_empty() {
                 return Err("`oracle.base_inputs` and `oracle.plus_inputs` have no input".to_owned());
             }
@@ -82,13 +84,27 @@ fn check_oracle(oracle: &Question) -> Result<(), String> {
             }
         }
         Question::Math { gold } => filled(&[("gold", gold)]),
-        Question::CodeO { program, .. } => filled(&[("program", program)]),
-        Question::CodeI { program, output } => filled(&[("program", program), ("output", output)]),
+        Question::CodeO { program, .. } => {
+            filled(&[("program", program)])?;
+            check_python("oracle.program", program)
+        }
+        Question::CodeI { program, output } => {
+            filled(&[("program", program), ("output", output)])?;
+            check_python("oracle.program", program)
+        }
         Question::CodeF { pairs, .. } => match pairs.is_empty() {
             true => Err("field `oracle.pairs` has no pair of an input and an output".to_owned()),
             false => Ok(()),
         },
     }
+}
+
+/// Refuses a program that no interpreter would run.
+pub(super) fn check_python(field: &str, source: &str) -> Result<(), String> {
+    parse_module(source).map(drop).map_err(|fault| {
+        let line = source[..fault.location.start().to_usize()].matches('\n').count() + 1;
+        format!("field `{field}` is not a Python program: line {line}: {}", fault.error)
+    })
 }
 
 /// Checks the rows of a dataset one after the other.
@@ -226,6 +242,12 @@ mod tests {
             json!({"type": "code_o", "program": "def f(): pass"}),
         );
         assert!(said.contains("missing field `input`"), "{said}");
+        let said = refused(
+            Purpose::Training,
+            None,
+            json!({"type": "code_o", "program": "x = 1\ndef f(", "input": "1", "output": "1"}),
+        );
+        assert!(said.contains("`oracle.program`") && said.contains("line 2"), "{said}");
         let said = refused(Purpose::Training, None, json!({"type": "haiku"}));
         assert!(said.contains("field `type`"), "{said}");
     }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::row::check_python;
+
 /// A row of a seed file, with Absolute Zero's field names. Outputs are not read: they are computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeedProblem {
@@ -27,6 +29,7 @@ impl SeedProblem {
         if self.snippet.trim().is_empty() {
             return Err("field `snippet` is empty".to_owned());
         }
+        check_python("snippet", &self.snippet)?;
         if self.input.is_none() && (self.inputs.len() < 2 || self.message.is_none()) {
             return Err("a seed has `input`, or at least two `inputs` and a `message`".to_owned());
         }

@@ -77,6 +77,10 @@ pub async fn standings(db: &PgPool, filter: &StandingFilter, window: &Window) ->
          FROM standings s JOIN members m ON m.id = s.member_id JOIN populations p ON p.id = m.population_id
          JOIN runs r ON r.id = s.run_id JOIN executions e ON e.id = s.run_id WHERE true",
     );
+    // What a fork took over is in the run that did it, until the fork rates it itself.
+    if filter.run.is_none() {
+        query.push(" AND (r.forked_at_step IS NULL OR s.step >= r.forked_at_step)");
+    }
     and(&mut query, "s.role = ", filter.role);
     and(&mut query, "s.run_id = ", filter.run.map(|id| id.0));
     and(&mut query, "(m.died_step IS NULL) = ", filter.alive);

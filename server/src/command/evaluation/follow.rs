@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::client::Client;
 use crate::command::output::{json, remark};
+use crate::format;
 
 /// Time between two lines about the progress where there is no terminal for a bar.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);
@@ -85,7 +86,9 @@ fn told(evaluation: &Value, running: &[Value]) -> String {
         [] => "being planned".to_owned(),
         [one, ..] => {
             let kind = one["kind"].as_str().unwrap_or_default();
-            let share = one["progress"].as_f64().map(|share| format!(" {:.0} %", share * 100.0));
+            let share = one["progress"]
+                .as_f64()
+                .map(|share| format!(" {}", format::percent(&share)));
             let note = one["progress_note"].as_str().map(|note| format!(", {note}"));
             format!("{kind}{}{}", share.unwrap_or_default(), note.unwrap_or_default())
         }

@@ -12,6 +12,7 @@ use super::follow::follow;
 use crate::client::Client;
 use crate::command::output::{line, remark};
 use crate::command::table::Table;
+use crate::format;
 
 /// Begin an experiment from a file, and print the sweep's id
 ///
@@ -101,7 +102,7 @@ fn tell(outlook: &Value) -> anyhow::Result<()> {
             arm["steps"].to_string(),
             arm["step_seconds"]
                 .as_f64()
-                .map_or("?".to_owned(), |seconds| format!("{seconds:.1}")),
+                .map_or("?".to_owned(), |seconds| format::value(&seconds)),
             time(&arm["seconds"]),
         ]);
     }
@@ -139,9 +140,7 @@ fn tell(outlook: &Value) -> anyhow::Result<()> {
 }
 
 fn time(seconds: &Value) -> String {
-    match seconds.as_f64() {
-        None => "?".to_owned(),
-        Some(seconds) if seconds < 3600.0 => format!("{:.0} min", seconds / 60.0),
-        Some(seconds) => format!("{:.1} h", seconds / 3600.0),
-    }
+    seconds
+        .as_f64()
+        .map_or("?".to_owned(), |seconds| format::duration(&seconds))
 }

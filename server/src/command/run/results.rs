@@ -44,7 +44,7 @@ pub(super) fn results(client: &Client, id: Uuid, json: bool) -> anyhow::Result<(
             result.rows.to_string(),
             result.n.to_string(),
             result.members.to_string(),
-            format!("{:.1}", 100.0 * result.pass_at_1),
+            format::share(&result.pass_at_1),
             found.as_ref().map_or_else(|| "–".to_owned(), format::difference),
             from,
         ]);

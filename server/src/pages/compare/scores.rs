@@ -51,12 +51,10 @@ pub(super) struct Score {
 impl Score {
     /// The score, in per cent with its interval.
     pub(super) fn shown(&self) -> String {
-        let percent = |share: f64| format!("{:.1}", share * 100.0);
+        let solved = format::share(&self.pass_at_1);
         match self.interval {
-            Some(Interval { low, high }) => {
-                format!("{} ({} to {})", percent(self.pass_at_1), percent(low), percent(high))
-            }
-            None => percent(self.pass_at_1),
+            Some(Interval { low, high }) => format!("{solved} ({} to {})", format::share(&low), format::share(&high)),
+            None => solved,
         }
     }
 

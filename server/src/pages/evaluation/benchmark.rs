@@ -143,22 +143,15 @@ impl BenchmarkPage {
         solution.map(|solution| excerpt(solution, SHOWN))
     }
 
-    /// A score in per cent.
-    fn percent(&self, share: &f64) -> String {
-        format!("{:.1}", 100.0 * share)
-    }
-
     /// A subject's score on a suite; empty if there is none.
     fn score_on(&self, row: &GeneralizationRow, suite: &str) -> String {
         let cell = row.scores.get(suite);
-        cell.map_or_else(String::new, |cell| self.percent(&cell.pass_at_1))
+        cell.map_or_else(String::new, |cell| crate::format::share(&cell.pass_at_1))
     }
 
     /// An average; a dash if it is missing.
     fn average(&self, share: &Option<f64>) -> String {
-        share
-            .as_ref()
-            .map_or_else(|| "–".to_owned(), |share| self.percent(share))
+        share.as_ref().map_or_else(|| "–".to_owned(), crate::format::share)
     }
 
     /// Whether its suite's solutions are programs.

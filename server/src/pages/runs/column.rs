@@ -74,7 +74,7 @@ impl Column {
     /// A number in it.
     pub(in crate::pages) fn number(&self, number: &f64) -> String {
         match self.column {
-            RunColumn::Benchmark(_) => format!("{:.1}", 100.0 * number),
+            RunColumn::Benchmark(_) => format::share(number),
             RunColumn::Difference(_) => format::points(number),
             RunColumn::Metric(_) | RunColumn::Parameter(_) => format::value(number),
         }
