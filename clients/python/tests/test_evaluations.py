@@ -12,6 +12,7 @@ def test_an_evaluation_is_started_found_and_cancelled(lab: lyceum.Client, filled
     evaluation = lab.create_evaluation(spec, seed=3)
     assert evaluation.document["spec"]["type"] == "benchmark"
     assert evaluation.id in [one.id for one in lab.evaluations(run=filled.id)]
+    assert filled.results() == [], "nothing has been measured yet"
     assert (evaluation.result, evaluation.cancel().state) == (None, "cancelled")
 
 

@@ -288,6 +288,6 @@ fn choices(api: &Api) -> Vec<String> {
     let metrics = api.registry.recipes().flat_map(|recipe| recipe.metric_names());
     let metrics: BTreeSet<String> = metrics.map(|name| format!("metrics.{name}")).collect();
     let suites = lyceum_core::benchmark::shipped_suites().iter();
-    let suites = suites.map(|suite| format!("benchmarks.{}", suite.name));
+    let suites = suites.flat_map(|suite| ["benchmarks", "difference"].map(|kind| format!("{kind}.{}", suite.name)));
     metrics.into_iter().chain(suites).collect()
 }

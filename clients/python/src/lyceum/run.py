@@ -28,6 +28,7 @@ Table = Literal[
     "benchmarks",
     "row_answers",
     "held_out",
+    "results",
 ]
 
 
@@ -114,6 +115,11 @@ class Run(Execution):
     def benchmarks(self, **filters: Parameter) -> Iterator[documents.ResultWithCurve]:
         """Results of members on suites."""
         return self._connection.pages(self._address("benchmarks"), **filters)
+
+    def results(self) -> list[documents.RunResult]:
+        """Its results on every suite after every measured step, with the difference from the base on the same rows."""
+        items: list[documents.RunResult] = self._connection.get(self._address("results"))["items"]
+        return items
 
     def export(self, into: str | Path, format: ExportFormat = "parquet") -> Path:
         """Downloads the run into a new folder below `into` and returns it.
