@@ -21,11 +21,8 @@ pub(crate) struct Client {
 
 /// An event sent by the server.
 pub(crate) struct ServerEvent {
-    /// Its number.
     pub(crate) number: i64,
-    /// Its kind.
     pub(crate) kind: String,
-    /// Its data.
     pub(crate) data: Value,
 }
 
@@ -56,7 +53,6 @@ impl Client {
         })
     }
 
-    /// GET.
     pub(crate) fn get(&self, path: &str) -> anyhow::Result<Value> {
         let request = self
             .agent

@@ -51,7 +51,6 @@ pub enum DatabaseError {
     NotUtf8 {
         /// Its address.
         url: DatabaseUrl,
-        /// Its encoding.
         encoding: String,
     },
 }

@@ -55,7 +55,6 @@ pub(crate) async fn configured(request: &Request<'_>, spec: &EvaluationSpec) -> 
     }
 }
 
-/// One fault.
 fn fault(pointer: &str, detail: impl Into<String>) -> Unprepared {
     Faults(vec![Fault::new(pointer, detail.into())]).into()
 }

@@ -19,7 +19,6 @@ const REDIRECTS: usize = 5;
 /// Maximum bytes of a repository's list of files.
 const LONGEST_LIST: u64 = 64 << 20;
 
-/// A hub.
 #[derive(Clone)]
 pub(crate) struct Hub {
     agent: Agent,

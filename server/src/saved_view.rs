@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use crate::{api::Api, api_error::ApiError, page_address::PageAddress};
 
-/// Opens a view.
 #[get("/views/{id}")]
 pub(crate) async fn open_view(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();

@@ -190,7 +190,6 @@ impl AuditedCull {
         }
     }
 
-    /// The candidate with this id.
     pub(crate) fn candidate(&self, id: &Uuid) -> Option<&Candidate> {
         self.candidates.iter().find(|candidate| candidate.id == *id)
     }

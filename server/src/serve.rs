@@ -28,7 +28,6 @@ pub enum ListenError {
     /// Another reason.
     #[error("cannot listen on {address}: {source}")]
     Other {
-        /// The address.
         address: SocketAddr,
         /// The system's error.
         source: std::io::Error,

@@ -13,7 +13,6 @@ use std::collections::BTreeMap;
 /// One sampled sequence.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sampled {
-    /// Its reward.
     pub reward: f32,
     /// The prompt it answers; samples of one prompt form a group.
     pub group: u32,

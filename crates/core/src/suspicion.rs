@@ -9,7 +9,6 @@ use crate::duplicate::fingerprint;
 pub struct Sample<'a> {
     /// Its type; lengths are compared within a type.
     pub kind: &'a str,
-    /// The program.
     pub program: &'a str,
     /// Its cyclomatic complexity.
     pub cyclomatic: Option<f32>,

@@ -81,7 +81,6 @@ impl ChatTemplate {
         })
     }
 
-    /// Renders a conversation.
     pub fn render(&self, conversation: &Conversation) -> Result<String> {
         // As in transformers, what is not given is none.
         let list = |items: &[Value]| match items {

@@ -30,7 +30,6 @@ pub struct RequestTokens {
     pub samples: Vec<SampleTokens>,
 }
 
-/// One sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleTokens {
     /// The generated ids.

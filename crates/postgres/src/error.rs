@@ -53,7 +53,6 @@ pub enum Error {
     OtherOwner {
         /// The folder.
         path: PathBuf,
-        /// Its owner.
         owner: String,
         /// This process's user.
         me: String,
@@ -67,7 +66,6 @@ pub enum Error {
         blocked.display()
     )]
     Unreachable {
-        /// The account.
         account: String,
         /// The first folder on the path that it cannot enter.
         blocked: PathBuf,
@@ -116,7 +114,6 @@ pub enum Error {
     /// A program of Postgres failed.
     #[error("{program} failed ({status}): {output}")]
     Failed {
-        /// The program.
         program: &'static str,
         /// Its exit status.
         status: String,
@@ -138,7 +135,6 @@ pub enum Error {
     Io {
         /// The failed action.
         action: &'static str,
-        /// The path.
         path: PathBuf,
         /// The system's error.
         source: std::io::Error,

@@ -219,7 +219,6 @@ fn is_ready(data: &Path) -> bool {
     PidFile::read(data).is_some_and(|file| file.ready && file.is_alive(data))
 }
 
-/// A database for one test.
 #[derive(Debug)]
 pub struct TestDatabase {
     url: String,

@@ -62,7 +62,6 @@ pub struct Alert {
 
 keyed_by_seq!(Alert);
 
-/// A new alert.
 #[derive(Clone, Copy, Debug)]
 pub struct NewAlert<'a> {
     /// What it is about.
@@ -84,7 +83,6 @@ pub struct NewAlert<'a> {
 /// Selects alerts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AlertFilter {
-    /// Of this kind.
     pub kind: Option<AlertKind>,
     /// About this run.
     pub run: Option<Uuid>,

@@ -11,7 +11,6 @@ use crate::{Result, text::storable};
 pub struct Crash {
     /// The machine.
     pub host: String,
-    /// The program.
     pub program: String,
     /// How it ended, such as `signal: 9 (SIGKILL)`.
     pub cause: String,
@@ -19,9 +18,7 @@ pub struct Crash {
     pub last_words: String,
     /// How often in a row.
     pub times: i64,
-    /// The first time.
     pub first_at: DateTime<Utc>,
-    /// The last time.
     pub last_at: DateTime<Utc>,
 }
 

@@ -31,7 +31,6 @@ pub struct CrossPlayFilter {
     pub from: u32,
     /// Up to this step, inclusive.
     pub to: Option<u32>,
-    /// At problems of this type.
     pub problem_type: Option<String>,
     /// Steps per window; `None` for one window over all steps.
     pub width: Option<u32>,

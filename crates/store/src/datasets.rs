@@ -63,17 +63,14 @@ pub struct Dataset {
 /// A new dataset, without its rows' checksum.
 #[derive(Clone, Debug)]
 pub struct NewDataset<'a> {
-    /// Its name.
     pub name: &'a str,
     /// What it is for.
     pub purpose: Purpose,
     /// Its benchmark suite.
     pub suite: Option<&'a str>,
-    /// Its source.
     pub source: &'a str,
     /// The revision of the source.
     pub revision: Option<&'a str>,
-    /// Its rows.
     pub rows: &'a [Value],
 }
 

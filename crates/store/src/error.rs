@@ -5,10 +5,8 @@ use std::{error::Error, io, time::Duration};
 
 use crate::{artifact::ArtifactPlace, remote::RemoteError};
 
-/// A result of the store.
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
-/// Errors of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// Postgres refused or could not be reached.
@@ -60,7 +58,6 @@ pub enum StoreError {
     Taken {
         /// What it is.
         what: &'static str,
-        /// The name.
         name: String,
     },
     /// Work that has not finished needs the dataset.
@@ -73,12 +70,7 @@ pub enum StoreError {
     },
     /// Forks of the run need its problems.
     #[error("run {run} cannot be deleted: the problems that it made are also those of {forks}; delete these first")]
-    Forked {
-        /// The run.
-        run: ExecutionId,
-        /// Its forks.
-        forks: String,
-    },
+    Forked { run: ExecutionId, forks: String },
     /// The action is not possible in the current state.
     #[error("{what} {id} is {state}, and only one that is {wanted} can be {action}")]
     Conflict {
@@ -86,7 +78,6 @@ pub enum StoreError {
         what: &'static str,
         /// Its name.
         id: String,
-        /// Its state.
         state: String,
         /// The states in which it is possible.
         wanted: &'static str,
@@ -119,13 +110,11 @@ pub enum StoreError {
     /// The run cannot be forked there.
     #[error("run {run} cannot be forked at step {step}: {first} to {last} are valid")]
     NoSuchStep {
-        /// The run.
         run: ExecutionId,
         /// The requested step.
         step: u32,
         /// The first step at which it can be forked.
         first: u32,
-        /// The last.
         last: u32,
     },
 }

@@ -37,9 +37,7 @@ const COLUMNS: &str = "id, seq, name, description, tags, created_at, updated_at"
 /// The editable fields of a new experiment.
 #[derive(Clone, Copy, Debug)]
 pub struct NewExperiment<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its description.
     pub description: &'a str,
     /// Labels.
     pub tags: &'a [String],
@@ -48,9 +46,7 @@ pub struct NewExperiment<'a> {
 /// Changes to an experiment; `None` leaves a field as it is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ExperimentChanges<'a> {
-    /// Its name.
     pub name: Option<&'a str>,
-    /// Its description.
     pub description: Option<&'a str>,
     /// Labels.
     pub tags: Option<&'a [String]>,
@@ -61,7 +57,6 @@ pub struct ExperimentChanges<'a> {
 pub struct ExperimentFilter {
     /// Whose name starts with this, ignoring case.
     pub name: Option<String>,
-    /// With this tag.
     pub tag: Option<String>,
 }
 
@@ -114,7 +109,6 @@ pub async fn find(db: &PgPool, id: ExperimentId) -> Result<Experiment> {
     experiment.ok_or_else(|| StoreError::not_found("experiment", id))
 }
 
-/// The experiment with this name or id.
 pub async fn named(db: &PgPool, name: &str) -> Result<Option<ExperimentId>> {
     let id: Option<Uuid> = sqlx::query_scalar("SELECT id FROM experiments WHERE name = $1 OR id::text = $1 LIMIT 1")
         .bind(name)

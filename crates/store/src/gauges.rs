@@ -13,9 +13,7 @@ use crate::Result;
 pub struct Count {
     /// A kind of work, `run`, `evaluation` or `worker`.
     pub kind: String,
-    /// The state.
     pub state: String,
-    /// The count.
     pub count: i64,
 }
 

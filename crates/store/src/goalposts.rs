@@ -14,7 +14,6 @@ use crate::{Result, runs};
 /// How often a subject of an evaluation solved each of some problems.
 #[derive(Clone, Debug, FromRow)]
 pub struct GoalpostCounts {
-    /// The evaluation.
     pub evaluation_id: Uuid,
     /// The index of the subject in it.
     pub subject: i32,
@@ -24,7 +23,6 @@ pub struct GoalpostCounts {
     pub name: String,
     /// Whether it is the untrained base in place of the checkpoint that run, member and step name.
     pub control: bool,
-    /// Its run.
     pub run_id: Option<Uuid>,
     /// The member of the run.
     pub member_id: Option<Uuid>,
@@ -55,7 +53,6 @@ impl GoalpostCounts {
 pub struct AttemptedDataset {
     /// The dataset.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
     /// How many rows it has.
     pub rows: i32,

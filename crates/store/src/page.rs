@@ -37,7 +37,6 @@ pub struct Window {
     pub limit: u32,
     /// The last row of the previous part.
     pub after: Option<Key>,
-    /// Its order.
     pub order: Order,
 }
 

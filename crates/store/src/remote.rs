@@ -42,7 +42,6 @@ pub enum RemoteError {
     /// It cannot be reached.
     #[error("cannot reach {server}: {source}")]
     Unreachable {
-        /// The server.
         server: String,
         /// The cause.
         source: Box<ureq::Error>,
@@ -50,7 +49,6 @@ pub enum RemoteError {
     /// It refused the request.
     #[error("{server} answers {status}: {detail}")]
     Refused {
-        /// The server.
         server: String,
         /// The HTTP status.
         status: u16,
@@ -62,7 +60,6 @@ pub enum RemoteError {
     /// The connection broke off.
     #[error("the answer of {server} broke off: {source}")]
     BrokeOff {
-        /// The server.
         server: String,
         /// The cause.
         source: io::Error,

@@ -13,7 +13,6 @@ use crate::{
 pub struct Session {
     /// What its forms and scripts must show to change anything.
     pub csrf: String,
-    /// The token.
     #[sqlx(flatten)]
     pub token: Token,
 }

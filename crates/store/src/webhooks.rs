@@ -35,10 +35,8 @@ pub struct Webhook {
 
 keyed_by_seq!(Webhook);
 
-/// A new webhook.
 #[derive(Clone, Copy, Debug)]
 pub struct NewWebhook<'a> {
-    /// Its name.
     pub name: &'a str,
     /// Where alerts are sent.
     pub url: &'a str,

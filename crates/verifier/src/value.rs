@@ -24,25 +24,17 @@ pub const MAX_INT_BITS: u64 = 1 << 17;
 /// A value of one of Python's exact built-in types.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// `None`
     None,
     /// `...`
     Ellipsis,
-    /// `bool`
     Bool(bool),
-    /// `int`
     Int(BigInt),
-    /// `float`
     Float(f64),
     /// `complex`: real and imaginary part.
     Complex(f64, f64),
-    /// `str`
     Str(PyStr),
-    /// `bytes`
     Bytes(Vec<u8>),
-    /// `list`
     List(Vec<Value>),
-    /// `tuple`
     Tuple(Vec<Value>),
     /// `set`, in iteration order, without equal elements.
     Set(Vec<Value>),

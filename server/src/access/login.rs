@@ -60,7 +60,6 @@ struct LogoutForm {
     csrf_token: String,
 }
 
-/// The form.
 #[get("/login")]
 pub(crate) async fn login_form(request: HttpRequest) -> HttpResponse {
     let to = web::Query::<LoginQuery>::from_query(request.query_string());

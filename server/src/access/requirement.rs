@@ -79,7 +79,6 @@ impl Requirements {
             .is_some_and(|known| !known.has_query)
     }
 
-    /// The methods of `pattern`.
     pub(crate) fn methods(&self, pattern: &str) -> Vec<&str> {
         let mut methods: Vec<&str> = self
             .0

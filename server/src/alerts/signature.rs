@@ -7,7 +7,6 @@ use sha2::Sha256;
 /// Identifies secrets of webhooks.
 const PREFIX: &str = "whsec_";
 
-/// A new secret.
 pub(crate) fn new_secret() -> String {
     format!("{PREFIX}{}", STANDARD.encode(rand::random::<[u8; 32]>()))
 }

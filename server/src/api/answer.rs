@@ -13,7 +13,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::api_error::ApiError;
 
-/// A response with CSV.
 pub(crate) fn csv(text: String) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/csv; charset=utf-8"))

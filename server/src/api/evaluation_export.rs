@@ -140,7 +140,6 @@ pub(crate) async fn export_evaluation(
     })
 }
 
-/// The result of an evaluation as CSV.
 fn csv(evaluation: &Evaluation) -> Result<String, ApiError> {
     let kind = evaluation.spec["type"].as_str().unwrap_or_default();
     let result = evaluation.result.as_ref();

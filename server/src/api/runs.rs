@@ -49,7 +49,6 @@ pub(crate) struct ListRunsQuery {
 
 crate::openapi::query!(ListRunsQuery);
 
-/// The experiment with this name or id.
 pub(super) async fn find_experiment(db: &PgPool, name: Option<&str>) -> Result<Option<ExperimentId>, ApiError> {
     let Some(name) = name else { return Ok(None) };
     match experiments::named(db, name).await? {

@@ -35,7 +35,6 @@ impl Kind {
     }
 }
 
-/// A repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Repository {
     pub(super) kind: Kind,

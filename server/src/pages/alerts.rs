@@ -86,7 +86,6 @@ impl AlertsPage {
     }
 }
 
-/// The alerts.
 #[get("/alerts")]
 pub(crate) async fn show_alerts(
     view: View,

@@ -8,7 +8,6 @@ use serde::Serialize;
 pub(crate) struct Chart {
     /// Its name in saved files.
     pub(crate) name: String,
-    /// Its title.
     pub(crate) title: String,
     /// How to read it.
     pub(crate) about: &'static str,
@@ -31,14 +30,12 @@ pub(crate) struct Chart {
 pub(crate) struct ChartGroup {
     /// The subject.
     pub(crate) title: &'static str,
-    /// Its charts.
     pub(crate) charts: Vec<Chart>,
     /// Its charts of values that never change, which are folded away.
     pub(crate) constant: Vec<Chart>,
 }
 
 impl ChartGroup {
-    /// All of its charts.
     fn all(&self) -> impl Iterator<Item = &Chart> {
         self.charts.iter().chain(&self.constant)
     }

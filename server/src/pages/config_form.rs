@@ -17,7 +17,6 @@ use self::{
 pub(crate) enum Line {
     /// The start of a group.
     Open {
-        /// Its title.
         title: String,
         /// The schema's description.
         about: String,
@@ -26,7 +25,6 @@ pub(crate) enum Line {
     },
     /// The end of a group.
     Close,
-    /// A field.
     Field(Field),
 }
 

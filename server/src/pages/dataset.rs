@@ -142,7 +142,6 @@ impl DatasetPage {
     }
 }
 
-/// A dataset.
 #[get("/datasets/{id}")]
 pub(crate) async fn show_one_dataset(
     view: View,

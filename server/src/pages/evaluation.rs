@@ -17,7 +17,6 @@ use self::{benchmark::SamplesFilter, frame::EvaluationFrame};
 use super::{filters::Filters, view::View};
 use crate::{api::Api, api_error::ApiError};
 
-/// An evaluation.
 #[get("/evaluations/{id}")]
 pub(crate) async fn show_one_evaluation(
     view: View,

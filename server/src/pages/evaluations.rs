@@ -84,7 +84,6 @@ pub(super) struct EvaluationLine {
     pub(super) evaluation: Evaluation,
     /// The name of its run.
     pub(super) run: Option<String>,
-    /// The subjects.
     pub(super) subjects: Vec<String>,
     /// Items of its current step, and how many of them have ended.
     pub(super) step_items: i32,
@@ -157,7 +156,6 @@ impl EvaluationLine {
         self.evaluation.state.is_open()
     }
 
-    /// Its progress.
     pub(super) fn progress(&self) -> String {
         let Evaluation { step, steps, .. } = self.evaluation;
         let part = match self.kind() {

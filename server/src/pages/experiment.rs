@@ -111,7 +111,6 @@ fn in_turn<'g, T>(groups: &[&'g [T]]) -> impl Iterator<Item = &'g T> {
     (0..longest).flat_map(move |place| groups.iter().filter_map(move |group| group.get(place)))
 }
 
-/// An experiment.
 #[get("/experiments/{id}")]
 pub(crate) async fn show_one_experiment(
     view: View,

@@ -13,7 +13,6 @@ const TABLE: (usize, usize) = (60, 24);
 pub(crate) struct Figure {
     /// Its name on the page and in file names.
     pub(crate) id: String,
-    /// Its title.
     #[serde(skip)]
     pub(crate) title: String,
     /// How to read it; may be empty.
@@ -51,7 +50,6 @@ pub(crate) struct Figure {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Style {
-    /// A line.
     #[default]
     Line,
     /// One line of many.
@@ -101,11 +99,9 @@ impl From<Side> for Colour {
 /// A curve.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Series {
-    /// Its name.
     pub(crate) name: String,
     /// Its line style.
     pub(crate) style: Style,
-    /// Its colour.
     pub(crate) colour: Colour,
     /// The index of its free colour; by default the next.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,7 +150,6 @@ fn six_digits(number: f64) -> f64 {
 
 /// A row of the table.
 pub(crate) struct Row {
-    /// The x.
     pub(crate) x: String,
     /// The value of each curve.
     pub(crate) values: Vec<String>,

@@ -40,7 +40,6 @@ pub(crate) struct HeldOutView {
 }
 
 impl HeldOutView {
-    /// Loads it.
     pub(super) async fn load(db: &PgPool, run: &RunFrame) -> Result<Self, ApiError> {
         let id = ExecutionId(run.run().id);
         let ways = benchmarks::measurements(db, id).await?;

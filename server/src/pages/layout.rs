@@ -16,9 +16,7 @@ use crate::{access::masked, page_address::PageAddress};
 pub(crate) enum Section {
     /// The start page.
     Home,
-    /// Experiments.
     Experiments,
-    /// Runs.
     Runs,
     /// Problems of all runs.
     Problems,
@@ -26,13 +24,10 @@ pub(crate) enum Section {
     Compare,
     /// Members of all runs.
     Leaderboard,
-    /// Evaluations.
     Evaluations,
-    /// Datasets.
     Datasets,
     /// The queue.
     Work,
-    /// Workers.
     Workers,
     /// Tokens, retention and alerts.
     Settings,
@@ -69,7 +64,6 @@ pub(crate) enum Tab {
     CrossPlay,
     /// The map of problems.
     Archive,
-    /// Problems.
     Problems,
     /// Rows of the dataset by how often they are solved.
     Difficulty,

@@ -16,7 +16,6 @@ pub(super) struct Parallel {
     pub(super) lines: Vec<Line>,
 }
 
-/// An axis.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Axis {
     /// The words above it.
@@ -28,7 +27,6 @@ pub(super) struct Axis {
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(super) struct Line {
-    /// Its name.
     pub(super) name: String,
     /// The address of its page.
     pub(super) address: String,

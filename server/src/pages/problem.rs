@@ -137,7 +137,6 @@ struct RoleRewards {
     parts: Vec<RewardPart>,
 }
 
-/// A part of a reward.
 struct RewardPart {
     name: String,
     value: String,
@@ -168,7 +167,6 @@ impl ProblemPage {
         self.run.capabilities.measures_diversity && self.problem.valid && self.lead() == "question"
     }
 
-    /// That part.
     fn lead_part(&self) -> Option<Shown> {
         self.parts().into_iter().find(|part| part.name == self.lead())
     }
@@ -229,7 +227,6 @@ impl ProblemPage {
         scenes(&self.attempts, self.gates.as_ref())
     }
 
-    /// What is found in an attempt.
     fn found_in(&self, attempt: &Attempt) -> &'static str {
         match attempt.role.side() {
             Side::Plans => "Plan",

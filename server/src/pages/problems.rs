@@ -163,7 +163,6 @@ async fn questions<'p>(
     Ok(values.into_iter().filter_map(question).collect())
 }
 
-/// Problems of a run.
 #[get("/runs/{id}/problems")]
 pub(crate) async fn show_run_problems(
     view: View,

@@ -39,12 +39,10 @@ pub(crate) struct RunNow {
     /// Why a server cannot plan it, if it waits to be planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refusal: Option<Refusal>,
-    /// The last steps.
     pub(crate) last_steps: Vec<Step>,
 }
 
 impl RunNow {
-    /// Loads it.
     pub(crate) async fn load(db: &PgPool, run: &Run) -> Result<Self, ApiError> {
         let id = ExecutionId(run.id);
         let newest = Window {

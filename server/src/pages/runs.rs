@@ -193,7 +193,6 @@ impl RunsPage {
     }
 }
 
-/// A fault of a parameter.
 fn fault(parameter: &str) -> impl Fn(String) -> ApiError + '_ {
     move |detail| ApiError::invalid_query(vec![(parameter.to_owned(), detail)])
 }

@@ -47,7 +47,6 @@ fn values(average: &Average) -> [Option<f64>; 3] {
     [average.code, average.math, average.overall]
 }
 
-/// A score.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Score {
     pub(super) text: String,

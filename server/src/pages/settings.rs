@@ -39,7 +39,6 @@ impl SettingsPage {
     }
 }
 
-/// The settings.
 #[get("/settings")]
 pub(crate) async fn show_settings(view: View, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();

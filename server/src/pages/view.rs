@@ -90,7 +90,6 @@ impl View {
             .collect()
     }
 
-    /// The request.
     pub(crate) fn request(&self) -> &HttpRequest {
         &self.request
     }

@@ -98,12 +98,10 @@ pub(crate) fn seconds_of(item: &WorkItem) -> Option<f64> {
     Some((item.finished_at? - item.started_at?).as_seconds_f64())
 }
 
-/// The last error.
 pub(crate) fn last_error(item: &WorkItem) -> Option<&str> {
     item.errors.as_array()?.last()?["message"].as_str()
 }
 
-/// The queue.
 #[get("/work")]
 pub(crate) async fn show_queue(
     view: View,

@@ -16,7 +16,6 @@ use crate::{api::Api, api_error::ApiError};
 /// Maximum characters of a payload or a result on the page; the JSON has all.
 const SHOWN: usize = 20_000;
 
-/// A failed try.
 #[derive(Debug)]
 struct FailedTry {
     attempt: String,
@@ -81,7 +80,6 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// An item.
 #[get("/work/{id}")]
 pub(crate) async fn show_work_item(
     view: View,

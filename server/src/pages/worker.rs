@@ -45,7 +45,6 @@ impl WorkerPage {
     }
 }
 
-/// A worker.
 #[get("/workers/{id}")]
 pub(crate) async fn show_one_worker(
     view: View,

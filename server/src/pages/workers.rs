@@ -90,7 +90,6 @@ pub(crate) fn an_item(done: &Throughput) -> String {
     format::duration(&(done.seconds / done.items.max(1) as f64))
 }
 
-/// The workers.
 #[get("/workers")]
 pub(crate) async fn show_all_workers(
     view: View,

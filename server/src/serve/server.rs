@@ -47,7 +47,6 @@ const GRACE: Duration = Duration::from_secs(10);
 pub struct Server {
     /// The migrated database.
     pub store: Store,
-    /// The artifacts.
     pub artifacts: ArtifactStore,
     /// The available recipes.
     pub registry: Registry,

@@ -85,7 +85,6 @@ pub enum SourcesError {
     /// The filter of the log is malformed.
     #[error("`{filter}` is not a log filter ({source}); it looks like `info` or `info,sqlx=debug`")]
     LogFilter {
-        /// The filter.
         filter: String,
         /// The fault.
         source: tracing_subscriber::filter::ParseError,

@@ -24,7 +24,6 @@ pub enum FileError {
         /// The system's error.
         source: io::Error,
     },
-    /// It is not TOML.
     #[error("{}: {}", path.display(), one_line(source))]
     NotToml {
         /// The file.
@@ -37,7 +36,6 @@ pub enum FileError {
     UnknownKey {
         /// The file.
         path: PathBuf,
-        /// The key.
         key: String,
         /// A similar setting.
         nearest: Option<String>,

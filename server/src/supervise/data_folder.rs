@@ -60,7 +60,6 @@ pub enum DataFolderError {
     OtherOwner {
         /// The folder.
         path: PathBuf,
-        /// Its owner.
         owner: String,
         /// This process's user.
         me: String,
@@ -173,7 +172,6 @@ impl DataFolder {
         }
     }
 
-    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

@@ -64,7 +64,6 @@ impl SweepPlan {
         runs
     }
 
-    /// The request for a run of `arm` at `point`.
     pub(crate) fn request(&self, arm: &str, point: &Map<String, Value>, seed: u64, name: Option<&str>) -> CreateRun {
         let of_arm = self.arms.get(arm).cloned().unwrap_or_default();
         let mut overrides = self.common.clone();

@@ -96,7 +96,6 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// In seconds.
     pub(crate) fn seconds(self) -> f64 {
         3600.0 * self.hours.unwrap_or(0.0) + 60.0 * self.minutes.unwrap_or(0.0)
     }

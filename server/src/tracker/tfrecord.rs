@@ -1,6 +1,5 @@
 //! TFRecord: the container of TensorBoard's event files. Length and data each have a masked CRC-32C.
 
-/// A record with `data`.
 pub(super) fn record(data: &[u8]) -> Vec<u8> {
     let length = (data.len() as u64).to_le_bytes();
     let mut record = Vec::with_capacity(data.len() + 16);

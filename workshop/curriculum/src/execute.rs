@@ -16,9 +16,7 @@ const CALLER: &str = "def t(g,*a):\n try:\n  return g(*a)\n except Exception:\n 
 /// A program with inputs and its outputs for them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Executed {
-    /// The source.
     pub source: String,
-    /// Its level.
     pub level: Level,
     /// Arguments and the resulting value, both written compactly; all arguments differ.
     pub pairs: Vec<(String, String)>,
@@ -34,7 +32,6 @@ pub struct Executed {
 /// A program that is not the one to be found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Candidate {
-    /// The source.
     pub source: String,
     /// For each input the steps and the output; `None` if it fails or takes too many steps.
     pub runs: Vec<Option<(String, String)>>,

@@ -66,7 +66,6 @@ pub struct Program {
     pub source: String,
     /// The types of its parameters.
     pub parameters: Vec<Type>,
-    /// Its level.
     pub level: Level,
 }
 

@@ -51,7 +51,6 @@ lyceum_core::named!(TaskKind, "a task of the curriculum");
 /// A piece of text that is tokenized separately: markers or the ends of the text delimit it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// The text.
     pub text: String,
     /// Weight of each of its tokens in the loss.
     pub weight: f32,

@@ -5,10 +5,8 @@ use strum::VariantArray as _;
 /// A Python type of a parameter or a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, strum::VariantArray, strum::Display)]
 pub enum Type {
-    /// `int`
     #[strum(to_string = "int")]
     Int,
-    /// `str`
     #[strum(to_string = "str")]
     Str,
     /// `list[int]`

@@ -23,7 +23,6 @@ use super::{
     training::level,
 };
 
-/// The config of `models/seedling-math`.
 const SHIPPED: &str = include_str!("../../../configs/models/seedling-math-pretrain.toml");
 
 /// A level of which this many drawn questions in a row are known already has no more.

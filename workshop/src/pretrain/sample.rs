@@ -5,7 +5,6 @@ use lyceum_engine::error::{EngineError, Result};
 /// Token ids, each with the weight of its negative log-likelihood in the loss.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WeightedTokens {
-    /// The ids.
     pub ids: Vec<i64>,
     /// One weight per id, finite and not negative.
     pub weights: Vec<f32>,

@@ -11,7 +11,6 @@ pub struct Schedule {
     pub learning_rate: f64,
     /// Steps of the warm-up.
     pub warmup_steps: u64,
-    /// Steps of the decay.
     pub decay_steps: u64,
 }
 

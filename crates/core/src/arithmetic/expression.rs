@@ -8,7 +8,6 @@ use super::number::{Rational, bounded};
 /// An arithmetic expression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Expression {
-    /// A number.
     Number(Rational),
     /// An operation on two expressions.
     Operation(Operator, Box<[Expression; 2]>),
@@ -67,7 +66,6 @@ impl Operator {
 }
 
 impl Expression {
-    /// A whole number.
     #[must_use]
     pub fn whole(number: i64) -> Self {
         Self::Number(Rational::from_integer(number.into()))

@@ -132,7 +132,6 @@ pub const CHAIN_LINKS: &[Wording] = &[
     wording("halve it", Scaled(1, 2)),
 ];
 
-/// Ends of a chain.
 pub const CHAIN_ENDS: &[&str] = &["What is the result?", "What do you get?", "Where do you end?"];
 
 /// The effect of a story's sentence on the number so far.

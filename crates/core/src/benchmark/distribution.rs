@@ -30,7 +30,6 @@ pub struct Generalization {
 /// What a subject scored.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GeneralizationRow {
-    /// The subject.
     pub subject: Subject,
     /// Scores by suite.
     pub scores: BTreeMap<String, Cell>,

@@ -62,7 +62,6 @@ pub enum Format {
         program: String,
         /// Its arguments.
         input: String,
-        /// Its output.
         #[serde(default)]
         output: Option<String>,
         /// Columns that may name the task; without any of them, the row's number.
@@ -79,7 +78,6 @@ pub enum Format {
         /// Arguments that produce the output.
         #[serde(default)]
         input: Option<String>,
-        /// The output.
         output: String,
         /// Columns that may name the task; without any of them, the row's number.
         #[serde(default)]

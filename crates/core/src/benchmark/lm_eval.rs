@@ -10,7 +10,6 @@ use crate::benchmark::BenchmarkRow;
 /// The measurement, for the heads of the files.
 #[derive(Clone, Debug)]
 pub struct Measured<'a> {
-    /// The suite.
     pub suite: &'a Suite,
     /// The base model, and the adapter if there is one.
     pub model: String,
@@ -29,7 +28,6 @@ pub struct Measured<'a> {
 pub struct Answered<'a> {
     /// The row's index.
     pub index: u32,
-    /// The row.
     pub row: &'a BenchmarkRow,
     /// The model's outputs, sample by sample.
     pub responses: Vec<&'a str>,

@@ -74,18 +74,12 @@ pub enum Question {
     },
     /// The output of a program (deduction).
     CodeO {
-        /// The program.
         program: String,
         /// Its arguments.
         input: String,
     },
     /// An input that produces an output (abduction).
-    CodeI {
-        /// The program.
-        program: String,
-        /// The output.
-        output: String,
-    },
+    CodeI { program: String, output: String },
     /// A program that maps inputs to outputs (induction).
     CodeF {
         /// The description shown to the solver.

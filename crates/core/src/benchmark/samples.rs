@@ -10,7 +10,6 @@ use super::{
     reader::{LineFault, Refused, lines},
 };
 
-/// A sample.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Its line in the file.
@@ -19,7 +18,6 @@ pub struct Sample {
     pub row: usize,
     /// The index of the sample within its row.
     pub sample: u32,
-    /// The submission.
     pub submission: Submission,
 }
 

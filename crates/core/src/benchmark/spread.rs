@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 pub struct Spread {
     /// How many numbers.
     pub count: u64,
-    /// Their mean.
     pub mean: f64,
     /// Their sample standard deviation (dividing by n − 1); 0 for a single number.
     pub std: f64,

@@ -12,9 +12,7 @@ use crate::recipe::Role;
 /// The subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
-    /// Its name.
     pub name: String,
-    /// Its role.
     pub role: SubjectRole,
     /// The member of the run, if the subject is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,10 +81,8 @@ pub struct Average {
     pub overall: Option<f64>,
 }
 
-/// A row of the table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TableRow {
-    /// The subject.
     pub subject: Subject,
     /// Scores by suite.
     pub scores: BTreeMap<String, Cell>,
@@ -110,7 +106,6 @@ pub struct Summary {
     pub best: Average,
 }
 
-/// The table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
     /// Suites by name, in the order of columns.

@@ -53,7 +53,6 @@ pub struct FieldMap {
 /// A field that a map may name.
 #[derive(Clone, Copy, Debug)]
 pub struct MapField {
-    /// Its name.
     pub name: &'static str,
     /// What its column holds.
     pub about: &'static str,

@@ -19,7 +19,6 @@ pub struct Fingerprints {
     pub program: Option<[u8; 32]>,
 }
 
-/// The fingerprints of a row.
 pub fn fingerprints(row: &Value) -> Fingerprints {
     let program = program(row).map(|text| Sha256::digest(single_spaced(text)).into());
     let question = match (self_play(0, row).and_then(Result::ok), row.get("snippet").and(program)) {

@@ -39,7 +39,6 @@ impl fmt::Display for DatasetRef {
 pub struct DatasetUse {
     /// JSON pointer to the object of the config that names it, with the fields `id` or `name`, and `rows`.
     pub pointer: String,
-    /// The dataset.
     pub dataset: DatasetRef,
     /// What it has to be for.
     pub purpose: Purpose,

@@ -62,7 +62,6 @@ impl Wordlists {
         self.0.is_empty()
     }
 
-    /// The words of a text.
     pub fn words(&self, text: usize) -> usize {
         self.0[text].words
     }

@@ -12,9 +12,7 @@ use crate::{
 /// A member's life.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Life {
-    /// The member.
     pub member: MemberId,
-    /// Its roles.
     pub roles: Vec<Role>,
     /// The step of its birth.
     pub born: u32,
@@ -27,7 +25,6 @@ pub struct Life {
 /// A matchup that was played.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Played {
-    /// The step.
     pub step: u32,
     /// Teacher and student.
     pub members: [MemberId; 2],
@@ -40,7 +37,6 @@ pub struct Played {
 pub struct Measured {
     /// Number of finished steps.
     pub step: u32,
-    /// The member.
     pub member: MemberId,
     /// The share of rows that it got right.
     pub accuracy: f64,
@@ -63,7 +59,6 @@ pub const AUDITED: [MatchupScore; 3] = [MatchupScore::PerRole, MatchupScore::Rew
 /// A member that could have been culled.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
-    /// The member.
     pub member: MemberId,
     /// Its rating by the run's rule.
     pub rating: Rating,
@@ -76,9 +71,7 @@ pub struct Candidate {
 /// The members of a role that were culled at the end of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cull {
-    /// The step.
     pub step: u32,
-    /// The role.
     pub role: Role,
     /// Who was culled.
     pub culled: Vec<MemberId>,
@@ -94,7 +87,6 @@ pub struct Cull {
 /// accuracy of the candidates less the mean accuracy of the culled. A uniform draw gives 0 on average.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Differential {
-    /// The mean.
     pub mean: f64,
     /// Half the width of the interval around 0 in which 95 % of uniform draws from the same candidates lie, by the normal
     /// approximation.

@@ -38,7 +38,6 @@ pub struct Operator {
     pub live: bool,
     /// What it does, in one sentence.
     pub description: &'static str,
-    /// Its parameters.
     pub parameters: &'static [Parameter],
     /// Two parameters; the first must not exceed the second.
     #[serde(skip)]
@@ -64,7 +63,6 @@ pub enum OperatorError {
     /// The operator has no such parameter.
     #[error("operator {operator} has no parameter `{name}`{}; {valid}", hint(.nearest))]
     UnknownParameter {
-        /// The operator.
         operator: &'static str,
         /// The name that was given.
         name: String,
@@ -76,7 +74,6 @@ pub enum OperatorError {
     /// A parameter's value is not valid.
     #[error("operator {operator}: `{name}` is {value}; valid are {valid}")]
     OutOfRange {
-        /// The operator.
         operator: &'static str,
         /// The parameter.
         name: &'static str,
@@ -88,7 +85,6 @@ pub enum OperatorError {
     /// The number of parents is wrong.
     #[error("operator {operator} takes {arity} {}; {given} {} given", plural(*.arity, "parent"), were(*.given))]
     Arity {
-        /// The operator.
         operator: &'static str,
         /// The number of parents it takes.
         arity: usize,

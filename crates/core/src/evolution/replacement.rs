@@ -34,7 +34,6 @@ pub struct Replacement {
 /// The facts of a birth once it was carried out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Lineage {
-    /// The child.
     pub child: MemberId,
     /// The work item that made it.
     pub source: WorkKey,

@@ -14,9 +14,7 @@ use crate::{
 /// A living member at an evolution.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// The member.
     pub member: MemberId,
-    /// Its roles, and its rating in each.
     pub roles: Vec<(Role, Rating)>,
     /// Whether it is protected from replacement for now.
     pub protected: bool,

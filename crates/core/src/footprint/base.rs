@@ -20,7 +20,6 @@ pub struct BaseShape {
     pub num_hidden_layers: u64,
     /// Query heads.
     pub num_attention_heads: u64,
-    /// Key and value heads.
     pub num_key_value_heads: u64,
     /// Width of one head.
     pub head_dim: u64,

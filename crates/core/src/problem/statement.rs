@@ -9,14 +9,12 @@ use crate::verify::ProblemKind;
 pub enum Statement<'a> {
     /// Deduction (`code_o`): which output has the program on the input?
     Output {
-        /// The program.
         program: &'a str,
         /// Its arguments.
         input: &'a str,
     },
     /// Abduction (`code_i`): which input makes the program return the output?
     Input {
-        /// The program.
         program: &'a str,
         /// Its value.
         output: &'a str,
@@ -29,13 +27,9 @@ pub enum Statement<'a> {
         pairs: Vec<(&'a str, &'a str)>,
     },
     /// A mathematics question.
-    Math {
-        /// The question.
-        question: &'a str,
-    },
+    Math { question: &'a str },
     /// A program to write.
     Code {
-        /// The question.
         question: &'a str,
         /// The function to write; `None` for a program that reads standard input.
         entry_point: Option<&'a str>,
@@ -45,7 +39,6 @@ pub enum Statement<'a> {
 }
 
 impl<'a> Statement<'a> {
-    /// The kind of problem.
     pub fn kind(&self) -> ProblemKind {
         match self {
             Self::Output { .. } => ProblemKind::CodeO,

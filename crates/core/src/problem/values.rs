@@ -23,16 +23,13 @@ pub enum Values {
         #[serde(default)]
         shown: usize,
     },
-    /// `math`.
     Math {
-        /// The question.
         question: String,
         /// The correct answer.
         answer: String,
     },
     /// `code`. The tests of a dataset's row are there only: they can be megabytes.
     Code {
-        /// The question.
         question: String,
         /// A correct program, if the dataset has one.
         canonical: Option<String>,

@@ -53,11 +53,9 @@ pub fn task_name(act: &str, problem: ProblemKind) -> String {
 /// An earlier problem shown to a proposer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// Its program.
     pub program: String,
     /// Its arguments.
     pub input: String,
-    /// Its output.
     pub output: String,
 }
 

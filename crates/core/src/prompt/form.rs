@@ -15,9 +15,7 @@ pub struct Field {
 /// Which occurrences of a field are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Take {
-    /// The first.
     First,
-    /// The last.
     Last,
     /// This many, from the end.
     LastOf(usize),

@@ -26,7 +26,6 @@ pub enum Grammar {
 pub enum ProposalText {
     /// Of type `code_i` or `code_o`.
     Io {
-        /// The program.
         program: String,
         /// Its arguments.
         input: String,

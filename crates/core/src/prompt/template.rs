@@ -44,7 +44,6 @@ pub struct Variable {
 /// The value used to try out a template before a run is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sample {
-    /// A text.
     Text(&'static str),
     /// A number fixed by a run's parameters.
     Number(u64),
@@ -58,13 +57,11 @@ pub enum Sample {
 }
 
 impl Variable {
-    /// A text.
     pub const fn text(name: &'static str, sample: &'static str) -> Self {
         let sample = Sample::Text(sample);
         Self { name, sample }
     }
 
-    /// A number.
     pub const fn number(name: &'static str, sample: u64) -> Self {
         let sample = Sample::Number(sample);
         Self { name, sample }

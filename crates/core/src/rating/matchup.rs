@@ -17,7 +17,6 @@ use crate::{
 pub struct Game {
     /// The student's win probability before the game.
     pub predicted: f64,
-    /// The winner, by [`winner`].
     pub winner: Winner,
     /// The teacher's rating after the game.
     pub teacher: Rating,
@@ -91,7 +90,6 @@ pub struct Decision {
     pub student_score: f64,
     /// The student's win probability before the matchup.
     pub predicted: f64,
-    /// The winner.
     pub winner: Winner,
 }
 

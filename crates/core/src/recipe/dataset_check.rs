@@ -27,7 +27,6 @@ pub struct DatasetCheckEvaluation;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatasetCheckParameters {
-    /// The dataset.
     pub dataset: DatasetId,
     /// All its rows.
     pub rows: u32,
@@ -36,9 +35,7 @@ pub struct DatasetCheckParameters {
 /// What a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DatasetCheckResult {
-    /// The dataset.
     pub dataset: DatasetId,
-    /// Its rows.
     pub rows: u32,
     /// Those with bad tests.
     pub bad_rows: u32,

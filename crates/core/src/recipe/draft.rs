@@ -67,7 +67,6 @@ impl<'a> Draft<'a> {
         WorkKey::new(self.run.step, phase).chunk(chunk)
     }
 
-    /// The seed of `item` at `key`.
     pub fn seed(&self, key: &WorkKey, item: u32) -> u64 {
         derive(self.run.config.seed, &key.to_string(), u64::from(item))
     }
@@ -139,7 +138,6 @@ impl<'a> Draft<'a> {
         self.want(missing.into_iter().map(Want::Problem))
     }
 
-    /// The rows of a dataset at `places`.
     pub fn rows(&mut self, dataset: DatasetId, places: &[u32]) -> Progress<Vec<&'a DatasetRow>> {
         let view = self.view;
         let missing = places

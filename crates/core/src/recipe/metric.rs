@@ -67,7 +67,6 @@ impl Metric {
 /// A chart of metrics over steps. Charts are shown in the order in which a recipe's metrics first name them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Chart {
-    /// Its title.
     pub title: &'static str,
     /// How to read it.
     pub about: &'static str,
@@ -141,7 +140,6 @@ pub const fn parts(group: &'static ChartGroup, title: &'static str, about: &'sta
 /// A metric and the function that computes it from a step's outcome; NaN if there is no value.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure<T> {
-    /// The metric.
     pub metric: Metric,
     /// Computes it.
     pub value: fn(&T) -> f64,

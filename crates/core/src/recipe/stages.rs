@@ -42,7 +42,6 @@ impl Stages {
         u64::from(self.iterations).saturating_mul(self.steps_per_iteration())
     }
 
-    /// The steps of one iteration.
     pub fn steps_per_iteration(&self) -> u64 {
         self.stages.iter().map(|(_, steps)| u64::from(*steps)).sum()
     }

@@ -10,7 +10,6 @@ use crate::{artifact::Digest, config::RunConfig, id::ExecutionId, work::AdapterR
 /// resumes after any crash and can be forked at any step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunState {
-    /// The run.
     pub run: ExecutionId,
     /// Its resolved config.
     #[serde(skip)]

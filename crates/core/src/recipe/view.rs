@@ -44,7 +44,6 @@ pub enum Want {
     Row(DatasetId, u32),
 }
 
-/// A row of a dataset.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatasetRow(pub serde_json::Value);
 

@@ -23,7 +23,6 @@ pub struct TaskResult {
     pub member: MemberId,
     /// Its name in the run.
     pub name: String,
-    /// The dataset.
     pub dataset: DatasetId,
     /// The place of the task's first row in the dataset.
     pub first_row: u32,
@@ -31,7 +30,6 @@ pub struct TaskResult {
     pub rows: u32,
     /// Rows that are measured.
     pub measured: u32,
-    /// The base.
     pub base: PassRate,
     /// The parent, at steps of its run.
     pub curve: Vec<ParentPoint>,
@@ -42,7 +40,6 @@ pub struct TaskResult {
 pub struct ParentPoint {
     /// Finished steps of the run.
     pub step: u32,
-    /// Its pass rate.
     #[serde(flatten)]
     pub rate: PassRate,
 }
@@ -50,7 +47,6 @@ pub struct ParentPoint {
 /// The children of an operator at a snapshot, one for each seed, on the task of one parent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ChildResult {
-    /// The operator.
     pub operator: String,
     /// The step of the parents' runs after which the children were made.
     pub snapshot: u32,
@@ -81,10 +77,8 @@ pub struct ChildPoint {
 /// One seed's child after some steps of retraining.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeedPoint {
-    /// Its pass rate.
     #[serde(flatten)]
     pub rate: PassRate,
-    /// Its recovery.
     pub recovery: Option<Recovery>,
     /// Whether it is at its parent's level.
     pub recovered: Option<bool>,

@@ -37,7 +37,6 @@ pub enum LostSide {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "state", rename_all = "snake_case")]
 pub enum Finding {
-    /// It failed.
     Failed {
         /// Why, if that is known.
         cause: Option<String>,

@@ -96,7 +96,6 @@ impl Trend {
 pub struct Readings([Option<Trend>; Signal::ALL.len()]);
 
 impl Readings {
-    /// The trend of a signal.
     pub fn of(&self, signal: Signal) -> Option<Trend> {
         self.0[signal as usize]
     }

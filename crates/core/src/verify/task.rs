@@ -152,7 +152,6 @@ impl Tolerance {
 /// A program and its tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tests {
-    /// The program.
     pub program: String,
     /// The function under test; `None` for a program that reads standard input.
     pub entry_point: Option<String>,
@@ -174,7 +173,6 @@ pub struct MathPair {
 /// Texts to group by how much they repeat one another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wordings {
-    /// The texts.
     pub texts: Vec<String>,
     /// Groups merge while their mean distance, 1 − BLEU, is below this.
     pub distance: Tolerance,

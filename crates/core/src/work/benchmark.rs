@@ -19,7 +19,6 @@ pub struct BenchmarkPayload {
     pub rows: u32,
     /// The frozen base.
     pub base_model: BaseModel,
-    /// How to compute.
     #[serde(default)]
     pub compute: Compute,
     /// The version to measure; `None` for the base alone.

@@ -39,7 +39,6 @@ crate::named!(WorkKind, "a kind of work");
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("kind {found} instead of {expected}")]
 pub struct WrongKind {
-    /// The expected kind.
     pub expected: WorkKind,
     /// The kind it has.
     pub found: WorkKind,

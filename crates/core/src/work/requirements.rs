@@ -53,7 +53,6 @@ impl Requirements {
 mod tests {
     use super::*;
 
-    /// A payload of a kind on `base`.
     fn payload(kind: &str, base: &str, compute: serde_json::Value) -> Payload {
         let base = serde_json::json!({ "name": base });
         let payload = match kind {

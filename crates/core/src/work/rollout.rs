@@ -11,7 +11,6 @@ use crate::{artifact::Digest, diversity::Epiplexity};
 pub struct RolloutPayload {
     /// The shared frozen base.
     pub base_model: BaseModel,
-    /// How to compute.
     #[serde(default)]
     pub compute: Compute,
     /// The adapter versions that requests refer to by index.
@@ -121,7 +120,6 @@ pub struct VocabularyMask {
 pub struct RolloutRequest {
     /// The name of the request within its item.
     pub id: String,
-    /// The prompt.
     pub prompt: Prompt,
     /// Index into `adapters`; `None` for the base alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -177,7 +175,6 @@ pub struct Message {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EmbeddingBatch {
-    /// The texts.
     pub texts: Vec<String>,
     /// Earlier embeddings to compare with, each with the rows to use (GASP compares only with accepted ones).
     #[serde(default)]
@@ -262,7 +259,6 @@ pub struct Embedded {
     pub diversity: Option<Diversity>,
 }
 
-/// The result of a rollout.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RolloutResult {
     /// One entry per request, in the order of the requests.

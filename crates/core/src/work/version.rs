@@ -45,7 +45,6 @@ impl BaseModel {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterRef {
-    /// The version.
     pub version: VersionId,
     /// Its PEFT folder in the artifact store.
     pub artifact: Digest,

@@ -10,7 +10,6 @@ use super::text::{is_printable, printed, represented};
 /// Letters that a method may pad a text to.
 const MAX_WIDTH: usize = 1 << 20;
 
-/// `value.method(*args)`.
 pub(super) fn call(value: &Value, method: &str, args: &[Value]) -> Result<Value, Error> {
     let args = Args::of(method, args)?;
     match value.kind() {

@@ -19,7 +19,6 @@ const MAX_PATTERN: usize = 1 << 20;
 pub(super) struct Pattern(Vec<(Regex, f64)>);
 
 impl Pattern {
-    /// Reads the field `name`.
     pub(super) fn read(name: &str, field: Option<&Map<String, Value>>) -> Result<Self, String> {
         let entries = field.into_iter().flatten().map(|(module, value)| {
             // As peft matches it: the whole path, or its end after a dot.

@@ -10,7 +10,6 @@ use crate::Result;
 /// An occupied cell.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
 pub struct MapCell {
-    /// The cell.
     pub cell: i32,
     /// Its elite.
     pub problem_id: Uuid,

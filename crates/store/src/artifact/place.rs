@@ -9,7 +9,6 @@ use std::{fmt, path::PathBuf, str::FromStr};
 pub enum ArtifactPlace {
     /// A folder on this machine or a network share.
     Folder(PathBuf),
-    /// A bucket.
     Bucket {
         /// Its name.
         bucket: String,

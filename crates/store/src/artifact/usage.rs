@@ -9,7 +9,6 @@ use crate::Result;
 /// Artifacts of one kind.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Usage {
-    /// The kind.
     pub kind: ArtifactKind,
     /// Number of artifacts.
     pub artifacts: i64,

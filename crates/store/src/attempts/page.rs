@@ -15,13 +15,10 @@ use crate::{
 /// Selects attempts.
 #[derive(Clone, Debug, Default)]
 pub struct AttemptFilter {
-    /// At this problem.
     pub problem: Option<ProblemId>,
-    /// By this member.
     pub member: Option<MemberId>,
     /// At problems of this proposer.
     pub proposer: Option<MemberId>,
-    /// At problems of this type.
     pub problem_type: Option<String>,
     /// From this step on, inclusive.
     pub from: Option<u32>,

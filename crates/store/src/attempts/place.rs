@@ -9,11 +9,8 @@ use crate::{Result, StoreError};
 /// Where an attempt was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptPlace {
-    /// The run.
     pub run: ExecutionId,
-    /// The step.
     pub step: u32,
-    /// The problem.
     pub problem: ProblemId,
 }
 

@@ -9,13 +9,11 @@ use crate::Result;
 /// The mean of a reward, or of one of its parts, over the attempts in a role.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
 pub struct MeanReward {
-    /// The role.
     pub role: Role,
     /// The part; none for the whole reward.
     pub part: Option<String>,
     /// Attempts.
     pub count: i64,
-    /// The mean.
     pub mean: f64,
 }
 

@@ -12,7 +12,6 @@ use crate::Result;
 /// A way in which a run's members were measured: these rows, asked so often at this temperature.
 #[derive(Clone, Debug, PartialEq, FromRow)]
 pub struct Measurement {
-    /// The suite.
     pub suite: String,
     /// The name of the results, if not the suite's.
     pub name: String,
@@ -20,7 +19,6 @@ pub struct Measurement {
     pub row_set: String,
     /// Hash of what influences scores in how they were asked.
     pub decoding: String,
-    /// Rows.
     pub rows: i32,
     /// Samples per row.
     pub n: i32,

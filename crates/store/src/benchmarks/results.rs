@@ -140,11 +140,8 @@ fn unsigned(counts: &[i32]) -> Vec<u32> {
 pub struct BenchmarkFilter {
     /// Of this run's members and base.
     pub run: Option<ExecutionId>,
-    /// Of this evaluation.
     pub evaluation: Option<ExecutionId>,
-    /// On this suite.
     pub suite: Option<String>,
-    /// Of this member.
     pub member: Option<MemberId>,
     /// Of weights after this many steps.
     pub step: Option<u32>,
@@ -194,7 +191,6 @@ pub async fn leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<Ben
     Ok(query.bind(i64::from(limit)).fetch_all(db).await?)
 }
 
-/// Suites with results.
 pub async fn measured_suites(db: &PgPool) -> Result<Vec<String>> {
     Ok(
         sqlx::query_scalar("SELECT DISTINCT suite FROM benchmark_results ORDER BY suite")

@@ -120,7 +120,6 @@ pub fn usual_results(results: &[RunResult]) -> Vec<&RunResult> {
 pub struct LatestResult {
     /// The run that was asked for.
     pub of_run: Uuid,
-    /// The result.
     #[sqlx(flatten)]
     pub result: RunResult,
     /// Mean over members of the share of right answers, by row.

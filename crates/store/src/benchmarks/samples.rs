@@ -50,11 +50,8 @@ pub struct BenchmarkSample {
 /// Selects samples.
 #[derive(Clone, Debug, Default)]
 pub struct SampleFilter {
-    /// Of this suite.
     pub suite: Option<String>,
-    /// Of this subject.
     pub subject: Option<u32>,
-    /// Of this task.
     pub task_id: Option<String>,
     /// Correct or incorrect ones.
     pub correct: Option<bool>,
@@ -102,11 +99,8 @@ pub async fn samples_of_subject(
 /// The share of correct samples in each repeat: sample 0 of every row, sample 1, and so on.
 #[derive(Clone, Debug, FromRow)]
 pub struct Repeat {
-    /// The evaluation.
     pub evaluation_id: Uuid,
-    /// The suite.
     pub suite: String,
-    /// The subject.
     pub subject: i32,
     /// Share of correct rows, from 0 to 1.
     pub share: f64,

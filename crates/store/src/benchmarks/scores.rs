@@ -10,7 +10,6 @@ use crate::Result;
 /// The score of a subject on a suite at a step.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
 pub struct ScoreAtStep {
-    /// The suite.
     pub suite: String,
     /// Number of steps the weights have been through; none for the base.
     pub step: Option<i32>,
@@ -51,7 +50,6 @@ pub async fn scores_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<ScoreAt
 pub struct MeasuredRun {
     /// The run.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
 }
 

@@ -7,7 +7,6 @@ use uuid::Uuid;
 
 use crate::Result;
 
-/// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Question {
     /// The problem.

@@ -14,7 +14,6 @@ use crate::{
     executions::{self, NewExecution},
 };
 
-/// A new evaluation.
 #[derive(Clone, Debug)]
 pub struct NewEvaluation<'a> {
     /// Its specification.

@@ -51,9 +51,7 @@ pub struct Evaluation {
 /// Selects evaluations.
 #[derive(Clone, Debug, Default)]
 pub struct EvaluationFilter {
-    /// Of this run.
     pub run: Option<ExecutionId>,
-    /// In this state.
     pub state: Option<State>,
     /// Of this type, as named in the spec.
     pub kind: Option<&'static str>,
@@ -133,7 +131,6 @@ pub async fn parameters(db: impl PgExecutor<'_>, id: ExecutionId) -> Result<serd
 pub struct MeasuredSuites {
     /// The evaluation.
     pub id: Uuid,
-    /// The run.
     pub run_id: Uuid,
     /// Finished steps of the run.
     pub step: i32,

@@ -16,7 +16,6 @@ const BYTES: usize = 8 << 20;
 /// Values of one column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Column {
-    /// Text.
     Text(Vec<Option<String>>),
     /// Whole numbers.
     Int(Vec<Option<i64>>),
@@ -31,7 +30,6 @@ pub enum Column {
 /// Some rows, with one column for each field of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Batch {
-    /// The columns.
     pub columns: Vec<Column>,
     /// Number of rows.
     pub rows: usize,

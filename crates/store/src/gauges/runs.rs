@@ -10,9 +10,7 @@ use crate::Result;
 pub struct RunGauge {
     /// The run.
     pub id: Uuid,
-    /// Its name.
     pub name: String,
-    /// Its recipe.
     pub recipe: String,
     /// The current step.
     pub step: i32,

@@ -24,7 +24,6 @@ pub struct MatchupOutcomes {
     pub predicted: f64,
 }
 
-/// Outcomes of the matchups of `run`, by step.
 pub async fn outcomes(db: &PgPool, run: ExecutionId, steps: Stretch) -> Result<Vec<MatchupOutcomes>> {
     let [from, to, width] = steps.binds();
     Ok(sqlx::query_as(

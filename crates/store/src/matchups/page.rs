@@ -48,11 +48,8 @@ pub struct Matchup {
 /// Selects matchups.
 #[derive(Clone, Debug, Default)]
 pub struct MatchupFilter {
-    /// Of this teacher.
     pub teacher: Option<MemberId>,
-    /// Of this student.
     pub student: Option<MemberId>,
-    /// Of this step.
     pub step: Option<u32>,
 }
 

@@ -52,7 +52,6 @@ pub struct MetricRow {
 /// Rows by step.
 #[derive(Clone, Debug)]
 pub struct MetricRows {
-    /// The rows.
     pub rows: Vec<MetricRow>,
     /// The step at which to continue; `None` at the end.
     pub next: Option<u32>,
@@ -71,7 +70,6 @@ SELECT step, width, member_id, mean, CASE WHEN NOT $9 THEN min END AS min, CASE 
 WHERE ($4::uuid IS NULL OR member_id = $4) AND (NOT $5 OR member_id IS NULL)
 ORDER BY step, member_id NULLS FIRST LIMIT $8";
 
-/// Metrics of `run`.
 pub async fn rows(db: &PgPool, run: ExecutionId, query: &MetricsQuery) -> Result<MetricRows> {
     let width = 4i32.pow(u32::from(query.level));
     let mut rows: Vec<MetricRow> = sqlx::query_as(ROWS)

@@ -18,7 +18,6 @@ use crate::{Result, StoreError};
 pub struct ViewCache {
     step: Option<u32>,
     read: i32,
-    /// The view.
     pub view: StepView,
     /// Rows that plans of this step have written.
     pub written: HashSet<(&'static str, Uuid)>,

@@ -23,14 +23,10 @@ pub struct SolveBand {
 pub struct Candidate {
     /// The problem.
     pub id: Uuid,
-    /// The step.
     pub step: i32,
-    /// Its type.
     #[sqlx(rename = "type")]
     pub problem_type: ProblemKind,
-    /// Its proposer.
     pub proposer_id: Option<Uuid>,
-    /// The program.
     pub program: String,
     /// Cyclomatic complexity.
     pub cyclomatic: Option<f32>,

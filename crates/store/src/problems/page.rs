@@ -18,15 +18,11 @@ use crate::{
 /// Selects problems.
 #[derive(Clone, Debug, Default)]
 pub struct ProblemFilter {
-    /// Of this step.
     pub step: Option<u32>,
-    /// Of this type.
     pub problem_type: Option<String>,
     /// Valid or invalid ones.
     pub valid: Option<bool>,
-    /// With this status.
     pub status: Option<String>,
-    /// By this proposer.
     pub proposer: Option<MemberId>,
     /// In this cell of the archive.
     pub cell: Option<u32>,
@@ -76,11 +72,9 @@ pub async fn page(
 /// A problem of any run.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct FoundProblem {
-    /// The run.
     pub run_id: Uuid,
     /// The run's name.
     pub run: String,
-    /// The problem.
     #[sqlx(flatten)]
     #[serde(flatten)]
     pub problem: Problem,

@@ -29,7 +29,6 @@ pub(super) struct Search<'a> {
     pub(super) window: &'a Window,
     /// The columns, of a table called `problems`.
     pub(super) columns: String,
-    /// Joins.
     pub(super) join: &'static str,
 }
 

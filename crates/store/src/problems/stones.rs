@@ -11,7 +11,6 @@ use crate::Result;
 /// What became of the candidates of a step.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize)]
 pub struct StoneCounts {
-    /// The step.
     pub step: i32,
     /// What they were made from: a goalpost (lemmas) or a lemma (lifts).
     pub relation: ParentRelation,
@@ -27,7 +26,6 @@ pub struct StoneCounts {
     pub in_band: i64,
 }
 
-/// A candidate.
 #[derive(Clone, Debug, Serialize)]
 pub struct StoneCandidate {
     /// The problem.

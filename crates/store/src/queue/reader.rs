@@ -46,7 +46,6 @@ impl Announcements {
 /// Settings for reading a lane.
 #[derive(Clone, Debug)]
 pub struct Reader {
-    /// The lane.
     pub lane: Lane,
     /// The worker's name.
     pub name: String,

@@ -13,11 +13,8 @@ use crate::{Result, steps::Stretch};
 /// A member's rating after a step.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
 pub struct RatingPoint {
-    /// The step.
     pub step: i32,
-    /// The member.
     pub member_id: Uuid,
-    /// The role.
     pub role: Role,
     /// Mean (TrueSkill).
     pub mu: f64,

@@ -14,14 +14,12 @@ use crate::{
 /// A member's standing.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Standing {
-    /// The member.
     pub member_id: Uuid,
     #[serde(skip)]
     #[doc(hidden)]
     pub seq: i64,
     /// Its name within the run.
     pub name: String,
-    /// The run.
     pub run_id: Uuid,
     /// The run's name.
     pub run: String,
@@ -50,9 +48,7 @@ pub struct Standing {
 /// Selects members.
 #[derive(Clone, Debug, Default)]
 pub struct StandingFilter {
-    /// In this role.
     pub role: Option<Role>,
-    /// Of this run.
     pub run: Option<ExecutionId>,
     /// Living or dead ones.
     pub alive: Option<bool>,

@@ -13,18 +13,14 @@ use crate::{
     executions::{self, NewExecution},
 };
 
-/// A new run.
 #[derive(Clone, Debug)]
 pub struct NewRun<'a> {
-    /// Its name.
     pub name: &'a str,
-    /// Its experiment.
     pub experiment: Option<ExperimentId>,
     /// The preset of its config.
     pub preset: Option<&'a str>,
     /// Labels.
     pub tags: &'a [String],
-    /// A note.
     pub note: &'a str,
     /// The resolved config.
     pub config: &'a RunConfig,

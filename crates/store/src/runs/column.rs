@@ -34,7 +34,6 @@ impl LastSteps {
     }
 }
 
-/// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunColumn {
     /// A metric of the run, averaged over its last steps.

@@ -12,15 +12,10 @@ use crate::{
 /// Selects runs.
 #[derive(Clone, Debug, Default)]
 pub struct RunFilter {
-    /// In this state.
     pub state: Option<State>,
-    /// Of this recipe.
     pub recipe: Option<String>,
-    /// Of this experiment.
     pub experiment: Option<ExperimentId>,
-    /// Of this arm.
     pub arm: Option<String>,
-    /// With this tag.
     pub tag: Option<String>,
     /// Whose name starts with this, ignoring case.
     pub name: Option<String>,
@@ -35,15 +30,12 @@ pub struct RunFilter {
 /// How a value is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Comparison {
-    /// Equal.
     Equal,
     /// Not equal; runs without a value are not unequal to any.
     Unequal,
-    /// Less.
     Less,
     /// Less or equal.
     AtMost,
-    /// Greater.
     Greater,
     /// Greater or equal.
     AtLeast,
@@ -65,7 +57,6 @@ impl Comparison {
 /// What a value is compared with.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operand {
-    /// A number.
     Number(f64),
     /// A text, as a parameter may have.
     Text(String),
@@ -74,9 +65,7 @@ pub enum Operand {
 /// A condition on a column.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
-    /// The column.
     pub column: RunColumn,
-    /// The comparison.
     pub comparison: Comparison,
     /// With what.
     pub operand: Operand,

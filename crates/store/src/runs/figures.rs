@@ -13,7 +13,6 @@ const GROUPS: i64 = 200;
 /// A value of a run in a column.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunValue {
-    /// A number.
     Number(f64),
     /// A parameter that is not a number, as JSON has it, but for the quotes of a string.
     Text(String),
@@ -51,13 +50,9 @@ pub async fn values(
 /// What runs are grouped by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GroupBy {
-    /// Their experiment.
     Experiment,
-    /// Their arm.
     Arm,
-    /// Their recipe.
     Recipe,
-    /// Their state.
     State,
     /// A field of their config.
     Parameter(Vec<String>),

@@ -14,7 +14,6 @@ use crate::{
 /// How a list of runs is sorted. Values other than age are descending if the window is newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RunSort {
-    /// By age.
     #[default]
     Age,
     /// By current step.

@@ -8,13 +8,10 @@ use crate::{Result, StoreError, event};
 /// The changes; `None` leaves a field as it is.
 #[derive(Clone, Debug, Default)]
 pub struct RunChanges<'a> {
-    /// Its name.
     pub name: Option<&'a str>,
-    /// A note.
     pub note: Option<&'a str>,
     /// Labels.
     pub tags: Option<&'a [String]>,
-    /// Its experiment.
     pub experiment: Option<ExperimentId>,
     /// Items of runs with a higher priority go first.
     pub priority: Option<i16>,

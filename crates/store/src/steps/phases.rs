@@ -11,7 +11,6 @@ use crate::Result;
 pub struct PhaseProgress {
     /// Its name.
     pub phase: String,
-    /// The kind of work.
     pub kind: WorkKind,
     /// Items planned so far.
     pub total: i64,

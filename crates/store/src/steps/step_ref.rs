@@ -5,9 +5,7 @@ use lyceum_core::id::ExecutionId;
 /// The run and step of records.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StepRef {
-    /// The run.
     pub(crate) run: ExecutionId,
-    /// The step.
     pub(crate) step: u32,
 }
 

@@ -6,10 +6,8 @@ use uuid::Uuid;
 
 use crate::Result;
 
-/// A new sweep.
 #[derive(Clone, Copy, Debug)]
 pub struct NewSweep<'a> {
-    /// Its experiment.
     pub experiment: ExperimentId,
     /// The plan, as it was sent.
     pub plan: &'a serde_json::Value,
@@ -24,11 +22,9 @@ pub struct NewSweep<'a> {
 pub struct PlannedRun {
     /// Its place in the sweep, from 0.
     pub ordinal: u32,
-    /// Its arm.
     pub arm: String,
     /// Values of the grid's fields.
     pub point: serde_json::Value,
-    /// Its seed.
     pub seed: u64,
     /// The name that it will have.
     pub name: String,

@@ -103,9 +103,7 @@ impl Keyed for SweepRun {
 /// Selects sweeps.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SweepFilter {
-    /// Of this experiment.
     pub experiment: Option<ExperimentId>,
-    /// In this state.
     pub state: Option<SweepState>,
 }
 
@@ -144,7 +142,6 @@ pub async fn page(db: &PgPool, filter: &SweepFilter, window: &Window) -> Result<
     by_seq(db, query, "s.seq", window).await
 }
 
-/// The runs of a sweep.
 pub async fn runs(db: &PgPool, sweep: Uuid, window: &Window) -> Result<Page<SweepRun>> {
     let mut query = QueryBuilder::new(RUNS);
     query.push_bind(sweep);

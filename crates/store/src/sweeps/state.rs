@@ -31,7 +31,6 @@ lyceum_core::named!(SweepState, "a state of a sweep");
 pub struct Progress {
     /// The plan, as it was sent.
     pub plan: serde_json::Value,
-    /// Its experiment.
     pub experiment_id: Uuid,
     /// How many of its runs may be in progress at once.
     pub concurrency: i32,

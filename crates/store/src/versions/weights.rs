@@ -14,13 +14,10 @@ use crate::{Result, StoreError};
 /// Weights of a member.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Weights {
-    /// The run.
     pub run: ExecutionId,
-    /// The member.
     pub member: MemberId,
     /// The member's name within the run.
     pub name: String,
-    /// Its roles.
     pub roles: Vec<Role>,
     /// The step that made the weights.
     pub made_in: u32,

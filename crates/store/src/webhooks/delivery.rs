@@ -73,7 +73,6 @@ pub struct Due {
     pub url: String,
     /// Signs it.
     pub secret: String,
-    /// The alert.
     pub alert_id: Uuid,
     /// What it is about.
     pub kind: AlertKind,
@@ -152,7 +151,6 @@ pub async fn record(db: &PgPool, seq: i64, outcome: &Outcome) -> Result<()> {
     Ok(())
 }
 
-/// Deliveries to a webhook.
 pub async fn deliveries(db: &PgPool, webhook: Uuid, window: &Window) -> Result<Page<Delivery>> {
     let mut query = QueryBuilder::new(
         "SELECT d.seq, d.alert_id, a.kind, a.title, d.state, d.tries, d.next_try_at, d.status, d.error, d.delivered_at,

@@ -9,7 +9,6 @@ use crate::Result;
 /// Unfinished and failed work of one kind.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Backlog {
-    /// The kind.
     pub kind: WorkKind,
     /// Items waiting for a worker.
     pub ready: i64,

@@ -17,7 +17,6 @@ use crate::{
 /// The items a worker's slot can take.
 #[derive(Clone, Debug)]
 pub struct Slot {
-    /// The worker.
     pub worker: WorkerId,
     /// The kinds of work it takes.
     pub kinds: Vec<WorkKind>,
@@ -58,11 +57,9 @@ impl Slot {
 pub struct Claim {
     /// The item.
     pub id: WorkId,
-    /// Its execution.
     pub execution: ExecutionId,
     /// Its place.
     pub key: WorkKey,
-    /// Its kind.
     pub kind: WorkKind,
     /// What generates its tokens.
     pub sampler: Sampler,

@@ -15,7 +15,6 @@ use crate::{
     queue::{Lane, issue},
 };
 
-/// The kind of failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FailureKind {
@@ -32,9 +31,7 @@ pub enum FailureKind {
 /// Why an item failed.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// The kind.
     pub kind: FailureKind,
-    /// The message.
     pub message: String,
     /// Whether another try may succeed.
     pub retry: bool,

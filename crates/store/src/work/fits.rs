@@ -5,7 +5,6 @@
 /// It has not left and is not about to. For a join: whether there is a `k` at all.
 pub(super) const PRESENT: &str = "k.stopped_at IS NULL AND k.state <> 'draining'";
 
-/// It takes the kind.
 pub(super) const TAKES: &str = "w.kind = ANY(k.kinds)";
 
 /// It has the sampler, if tokens are generated.

@@ -20,12 +20,10 @@ pub struct LogLine {
     pub text: String,
 }
 
-/// The log of one try.
 #[derive(Clone, Debug, Serialize, FromRow)]
 pub struct TryLog {
     /// The number of the try, from 1, counting on through new sets of tries and tries that were handed back.
     pub attempt: i32,
-    /// The worker.
     pub worker: Option<String>,
     /// Its lines, the oldest first.
     #[serde(serialize_with = "bare")]

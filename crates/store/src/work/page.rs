@@ -105,11 +105,8 @@ pub struct WorkDetail {
 pub struct WorkFilter {
     /// Of this run or evaluation.
     pub execution: Option<ExecutionId>,
-    /// Of this step.
     pub step: Option<u32>,
-    /// In this state.
     pub state: Option<WorkState>,
-    /// Of this kind.
     pub kind: Option<WorkKind>,
     /// Held by this worker, now or last.
     pub worker: Option<WorkerId>,

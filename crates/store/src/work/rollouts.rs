@@ -14,9 +14,7 @@ use crate::Result;
 pub struct Rollout {
     /// The item.
     pub id: WorkId,
-    /// Its payload.
     pub payload: RolloutPayload,
-    /// Its result.
     pub result: RolloutResult,
 }
 

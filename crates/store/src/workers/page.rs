@@ -62,7 +62,6 @@ pub struct Worker {
 /// Selects workers.
 #[derive(Clone, Debug, Default)]
 pub struct WorkerFilter {
-    /// In this state.
     pub state: Option<WorkerState>,
     /// Present or departed ones.
     pub alive: Option<bool>,

@@ -13,7 +13,6 @@ use crate::Result;
 pub struct NewWorker<'a> {
     /// New with every start, so it is not mistaken for its predecessor.
     pub id: WorkerId,
-    /// Its name.
     pub name: &'a str,
     /// The machine.
     pub host: &'a str,
@@ -33,7 +32,6 @@ pub struct NewWorker<'a> {
     pub versions: serde_json::Value,
 }
 
-/// Registers a worker.
 pub async fn register(db: &PgPool, worker: &NewWorker<'_>) -> Result<()> {
     sqlx::query(
         "INSERT INTO workers (id, name, host, device, kinds, base_models, memory_bytes, versions, samplers, trainers, state)

@@ -9,7 +9,6 @@ use crate::Result;
 /// A worker's throughput over the last ten minutes.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct Throughput {
-    /// The worker.
     pub worker_id: Uuid,
     /// Items it ended, at most 1000.
     pub items: i64,

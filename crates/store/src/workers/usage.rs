@@ -13,7 +13,6 @@ use crate::Result;
 pub struct Usage {
     /// Processor cores in use since the last report, by the worker and the processes that it started.
     pub cores: f64,
-    /// Their memory, in bytes.
     pub memory_bytes: u64,
     /// The share of time in which its GPU computed, whoever for; none without a GPU.
     pub gpu_share: Option<f64>,
@@ -24,7 +23,6 @@ pub struct Usage {
 /// A minute of a worker.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
 pub struct UsageMinute {
-    /// The worker.
     pub worker_id: Uuid,
     /// When the minute began.
     pub minute: DateTime<Utc>,

@@ -14,7 +14,6 @@ pub(crate) enum Outcome {
     Value(Value),
     /// It returned a value too large to leave the sandbox; this is its digest.
     Large(Vec<u8>),
-    /// It failed.
     Failed(Failed),
 }
 
@@ -71,7 +70,6 @@ pub(crate) struct Failed {
 /// An exception, as the process that raised it described it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Raised {
-    /// Its class.
     pub(crate) class: String,
     /// The nearest of its class's bases that is a builtin.
     pub(crate) builtin: String,

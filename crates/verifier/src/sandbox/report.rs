@@ -22,7 +22,6 @@ pub enum Ending {
 /// The ending and resource use of one execution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {
-    /// How it ended.
     pub ending: Ending,
     /// User and system time.
     pub cpu: Duration,

@@ -65,7 +65,6 @@ impl PyStr {
         self.0.is_empty()
     }
 
-    /// The code points.
     pub fn code_points(&self) -> impl Iterator<Item = u32> + '_ {
         let mut rest = self.0.as_slice();
         std::iter::from_fn(move || {

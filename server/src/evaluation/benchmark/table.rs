@@ -16,7 +16,6 @@ use crate::api_error::ApiError;
 /// A table, and the run's results in it.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
-    /// The table.
     pub(crate) table: Table,
     /// The newest result of each subject and suite of the run.
     pub(crate) results: Vec<BenchmarkResult>,

@@ -183,7 +183,6 @@ pub(crate) struct GridRow {
 pub(crate) struct Grid {
     /// The ranges of the columns.
     pub(crate) columns: Vec<String>,
-    /// The rows.
     pub(crate) rows: Vec<GridRow>,
     /// The smallest and the largest value.
     pub(crate) range: Option<(f64, f64)>,
@@ -235,7 +234,6 @@ impl Grid {
         }
     }
 
-    /// The class of a tile.
     pub(crate) fn class(&self, tile: &Tile) -> String {
         crate::pages::heat::heat(tile.value, self.range.unwrap_or((0.0, 1.0)))
     }

@@ -34,7 +34,6 @@ pub(crate) struct Account {
     pub(crate) updates: Option<f64>,
     /// Median wall-clock time of a step, in seconds, without the first five.
     pub(crate) median_step_seconds: Option<f64>,
-    /// Adapter steps per hour.
     pub(crate) adapter_steps_per_hour: Option<f64>,
 }
 

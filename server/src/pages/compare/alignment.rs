@@ -26,7 +26,6 @@ pub(super) const TOKENS: &str = "completion_tokens";
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub(crate) enum Over {
-    /// Steps.
     #[default]
     Steps,
     /// Tokens that the run has generated so far, in millions.

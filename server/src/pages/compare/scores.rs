@@ -17,7 +17,6 @@ use crate::api_error::ApiError;
 /// A suite, with a column for each run.
 #[derive(Debug, Serialize)]
 pub(super) struct Scores {
-    /// The suite.
     pub(super) suite: String,
     /// Its name in tables.
     #[serde(skip)]

@@ -9,7 +9,6 @@ use super::{
     schema::{about, choices, is_object, range},
 };
 
-/// A field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
     /// The dotted path of the value.
@@ -46,7 +45,6 @@ pub(crate) fn escaped(text: &str) -> String {
 /// A kind of input.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Input {
-    /// A number.
     Number,
     /// One line of text.
     Text,

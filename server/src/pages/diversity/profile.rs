@@ -13,7 +13,6 @@ use super::{
 pub(super) struct Profile {
     /// What `before` is: an iteration of this run, or of the other one.
     pub(super) before: String,
-    /// What `after` is.
     pub(super) after: String,
     /// The metrics with both values.
     pub(super) rows: Vec<Row>,
@@ -24,7 +23,6 @@ pub(super) struct Profile {
 pub(super) struct Row {
     /// Its name.
     pub(super) metric: &'static str,
-    /// Its unit.
     pub(super) unit: &'static str,
     /// The value of the other run, or of the first iteration.
     pub(super) before: f64,

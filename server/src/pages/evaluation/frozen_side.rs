@@ -59,7 +59,6 @@ impl FrozenSidePage {
         }
     }
 
-    /// A trend in words.
     fn words(&self, trend: &Trend) -> String {
         format!(
             "{:+.1} points (95 % interval {:+.1} to {:+.1})",
@@ -70,7 +69,6 @@ impl FrozenSidePage {
     }
 }
 
-/// The evaluation.
 pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
     let result = frame.line.evaluation.result.as_ref();
     let matrix = result.and_then(|result| FrozenSideResult::deserialize(result).ok());

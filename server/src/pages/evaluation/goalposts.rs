@@ -51,7 +51,6 @@ impl GoalpostsEvaluationPage {
     }
 }
 
-/// The evaluation.
 pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
     let result = frame.line.evaluation.result.as_ref();
     let result = result.and_then(|result| GoalpostsResult::deserialize(result).ok());

@@ -45,7 +45,6 @@ struct Retention {
     steps: Vec<u32>,
 }
 
-/// The evaluation.
 pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
     let result = frame.line.evaluation.result.clone().map(serde_json::from_value);
     let result = result.transpose().map_err(|error| ApiError::internal(&error))?;

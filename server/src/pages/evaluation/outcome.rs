@@ -19,7 +19,6 @@ struct OutcomePage {
     frame: EvaluationFrame,
 }
 
-/// The evaluation.
 pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
     let layout = frame.layout(view);
     view.show(&OutcomePage { layout, frame })

@@ -59,7 +59,6 @@ impl RegeneratePage {
     }
 }
 
-/// The evaluation.
 pub(super) async fn show(view: &View, db: &PgPool, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
     let result = frame.line.evaluation.result.as_ref();
     let found = result.and_then(|result| RegenerateResult::deserialize(result).ok());

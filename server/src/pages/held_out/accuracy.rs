@@ -26,7 +26,6 @@ pub(crate) struct HeldOut {
     pub(super) greedy: bool,
     /// The k of `pass_at_k`.
     pub(super) k: Option<u32>,
-    /// The base.
     pub(super) base: Option<Point>,
     /// A point for each measured step.
     pub(super) points: Vec<Point>,

@@ -71,7 +71,6 @@ impl Column {
         }
     }
 
-    /// A number in it.
     pub(in crate::pages) fn number(&self, number: &f64) -> String {
         match self.column {
             RunColumn::Benchmark(_) => format::share(number),
@@ -90,7 +89,6 @@ impl Column {
         }
     }
 
-    /// A value in it.
     pub(super) fn value(&self, value: &Option<Value>) -> String {
         match value {
             None => "–".to_owned(),

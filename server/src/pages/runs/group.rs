@@ -16,7 +16,6 @@ pub(super) struct By {
     selects: (&'static str, String),
 }
 
-/// A group.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Group {
     /// What its runs have in common; none if that is missing.

@@ -24,7 +24,6 @@ pub struct Source {
 /// A question with its meaning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Exercise {
-    /// Its level.
     pub level: Level,
     /// Its text.
     pub question: String,

@@ -53,7 +53,6 @@ impl Quality {
 /// A question and a stated answer of a given quality.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flawed {
-    /// The question.
     pub question: String,
     /// The stated answer.
     pub answer: String,

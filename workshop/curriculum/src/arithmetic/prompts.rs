@@ -6,7 +6,6 @@ use minijinja::context;
 /// The name of the prompt set.
 const SET: &str = "seedling-math";
 
-/// The prompt set.
 #[derive(Debug)]
 pub struct Prompts(PromptSet);
 

@@ -58,7 +58,6 @@ pub struct Weights {
     pub steps: f32,
     /// Answers, of solvers and of proposers.
     pub answer: f32,
-    /// Plans.
     pub plan: f32,
     /// A critic's scores.
     pub score: f32,

@@ -26,7 +26,6 @@ pub(super) struct Batches<'a, C: Curriculum> {
 }
 
 impl<C: Curriculum> Batches<'_, C> {
-    /// The batch of a step.
     pub(super) fn batch(&self, step: u64) -> anyhow::Result<PackedBatch> {
         let mut rng = seed::stream(self.config.seed, "pretrain/batch", step);
         let Some(phase) = self.config.phase(step) else {

@@ -153,7 +153,6 @@ impl<C: Curriculum> PretrainConfig<C> {
         self.phases.iter().map(|phase| phase.steps).sum()
     }
 
-    /// The phase of a step.
     pub(super) fn phase(&self, step: u64) -> Option<&Phase<C::Task>> {
         self.phase_and_end(step).map(|(phase, _)| phase)
     }

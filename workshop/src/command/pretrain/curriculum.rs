@@ -21,7 +21,6 @@ pub(super) enum Name {
     Arithmetic,
 }
 
-/// A curriculum.
 pub(super) trait Curriculum: Debug + Clone + Copy + PartialEq + Send + Sync {
     /// `corpus` in the config: what a resumed run must have in common with the run before.
     type Corpus: Debug + Clone + PartialEq + Serialize + DeserializeOwned + Sync;

@@ -32,7 +32,6 @@ pub struct BenchmarkParameters {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteSlice {
-    /// The suite.
     pub suite: String,
     /// The name of its results, if not the suite's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,7 +79,6 @@ pub struct BenchmarkSubject {
     pub name: String,
     /// Its role in the evaluation.
     pub role: SubjectRole,
-    /// Its run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<ExecutionId>,
     /// The member of that run.

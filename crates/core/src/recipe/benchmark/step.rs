@@ -21,7 +21,6 @@ pub(super) struct Scored {
     cell: Cell,
 }
 
-/// The step of one suite.
 pub(super) struct SuiteStep<'a> {
     run: &'a RunState,
     parameters: &'a BenchmarkParameters,

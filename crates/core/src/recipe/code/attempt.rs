@@ -14,6 +14,5 @@ pub(crate) struct Attempt {
     pub(crate) well_formed: bool,
     /// Whether it is well-formed and solves the problem.
     pub(crate) correct: bool,
-    /// Its reward.
     pub(crate) reward: f32,
 }

@@ -18,7 +18,6 @@ pub(crate) struct Judged {
     pub(crate) kind: ProblemKind,
     /// The proposer: a position among the members.
     pub(crate) proposer: usize,
-    /// The solver.
     pub(crate) solver: usize,
     pub(crate) sample: Sample,
     /// The problem for solvers; `None` if invalid.

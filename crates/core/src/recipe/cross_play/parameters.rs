@@ -21,7 +21,6 @@ pub struct CrossPlayParameters {
     pub step: u32,
     /// Attempts at each problem.
     pub samples: u32,
-    /// The students.
     pub students: Vec<Contestant>,
     /// The cells; each pair of teacher and student occurs once.
     pub cells: Vec<CrossPlayCell>,
@@ -33,7 +32,6 @@ pub struct CrossPlayParameters {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Contestant {
-    /// The member.
     pub member: MemberId,
     /// Its name in the run.
     pub name: String,

@@ -36,12 +36,10 @@ pub struct FrozenSideParameters {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrozenVersion {
-    /// Its run.
     pub run: ExecutionId,
     /// The run's name, if it is not the evaluation's run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_name: Option<String>,
-    /// The member.
     pub member: MemberId,
     /// Its name in the run.
     pub name: String,

@@ -36,7 +36,6 @@ pub struct FrozenSideResult {
 /// A teacher version and its proposals.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct FrozenTeacher {
-    /// The version.
     #[serde(flatten)]
     pub version: FrozenVersion,
     /// Proposals made for this evaluation.
@@ -103,7 +102,6 @@ impl FrozenSideResult {
         }
     }
 
-    /// The cell of a teacher and a student.
     pub fn cell(&self, teacher: usize, student: usize) -> Option<&FrozenCell> {
         self.cells.get(teacher * self.students.len() + student)
     }

@@ -145,7 +145,6 @@ impl Played {
         places.map(|(step, _)| step).collect()
     }
 
-    /// The rollouts of `phase` in `step`.
     fn rollouts(&self, step: usize, phase: &str) -> impl Iterator<Item = &RolloutPayload> {
         let items = self
             .work
@@ -157,7 +156,6 @@ impl Played {
         })
     }
 
-    /// The prompts of `phase` in `step`.
     fn prompts(&self, step: usize, phase: &str) -> Vec<&str> {
         let requests = self.rollouts(step, phase).flat_map(|rollout| &rollout.requests);
         let texts = requests.map(|request| match &request.prompt {

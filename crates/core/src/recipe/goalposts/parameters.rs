@@ -78,7 +78,6 @@ impl GoalpostParameters {
         Ok(Self::deserialize(&config.parameters)?)
     }
 
-    /// Rows of a step.
     pub(super) fn rows_per_step(&self) -> u32 {
         (self.samples_per_step / self.n.max(1)).clamp(1, self.problems.rows.max(1))
     }

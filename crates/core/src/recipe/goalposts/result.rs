@@ -26,7 +26,6 @@ pub struct GoalpostsResult {
 pub struct GoalpostsMeasured {
     /// The model's name.
     pub name: String,
-    /// Its run.
     pub run: Option<ExecutionId>,
     /// The member of that run.
     pub member: Option<MemberId>,

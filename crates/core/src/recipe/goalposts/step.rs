@@ -13,7 +13,6 @@ use crate::{
 /// The name under which solving attempts are kept among samples of evaluations.
 const SAMPLES: &str = "goalposts";
 
-/// A step.
 pub(super) struct GoalpostStep<'a> {
     run: &'a RunState,
     parameters: &'a GoalpostParameters,

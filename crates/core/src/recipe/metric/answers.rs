@@ -22,7 +22,6 @@ pub(crate) struct Answered {
 
 /// A step's outcome, as far as answers are concerned.
 pub(crate) trait HasAnswers {
-    /// The answers.
     fn answers(&self) -> impl Iterator<Item = Answered>;
 
     /// The rewards of each group that is learned from.
@@ -83,7 +82,6 @@ pub(crate) const fn response_length<T: HasAnswers>() -> Measure<T> {
     )
 }
 
-/// Mean reward of an answer.
 pub(crate) fn mean_reward<T: HasAnswers>(of: &T) -> f64 {
     mean(of.answers().map(|answer| f64::from(answer.sampled.reward)))
 }

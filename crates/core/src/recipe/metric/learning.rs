@@ -24,7 +24,6 @@ const SAMPLER_MISMATCH: Chart = chart(
     "Difference between the sampler's and the trainer's log-probabilities, in nats.",
 );
 const KL: Chart = chart(&LEARNING, "KL", "KL divergence to the reference; 0 if there is none.");
-/// Adapters that learned, and members born.
 pub(crate) const UPDATES: Chart = parts(&LEARNING, "Updates and births", "Adapters updated, and members born.");
 
 fn learned<T: HasUpdates>(of: &T, value: fn(&MemberUpdated) -> f64) -> f64 {

@@ -20,7 +20,6 @@ crate::named!(InsertionStatus, "an effect of an insertion");
 /// A problem's insertion into the archive.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ArchiveInsertionRecord {
-    /// The cell.
     pub cell: u32,
     /// The problem, now the cell's elite.
     pub problem: ProblemId,

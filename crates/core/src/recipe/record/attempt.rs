@@ -11,9 +11,7 @@ use crate::{
 /// One answer of one member to a problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AttemptRecord {
-    /// The attempt.
     pub id: AttemptId,
-    /// The problem.
     pub problem: ProblemId,
     /// The solver and the version of its weights.
     pub solver: (MemberId, VersionId),
@@ -33,7 +31,6 @@ pub struct AttemptRecord {
     pub reason: String,
     /// Whether it solves the problem.
     pub correct: bool,
-    /// Its reward.
     pub reward: f32,
     /// The parts of the reward, by name.
     pub reward_parts: serde_json::Value,

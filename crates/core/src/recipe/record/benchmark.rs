@@ -11,13 +11,10 @@ use crate::{
 /// The result of an evaluation's subject on a suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkResultRecord {
-    /// The suite.
     pub suite: String,
     /// The index of the subject.
     pub subject: u32,
-    /// Its name.
     pub name: String,
-    /// Its role.
     pub role: SubjectRole,
     /// The run it belongs to.
     pub run: Option<ExecutionId>,
@@ -51,13 +48,10 @@ pub struct BenchmarkResultRecord {
 /// A graded sample of a benchmark.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BenchmarkSampleRecord {
-    /// The suite.
     pub suite: String,
     /// The index of the subject that made it.
     pub subject: u32,
-    /// The task.
     pub task_id: String,
-    /// The sample.
     pub sample: BenchmarkSample,
     /// Its grade.
     pub graded: Graded,

@@ -7,7 +7,6 @@ use crate::{dataset::TestFault, id::DatasetId};
 /// Bad rows that a step of a check found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatasetCheckRecord {
-    /// The dataset.
     pub dataset: DatasetId,
     /// The rows, by place from 0, and what is wrong with their tests.
     pub bad: Vec<(u32, TestFault)>,

@@ -9,11 +9,9 @@ use crate::id::{DatasetId, ExecutionId, MemberId, VersionId};
 pub struct GoalpostCountRecord {
     /// The index of the subject.
     pub subject: u32,
-    /// Its name.
     pub name: String,
     /// Whether it is the untrained base in place of the checkpoint that run, member and step name.
     pub control: bool,
-    /// The run.
     pub run: Option<ExecutionId>,
     /// The member of the run.
     pub member: Option<MemberId>,

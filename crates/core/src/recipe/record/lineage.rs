@@ -10,7 +10,6 @@ use crate::{
 /// A birth: the parents' exact versions, the operator and the seed, from which it can be replayed to the same bytes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BirthRecord {
-    /// The child.
     pub child: MemberId,
     /// The work item that made it.
     pub source: WorkKey,
@@ -28,7 +27,6 @@ pub struct BirthRecord {
     pub notes: Vec<String>,
 }
 
-/// A death.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeathRecord {
     /// The member that died.

@@ -12,9 +12,7 @@ use crate::{
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Winner {
-    /// The teacher.
     Teacher,
-    /// The student.
     Student,
 }
 
@@ -23,7 +21,6 @@ crate::named!(Winner, "a winner");
 /// A match between a teacher and a student.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MatchupRecord {
-    /// The matchup.
     pub id: MatchupId,
     /// The proposer.
     pub teacher: MemberId,
@@ -43,16 +40,13 @@ pub struct MatchupRecord {
     pub teacher_reward: Option<f32>,
     /// The student's win probability, predicted from the ratings before the matchup.
     pub predicted: f32,
-    /// The winner.
     pub winner: Winner,
 }
 
 /// A rating (TrueSkill) of a member in a role after a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RatingRecord {
-    /// The member.
     pub member: MemberId,
-    /// The role.
     pub role: Role,
     /// Mean.
     pub mu: f64,

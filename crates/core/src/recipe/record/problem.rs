@@ -11,7 +11,6 @@ use crate::{
 /// A proposed problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProblemRecord {
-    /// The problem.
     pub id: ProblemId,
     /// Its index within its step.
     pub index: u32,
@@ -19,7 +18,6 @@ pub struct ProblemRecord {
     pub proposer: Option<(MemberId, VersionId)>,
     /// The work item it came from; `None` for a seed problem.
     pub source: Option<WorkKey>,
-    /// The kind of problem.
     pub kind: ProblemKind,
     /// The prompt given to the proposer.
     pub prompt: String,
@@ -60,10 +58,8 @@ pub enum ParentRelation {
 
 crate::named!(ParentRelation, "a relation to a parent");
 
-/// The outcome of a problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ProblemOutcomeRecord {
-    /// The problem.
     pub problem: ProblemId,
     /// Share of attempts that solved it; `None` if there were none.
     pub solve_rate: Option<f32>,

@@ -11,7 +11,6 @@ pub struct RowAnswersRecord {
     pub problem: ProblemId,
     /// The row's place in the dataset, from 0.
     pub row: u32,
-    /// The answers.
     pub answers: u32,
     /// How many of them are correct.
     pub correct: u32,

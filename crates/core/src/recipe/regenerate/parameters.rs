@@ -64,7 +64,6 @@ impl RegenerateParameters {
         Ok(serde_json::from_str(&self.payload)?)
     }
 
-    /// What it resulted in.
     pub(super) fn recorded(&self) -> Result<RolloutResult, PlanError> {
         Ok(serde_json::from_str(&self.recorded)?)
     }

@@ -22,7 +22,6 @@ pub struct RegenerateResult {
     pub problem: ProblemId,
     /// The item that drew it.
     pub item: WorkId,
-    /// The sample as recorded.
     pub recorded: RegeneratedSample,
     /// The sample drawn again.
     pub again: RegeneratedSample,
@@ -39,7 +38,6 @@ pub struct RegenerateResult {
     pub equal_samples: u32,
 }
 
-/// A sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RegeneratedSample {
     /// Its text, with `␀` for NUL.

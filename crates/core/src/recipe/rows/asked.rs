@@ -9,7 +9,6 @@ use crate::{benchmark::PromptStyle, dataset::problem, id::DatasetId, work::Promp
 pub struct RowsAsked {
     /// JSON pointer to the group of the config with the fields `dataset`, `prompts` and `sampling` for these rows.
     pub pointer: &'static str,
-    /// The dataset.
     pub dataset: DatasetId,
     /// How many rows are asked, from the first.
     pub rows: u32,

@@ -15,9 +15,7 @@ const ROWS: u32 = 1000;
 /// What was found to fit into a context. A run remembers it, so that a fork that asks more is checked again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fitted {
-    /// The base model.
     pub base_model: String,
-    /// The dataset.
     pub dataset: DatasetId,
     /// How many of its rows, from the first.
     pub rows: u32,

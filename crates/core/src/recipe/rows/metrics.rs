@@ -101,7 +101,6 @@ fn of_costs<'t>() -> Vec<Measure<Tally<'t>>> {
 pub(crate) struct Outcomes<'t> {
     /// Answers that were learned from.
     pub(crate) answers: &'t [Answer],
-    /// The members' updates.
     pub(crate) updated: &'t [&'t MemberUpdated],
     /// Measurements on held-out rows; none in most steps.
     pub(crate) measured: &'t [Measured],

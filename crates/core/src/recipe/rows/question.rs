@@ -19,7 +19,6 @@ pub struct PlacedRow {
     pub place: u32,
     /// The problem that it is entered as, if it is learned from.
     pub problem: ProblemId,
-    /// The row.
     pub row: BenchmarkRow,
 }
 
@@ -28,7 +27,6 @@ pub struct PlacedRow {
 pub struct Question {
     /// The request's name.
     pub number: u32,
-    /// The row.
     pub row: Arc<PlacedRow>,
     /// A position among the members.
     pub member: usize,

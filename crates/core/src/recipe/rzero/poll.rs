@@ -29,7 +29,6 @@ pub(super) struct Polled {
     pub(super) sample: Sample,
     /// Difference of masked and unmasked log-probabilities, in nats.
     pub(super) mask_mismatch: Option<f32>,
-    /// Its problem.
     pub(super) problem: ProblemId,
     /// Whether it has a question and an answer.
     pub(super) is_read: bool,

@@ -43,7 +43,6 @@ pub(super) struct Call<'p> {
     pub(super) sampling: &'p Sampling,
 }
 
-/// A proposal.
 #[derive(Clone, Debug)]
 pub(super) struct Proposal {
     /// The proposer: a position among the members.

@@ -134,9 +134,7 @@ pub(super) fn is_needed(template: &Template, has_planning: bool, has_code: bool)
 
 /// The fields of a challenge: the question, the kind of its verifier, and what that needs.
 pub(super) const CHALLENGE_FIELDS: [Field; 3] = [Field::last("question"), Field::last("type"), Field::last("answer")];
-/// The field of a plan.
 pub(super) const PLAN_FIELDS: [Field; 1] = [Field::last("plan")];
-/// The field of a score.
 pub(super) const SCORE_FIELDS: [Field; 1] = [Field::first("score")];
 
 impl Step<'_> {

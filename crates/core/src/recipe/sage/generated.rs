@@ -63,7 +63,6 @@ impl Generated {
         })
     }
 
-    /// The check of `program`.
     pub(super) fn check(&self, program: String) -> Check {
         Check::Tests(Tests {
             program,

@@ -27,7 +27,6 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// The kind of its problem.
     pub(super) fn kind(&self) -> ProblemKind {
         self.verifier.kind()
     }

@@ -117,7 +117,6 @@ fn play(document: &Value) -> Played {
 }
 
 impl Played {
-    /// The rollouts of `phase` in `step`.
     fn rollouts(&self, step: usize, phase: &str) -> impl Iterator<Item = (&WorkKey, &RolloutPayload)> {
         let items = self
             .work

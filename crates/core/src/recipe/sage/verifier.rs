@@ -27,7 +27,6 @@ pub(super) enum Verifier {
 }
 
 impl Verifier {
-    /// The kind of its problem.
     pub(super) fn kind(&self) -> ProblemKind {
         match self {
             Self::Answer(_) => ProblemKind::Math,
@@ -82,7 +81,6 @@ impl Verifier {
         }
     }
 
-    /// The check of a program.
     fn tests(&self, program: String) -> Result<Check, String> {
         match self {
             Self::Generated(generated) => Ok(generated.check(program)),
