@@ -62,6 +62,8 @@ struct Ranked {
     wins: i64,
     /// Updates of its weights.
     ordinal: Option<i32>,
+    /// Its own learning rate; none if it learns at the config's.
+    learning_rate: Option<f64>,
     #[serde(skip)]
     sparkline: String,
 }
@@ -105,6 +107,12 @@ impl PopulationPage {
     /// Whether members must be told apart by population.
     fn has_several_populations(&self) -> bool {
         self.populations().is_some_and(|populations| populations.len() > 1)
+    }
+
+    /// Whether members have learning rates of their own.
+    fn has_learning_rates(&self) -> bool {
+        let mut places = self.leaderboards.iter().flat_map(|board| &board.places);
+        places.any(|place| place.learning_rate.is_some())
     }
 
     /// The base model of a population.
@@ -249,6 +257,7 @@ impl Known {
             matchups: wins.map_or(0, |wins| wins.matchups),
             wins: wins.map_or(0, |wins| wins.wins),
             ordinal: member.ordinal,
+            learning_rate: member.learning_rate,
             sparkline,
         }
     }

@@ -39,6 +39,7 @@ impl Leg<'_> {
                     ordinal: 0,
                     artifact: born.version.artifact,
                     optimizer: None,
+                    learning_rate: None,
                 });
                 self.plan.records.births.push(BirthRecord {
                     child: *member,

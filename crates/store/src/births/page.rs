@@ -37,6 +37,8 @@ pub struct Birth {
     pub replaces_id: Option<Uuid>,
     /// Notes of the operator.
     pub notes: Vec<String>,
+    /// The child's own learning rate; null if it learns at the config's.
+    pub learning_rate: Option<f64>,
     /// The parents, in the operator's order.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<Parent>))]
     pub parents: Json<Vec<Parent>>,
@@ -61,6 +63,7 @@ pub async fn page(db: &PgPool, run: ExecutionId, window: &Window) -> Result<Page
     let mut query = QueryBuilder::new(
         "SELECT m.seq, b.child_id, m.name AS child, b.step, b.operator, b.parameters, b.seed::text AS seed,
              b.replaces_id, b.notes,
+             (SELECT learning_rate FROM adapter_versions WHERE member_id = m.id AND ordinal = 0) AS learning_rate,
              (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal',
                   v.ordinal) ORDER BY p.position), '[]')
               FROM birth_parents p JOIN adapter_versions v ON v.id = p.version_id WHERE p.child_id = b.child_id) AS parents

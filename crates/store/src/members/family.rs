@@ -37,6 +37,8 @@ pub struct Relative {
     pub ratings: Json<Vec<Rating>>,
     /// Ordinal of its newest weights.
     pub ordinal: Option<i32>,
+    /// Its own learning rate; none if it learns at the config's.
+    pub learning_rate: Option<f64>,
     /// The requested metric's newest value, if it ever had one.
     pub metric: Option<f64>,
 }
@@ -109,7 +111,8 @@ async fn relatives(db: &PgPool, run: ExecutionId, of: Of, metric: Option<usize>,
               FROM birth_parents p JOIN adapter_versions v ON v.id = p.version_id WHERE p.child_id = m.id) AS parents,
              (SELECT coalesce(json_agg(json_build_object('role', role, 'step', step, 'mu', mu, 'sigma', sigma) ORDER BY role),
                   '[]') FROM standings WHERE member_id = m.id) AS ratings,
-             (SELECT max(ordinal) FROM adapter_versions WHERE member_id = m.id) AS ordinal, ",
+             (SELECT max(ordinal) FROM adapter_versions WHERE member_id = m.id) AS ordinal,
+             (SELECT learning_rate FROM adapter_versions WHERE member_id = m.id ORDER BY ordinal DESC LIMIT 1) AS learning_rate, ",
     );
     match metric {
         None => {

@@ -202,6 +202,7 @@ mod tests {
             parents: Json(parents.iter().map(parent).collect()),
             ratings: Json(vec![]),
             ordinal: None,
+            learning_rate: None,
             metric: None,
         }
     }

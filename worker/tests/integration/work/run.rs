@@ -177,6 +177,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
             from: adapter,
             to: version(2),
             kl_reference: None,
+            learning_rate: None,
             sequences: sequences.collect(),
         }],
         loss: Loss::PolicyGradient(PolicyLoss::default()),

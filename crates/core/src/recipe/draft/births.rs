@@ -53,6 +53,7 @@ impl Draft<'_> {
             ordinal: 0,
             artifact: born.version.artifact,
             optimizer: born.version.optimizer,
+            learning_rate: self.members[place].learning_rate,
         });
         self.plan.records.births.push(BirthRecord {
             child: id,

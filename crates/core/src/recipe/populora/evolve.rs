@@ -70,8 +70,15 @@ impl Step<'_> {
         let place = dead.ok_or_else(|| PlanError::Other(format!("{} cannot die twice", replacement.dead)))?;
         let (population_name, population) = draft.population(place)?;
         let roles = draft.members[place].roles.clone();
+        let evolution = &self.parameters.evolution;
+        let members = draft.members.iter();
+        let rates = members.filter(|member| replacement.parents.contains(&member.id(run.run)));
+        let rates: Vec<f64> = rates.filter_map(|parent| parent.learning_rate).collect();
         let mut child = Living {
             population: draft.members[place].population.clone(),
+            learning_rate: evolution
+                .learning_rate
+                .inherited(&rates, run.config.seed, run.step, chunk),
             ..Living::unborn(self.memory.names.next(&roles), roles, run.step)
         };
         let id = child.id(run.run);
@@ -105,13 +112,14 @@ impl Step<'_> {
             ordinal: 0,
             artifact: born.version.artifact,
             optimizer: born.version.optimizer,
+            learning_rate: child.learning_rate,
         });
         records.births.push(birth);
         records.deaths.push(death);
         self.memory.ratings.remove(replacement.dead);
         self.memory.protection.remove(replacement.dead);
         self.memory.protection.born(id, run.step);
-        let (evolution, rating) = (&self.parameters.evolution, &self.parameters.rating);
+        let rating = &self.parameters.rating;
         let inherit = |parents: &[Rating]| inherited(parents, evolution, rating);
         let ratings = &mut self.memory.ratings;
         ratings.born(id, &child.roles, &replacement.parents, inherit, rating);

@@ -2,6 +2,7 @@
 
 mod config_faults;
 mod learning;
+mod learning_rates;
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

@@ -72,7 +72,7 @@ pub(super) const METRICS: [Source; 3] = [
     ("member", Kind::Text, "p.name"),
 ];
 
-pub(super) const MEMBERS: [Source; 12] = [
+pub(super) const MEMBERS: [Source; 13] = [
     ("id", Kind::Text, "x.id::text"),
     ("name", Kind::Text, "x.name"),
     ("population", Kind::Text, "p.name"),
@@ -98,6 +98,11 @@ pub(super) const MEMBERS: [Source; 12] = [
         Kind::Int,
         "(SELECT count(*) FROM problems WHERE proposer_id = x.id)",
     ),
+    (
+        "learning_rate",
+        Kind::Float,
+        "(SELECT learning_rate FROM adapter_versions WHERE member_id = x.id ORDER BY ordinal DESC LIMIT 1)",
+    ),
 ];
 
 pub(super) const RATINGS: [Source; 6] = [
@@ -109,7 +114,7 @@ pub(super) const RATINGS: [Source; 6] = [
     ("sigma", Kind::Float, "x.sigma"),
 ];
 
-pub(super) const BIRTHS: [Source; 11] = [
+pub(super) const BIRTHS: [Source; 12] = [
     ("step", Kind::Int, "x.step::int8"),
     ("child_id", Kind::Text, "x.child_id::text"),
     ("child", Kind::Text, "p.name"),
@@ -127,6 +132,11 @@ pub(super) const BIRTHS: [Source; 11] = [
     ),
     ("notes", Kind::Text, "array_to_json(x.notes)::text"),
     ("phase", Kind::Text, "x.phase"),
+    (
+        "learning_rate",
+        Kind::Float,
+        "(SELECT learning_rate FROM adapter_versions WHERE member_id = x.child_id AND ordinal = 0)",
+    ),
 ];
 
 pub(super) const DEATHS: [Source; 6] = [
