@@ -20,6 +20,7 @@ mod estimate;
 mod evaluation;
 mod events;
 mod file_body;
+mod geometry;
 mod goalposts;
 mod hub;
 mod hub_push;

@@ -64,6 +64,7 @@ impl Leg<'_> {
                     parents: Vec::new(),
                     seed,
                     to: VersionId::of(*member, 0),
+                    measured: Vec::new(),
                 }),
             });
         }

@@ -23,6 +23,8 @@ Table = Literal[
     "members",
     "ratings",
     "births",
+    "geometry",
+    "geometry_pairs",
     "deaths",
     "evaluations",
     "benchmarks",

@@ -106,7 +106,9 @@ enum Of {
 async fn relatives(db: &PgPool, run: ExecutionId, of: Of, metric: Option<usize>, limit: u32) -> Result<Vec<Relative>> {
     let mut query = QueryBuilder::new(
         "SELECT m.id, m.name, (SELECT name FROM populations WHERE id = m.population_id) AS population, m.roles, m.born_step, m.died_step, m.cause_of_death, b.operator, b.replaces_id,
-             (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal)
+             (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal,
+                  'displacement', (SELECT d.distance / nullif(g.norm, 0) FROM geometry_pairs d JOIN geometry g ON g.version_id = d.second_id AND g.step = d.step
+                  JOIN adapter_versions c ON c.id = d.first_id WHERE d.second_id = v.id AND d.step = b.step AND c.member_id = p.child_id))
                   ORDER BY p.position), '[]')
               FROM birth_parents p JOIN adapter_versions v ON v.id = p.version_id WHERE p.child_id = m.id) AS parents,
              (SELECT coalesce(json_agg(json_build_object('role', role, 'step', step, 'mu', mu, 'sigma', sigma) ORDER BY role),

@@ -196,6 +196,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
         parents: vec![adapter],
         seed: 3,
         to: version(3),
+        measured: Vec::new(),
     };
     both(&house, &mut worker, "evolve", evolve.into(), &[]).await?;
 

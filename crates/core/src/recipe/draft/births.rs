@@ -46,6 +46,7 @@ impl Draft<'_> {
             parents: Vec::new(),
             seed,
             to: VersionId::of(id, 0),
+            measured: Vec::new(),
         })?;
         self.plan.records.versions.push(VersionRecord {
             id: born.version.version,

@@ -126,7 +126,9 @@ pub(super) const BIRTHS: [Source; 12] = [
     (
         "parents",
         Kind::Text,
-        "(SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal)
+        "(SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal,
+          'displacement', (SELECT d.distance / nullif(g.norm, 0) FROM geometry_pairs d JOIN geometry g ON g.version_id = d.second_id AND g.step = d.step
+                  JOIN adapter_versions c ON c.id = d.first_id WHERE d.second_id = v.id AND d.step = x.step AND c.member_id = b.child_id))
           ORDER BY b.position), '[]') FROM birth_parents b JOIN adapter_versions v ON v.id = b.version_id
           WHERE b.child_id = x.child_id)::text",
     ),
@@ -137,6 +139,25 @@ pub(super) const BIRTHS: [Source; 12] = [
         Kind::Float,
         "(SELECT learning_rate FROM adapter_versions WHERE member_id = x.child_id AND ordinal = 0)",
     ),
+];
+
+pub(super) const GEOMETRY: [Source; 6] = [
+    ("step", Kind::Int, "x.step::int8"),
+    ("member_id", Kind::Text, "x.member_id::text"),
+    ("member", Kind::Text, "p.name"),
+    ("version_id", Kind::Text, "x.version_id::text"),
+    ("norm", Kind::Float, "x.norm"),
+    ("effective_rank", Kind::Float, "x.effective_rank"),
+];
+
+pub(super) const GEOMETRY_PAIRS: [Source; 7] = [
+    ("step", Kind::Int, "x.step::int8"),
+    ("first_id", Kind::Text, "x.first_id::text"),
+    ("first", Kind::Text, "p.name"),
+    ("second_id", Kind::Text, "x.second_id::text"),
+    ("second", Kind::Text, "q.name"),
+    ("cosine", Kind::Float, "x.cosine"),
+    ("distance", Kind::Float, "x.distance"),
 ];
 
 pub(super) const DEATHS: [Source; 6] = [
