@@ -47,7 +47,7 @@ async fn rates_and_geometry_are_shown_where_members_are() {
     let refused = reader
         .get(&format!("/api/v1/runs/{run}/geometry?step=3"))
         .await
-        .expect(422)
+        .expect(400)
         .text();
     assert!(
         refused.contains("nothing was measured in step 3; measured were: 0"),

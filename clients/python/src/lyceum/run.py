@@ -110,6 +110,10 @@ class Run(Execution):
         """Members, such as `alive=True, role="student"`."""
         return self._connection.pages(self._address("members"), **filters)
 
+    def geometry(self, step: int | None = None) -> documents.Geometry:
+        """Norms and effective ranks of members' updates, and the cosines of those of a step, by default the newest."""
+        return cast(documents.Geometry, self._connection.get(self._address("geometry"), step=step))
+
     def list_steps(self, **filters: Parameter) -> Iterator[documents.Step]:
         return self._connection.pages(self._address("steps"), **filters)
 
