@@ -32,6 +32,7 @@ mod run_curriculum;
 mod run_diversity;
 mod run_events;
 mod run_fork;
+mod run_geometry;
 mod run_lineage;
 mod run_matchups;
 mod run_members;
@@ -137,6 +138,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(run_members::show_member)
             .service(run_lineage::list_births)
             .service(run_selection::show_selection)
+            .service(run_geometry::show_geometry)
             .service(run_matchups::list_matchups)
             .service(run_problems::list_problems)
             .service(run_problems::show_problem)

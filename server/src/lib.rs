@@ -21,6 +21,7 @@ mod evaluation;
 mod events;
 mod file_body;
 mod format;
+mod geometry;
 mod goalposts;
 mod hub;
 mod hub_push;

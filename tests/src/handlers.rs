@@ -136,6 +136,7 @@ impl Handler for Evolver {
                 optimizer: None,
             },
             notes: Vec::new(),
+            geometry: None,
             seconds: 0.0,
         })
     }

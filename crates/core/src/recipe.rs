@@ -47,9 +47,9 @@ pub use plan::{Plan, PlanError, WorkItem};
 pub use pool::Pool;
 pub use record::{
     ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord,
-    DatasetCheckRecord, DeathRecord, GoalpostCountRecord, HeldOutRecord, InsertionStatus, MatchupRecord, MemberRecord,
-    MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records,
-    RowAnswersRecord, VersionRecord, Winner,
+    DatasetCheckRecord, DeathRecord, GeometryRecord, GoalpostCountRecord, HeldOutRecord, InsertionStatus,
+    MatchupRecord, MemberRecord, MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord, ProblemRecord,
+    RatingRecord, Records, RowAnswersRecord, VersionRecord, Winner,
 };
 pub use registry::{Registry, UnknownRecipe};
 pub use role::{Role, Side};

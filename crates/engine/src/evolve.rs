@@ -9,6 +9,7 @@ mod child;
 mod cholesky_qr;
 mod draws;
 mod gaussian;
+mod geometry;
 mod gram;
 mod init;
 mod jacobi;
@@ -38,6 +39,7 @@ mod x8_slerp;
 mod x9_fisher;
 
 pub use draws::{Draws, Seeded};
+pub use geometry::geometry;
 pub use init::init;
 pub use kernel::{Crossover, Kernel, Mutation};
 pub use module::Module;

@@ -21,6 +21,7 @@ pub mod executions;
 pub mod experiments;
 pub mod export;
 pub mod gauges;
+pub mod geometry;
 pub mod goalposts;
 pub mod held_out;
 pub mod idempotency;

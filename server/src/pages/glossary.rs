@@ -3,7 +3,7 @@
 use lyceum_core::evolution::{INIT, operator};
 
 /// Words of the pages. `docs/METRICS.md` explains metrics, and the operators' meanings are in their catalogue.
-const WORDS: [(&str, &str); 14] = [
+const WORDS: [(&str, &str); 15] = [
     (
         "Arm",
         "A hash of the config without its seed: runs of one arm differ by their seeds alone.",
@@ -20,6 +20,10 @@ const WORDS: [(&str, &str); 14] = [
     (
         "Attempts",
         "Solvers' answers to problems. A solver answers each problem several times.",
+    ),
+    (
+        "Learning rate",
+        "The member's own: a child has its parents' (the geometric mean of two) times a random factor.",
     ),
     (
         "Matchups",

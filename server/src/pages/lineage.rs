@@ -57,6 +57,11 @@ impl LineagePage {
         super::heat::heat(life.value, self.tree.range)
     }
 
+    /// Whether members have learning rates of their own.
+    fn has_learning_rates(&self) -> bool {
+        self.members.iter().any(|member| member.learning_rate.is_some())
+    }
+
     fn is_coloured_by(&self, name: &str) -> bool {
         self.colour == name
     }

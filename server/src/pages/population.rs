@@ -19,8 +19,9 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::{
+    figure::{Figure, Series},
     filters::Filters,
-    heat::range,
+    heat::{heat, range},
     layout::{Layout, Section, Tab},
     run_frame::RunFrame,
     scale::{MEMBERS, stride},
@@ -28,7 +29,7 @@ use super::{
     sparkline,
     view::View,
 };
-use crate::{api::Api, api_error::ApiError, selection::Selection};
+use crate::{api::Api, api_error::ApiError, geometry::Geometry, selection::Selection};
 
 /// Points of a sparkline.
 const HISTORY: u32 = 60;
@@ -62,6 +63,8 @@ struct Ranked {
     wins: i64,
     /// Updates of its weights.
     ordinal: Option<i32>,
+    /// Its own learning rate; none if it learns at the config's.
+    learning_rate: Option<f64>,
     #[serde(skip)]
     sparkline: String,
 }
@@ -94,6 +97,9 @@ struct PopulationPage {
     leaderboards: Vec<Leaderboard>,
     /// What selection did; none if the recipe does not evolve a population.
     selection: Option<Selection>,
+    geometry: Geometry,
+    #[serde(skip)]
+    figures: Vec<Figure>,
 }
 
 impl PopulationPage {
@@ -105,6 +111,17 @@ impl PopulationPage {
     /// Whether members must be told apart by population.
     fn has_several_populations(&self) -> bool {
         self.populations().is_some_and(|populations| populations.len() > 1)
+    }
+
+    /// The class of a cosine's cell.
+    fn class(cosine: &Option<f64>) -> String {
+        heat(*cosine, (-1.0, 1.0))
+    }
+
+    /// Whether members have learning rates of their own.
+    fn has_learning_rates(&self) -> bool {
+        let mut places = self.leaderboards.iter().flat_map(|board| &board.places);
+        places.any(|place| place.learning_rate.is_some())
     }
 
     /// The base model of a population.
@@ -153,6 +170,7 @@ pub(crate) async fn show_population(
         step: run.run().step,
     };
     let members = &known.members;
+    let geometry = Geometry::read(&api, *id, None).await?;
     let leaderboards = roles(members).into_iter().map(|role| known.leaderboard(role));
     view.show(&PopulationPage {
         layout: view.layout(format!("Population · {}", run.run().name), Section::Runs),
@@ -162,8 +180,46 @@ pub(crate) async fn show_population(
         died,
         leaderboards: leaderboards.collect(),
         selection: Selection::read(&api, &run.detail).await?,
+        figures: effective_ranks(&geometry),
+        geometry,
         run,
     })
+}
+
+/// Each member's effective rank over the steps at which it was measured; no chart before there are any.
+fn effective_ranks(geometry: &Geometry) -> Vec<Figure> {
+    let mut series: Vec<(Uuid, Series)> = Vec::new();
+    for version in &geometry.versions {
+        let place = series.iter().position(|(member, _)| *member == version.member_id);
+        let place = place.unwrap_or_else(|| {
+            let name = version.member.clone();
+            series.push((
+                version.member_id,
+                Series {
+                    name,
+                    ..Series::default()
+                },
+            ));
+            series.len() - 1
+        });
+        series[place]
+            .1
+            .points
+            .push((f64::from(version.step), version.effective_rank));
+    }
+    if series.is_empty() {
+        return Vec::new();
+    }
+    vec![Figure {
+        id: "effective_rank".to_owned(),
+        title: "Effective rank of updates".to_owned(),
+        note: "In how many directions a member's weights have moved, at most the rank of its adapter.".to_owned(),
+        x: "step".to_owned(),
+        y: "effective rank".to_owned(),
+        exact: true,
+        series: series.into_iter().map(|(_, series)| series).collect(),
+        ..Figure::default()
+    }]
 }
 
 /// Sigmas from mu to the run's lower bound; TrueSkill's 3 if the config does not set it.
@@ -249,6 +305,7 @@ impl Known {
             matchups: wins.map_or(0, |wins| wins.matchups),
             wins: wins.map_or(0, |wins| wins.wins),
             ordinal: member.ordinal,
+            learning_rate: member.learning_rate,
             sparkline,
         }
     }

@@ -159,6 +159,7 @@ async fn played(server: &TestServer, run: ExecutionId) {
             ordinal: 0,
             artifact,
             optimizer: None,
+            learning_rate: None,
         }],
         ..Records::default()
     };

@@ -86,6 +86,7 @@ async fn member(server: &TestServer, run: ExecutionId) -> (Records, (MemberId, V
             ordinal: 0,
             artifact,
             optimizer: None,
+            learning_rate: None,
         }],
         ..Records::default()
     };

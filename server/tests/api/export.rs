@@ -34,7 +34,7 @@ fn object_of(row: &Row) -> Value {
 }
 
 /// Tables, and the rows that the filled run has in them.
-const TABLES: [(&str, usize); 13] = [
+const TABLES: [(&str, usize); 15] = [
     ("problems", 6),
     ("attempts", 12),
     ("matchups", 1),
@@ -42,6 +42,8 @@ const TABLES: [(&str, usize); 13] = [
     ("members", 2),
     ("ratings", 1),
     ("births", 2),
+    ("geometry", 0),
+    ("geometry_pairs", 0),
     ("deaths", 0),
     ("evaluations", 0),
     ("benchmarks", 0),

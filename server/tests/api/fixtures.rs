@@ -99,6 +99,7 @@ pub(crate) fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Record
         ordinal: 0,
         artifact,
         optimizer: None,
+        learning_rate: None,
     };
     let birth = |child, parents| BirthRecord {
         child,

@@ -24,6 +24,7 @@ mod export;
 mod fixtures;
 mod forks;
 mod frozen_sides;
+mod geometry;
 mod goalposts;
 mod harness;
 mod head;

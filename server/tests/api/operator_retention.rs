@@ -79,6 +79,7 @@ pub(crate) async fn trained(server: &TestServer, run: ExecutionId) -> ExecutionI
                     ordinal,
                     artifact,
                     optimizer: None,
+                    learning_rate: None,
                 });
             }
             if step == 0 {

@@ -39,6 +39,7 @@ impl Leg<'_> {
                     ordinal: 0,
                     artifact: born.version.artifact,
                     optimizer: None,
+                    learning_rate: None,
                 });
                 self.plan.records.births.push(BirthRecord {
                     child: *member,
@@ -63,6 +64,7 @@ impl Leg<'_> {
                     parents: Vec::new(),
                     seed,
                     to: VersionId::of(*member, 0),
+                    measured: Vec::new(),
                 }),
             });
         }

@@ -34,6 +34,7 @@ impl Leg<'_> {
                 from,
                 to: VersionId::of(*member, ordinal + 1),
                 kl_reference: None,
+                learning_rate: None,
                 sequences,
             });
         }
@@ -63,6 +64,7 @@ impl Leg<'_> {
                 ordinal: slot.2,
                 artifact: member.version.artifact,
                 optimizer: member.version.optimizer,
+                learning_rate: None,
             });
             self.plan.records.ratings.push(RatingRecord {
                 member: slot.0,

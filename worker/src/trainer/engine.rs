@@ -38,6 +38,7 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
     let options = UpdateOptions {
         loss: payload.loss.clone(),
         optimizer: payload.optimizer.clone(),
+        learning_rates: payload.members.iter().map(|member| member.learning_rate).collect(),
         micro_batch_tokens: payload.micro_batch_tokens as usize,
         recompute: payload.recompute,
         ..UpdateOptions::default()
@@ -193,6 +194,7 @@ mod tests {
                 from,
                 to: VersionId(Uuid::from_u128(2)),
                 kl_reference: None,
+                learning_rate: None,
                 sequences: vec![SequenceRef {
                     rollout: WorkId(Uuid::nil()),
                     tokens,

@@ -358,6 +358,9 @@ class Birth(TypedDict):
     child_id: str
     """The child."""
 
+    learning_rate: NotRequired[float | None]
+    """The child's own learning rate; null if it learns at the config's."""
+
     notes: list[str]
     """Notes of the operator."""
 
@@ -881,6 +884,19 @@ class ForkRun(TypedDict):
     """The step before which to fork; by default where the run is now, or its end."""
 
 
+class Geometry(TypedDict):
+    """The geometry of members' updates. It is measured at births."""
+
+    pairs: list[MeasuredPair]
+    """The pairs that were measured at the end of `step`, each once."""
+
+    step: NotRequired[int | None]
+    """The step of the pairs; null if nothing was measured yet."""
+
+    versions: list[MeasuredVersion]
+    """The measured versions of all steps, oldest first."""
+
+
 class Goalpost(TypedDict):
     """A goalpost that was solved."""
 
@@ -1083,6 +1099,9 @@ class LatestVersion(TypedDict):
     id: str
     """The version."""
 
+    learning_rate: NotRequired[float | None]
+    """The member's own learning rate; null if it learns at the config's."""
+
     ordinal: int
     """0 at birth, incremented by each update."""
 
@@ -1145,6 +1164,47 @@ class Matchup(TypedDict):
 
     winner: str
     """`teacher` or `student`."""
+
+
+class MeasuredPair(TypedDict):
+    """Two versions that were measured together."""
+
+    cosine: NotRequired[float | None]
+    """The cosine of their updates; null if one is zero."""
+
+    distance: float
+    """The Frobenius norm of the difference of their updates."""
+
+    first_id: str
+    """One version."""
+
+    second_id: str
+    """The other."""
+
+
+class MeasuredVersion(TypedDict):
+    """A version by itself."""
+
+    effective_rank: NotRequired[float | None]
+    """The effective rank of its update (Roy and Vetterli 2007), mean over modules; null if the update is zero."""
+
+    member: str
+    """Its name."""
+
+    member_id: str
+    """The member."""
+
+    norm: float
+    """The Frobenius norm of its update."""
+
+    ordinal: int
+    """Its ordinal."""
+
+    step: int
+    """The step at whose end it was measured."""
+
+    version_id: str
+    """The version."""
 
 
 class Member(TypedDict):
@@ -1361,6 +1421,9 @@ class Overlap(TypedDict):
 
 class Parent(TypedDict):
     """A parent's weights at a birth."""
+
+    displacement: NotRequired[float | None]
+    """‖ΔW_child − ΔW_parent‖ / ‖ΔW_parent‖ at the birth; null if it was not measured or the parent's update is zero."""
 
     member_id: str
     """The member."""

@@ -23,6 +23,8 @@ Table = Literal[
     "members",
     "ratings",
     "births",
+    "geometry",
+    "geometry_pairs",
     "deaths",
     "evaluations",
     "benchmarks",
@@ -108,6 +110,10 @@ class Run(Execution):
     def members(self, **filters: Parameter) -> Iterator[documents.Member]:
         """Members, such as `alive=True, role="student"`."""
         return self._connection.pages(self._address("members"), **filters)
+
+    def geometry(self, step: int | None = None) -> documents.Geometry:
+        """Norms and effective ranks of members' updates, and the cosines of those of a step, by default the newest."""
+        return cast(documents.Geometry, self._connection.get(self._address("geometry"), step=step))
 
     def list_steps(self, **filters: Parameter) -> Iterator[documents.Step]:
         return self._connection.pages(self._address("steps"), **filters)

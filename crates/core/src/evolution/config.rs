@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{CATALOGUE, Operator, operator};
+use super::{CATALOGUE, LearningRateConfig, Operator, operator};
 use crate::fault::Fault;
 
 /// Which members are replaced.
@@ -47,6 +47,8 @@ pub struct EvolutionConfig {
     /// bound, so that it is culled for being young (`docs/DEVIATIONS.md`).
     #[schemars(range(min = 0.0, max = 1.0))]
     pub child_sigma: Option<f64>,
+    /// The learning rate of each member: the same for all, or inherited.
+    pub learning_rate: LearningRateConfig,
 }
 
 impl Default for EvolutionConfig {
@@ -61,6 +63,7 @@ impl Default for EvolutionConfig {
             parent_fraction: 0.5,
             protection: 2,
             child_sigma: None,
+            learning_rate: LearningRateConfig::default(),
         }
     }
 }
@@ -91,9 +94,11 @@ impl EvolutionConfig {
 
     /// Faults the schema cannot express, with places below `pointer`. `smallest` is the size of the smallest role with
     /// more than one member, if any: a set of crossovers alone can never be used with a single survivor. `rank` is that of
-    /// the members' adapters.
-    pub fn faults(&self, pointer: &str, smallest: Option<usize>, rank: u32) -> Vec<Fault> {
-        let mut faults = Vec::new();
+    /// the members' adapters, and `learning_rate` the optimizer's.
+    pub fn faults(&self, pointer: &str, smallest: Option<usize>, rank: u32, learning_rate: f64) -> Vec<Fault> {
+        let gives_birth = self.every > 0 && smallest.is_some();
+        let place = format!("{pointer}/learning_rate");
+        let mut faults = self.learning_rate.faults(&place, learning_rate, gives_birth);
         let shares = [
             ("fraction", Some(self.fraction)),
             ("parent_fraction", Some(self.parent_fraction)),
@@ -189,7 +194,7 @@ mod tests {
             ..EvolutionConfig::default()
         };
         let places: Vec<_> = config
-            .faults("/evolution", Some(4), 8)
+            .faults("/evolution", Some(4), 8, 5e-5)
             .into_iter()
             .map(|fault| fault.pointer)
             .collect();
@@ -201,15 +206,15 @@ mod tests {
                 "/evolution/parameters/X1"
             ]
         );
-        assert_eq!(EvolutionConfig::default().faults("", Some(2), 8), []);
+        assert_eq!(EvolutionConfig::default().faults("", Some(2), 8, 5e-5), []);
         let crossovers = EvolutionConfig {
             operators: vec!["X1".to_owned()],
             ..EvolutionConfig::default()
         };
-        assert_eq!(crossovers.faults("", Some(4), 8), []);
-        assert_eq!(crossovers.faults("", None, 8), []);
+        assert_eq!(crossovers.faults("", Some(4), 8, 5e-5), []);
+        assert_eq!(crossovers.faults("", None, 8, 5e-5), []);
         assert!(
-            crossovers.faults("", Some(2), 8)[0]
+            crossovers.faults("", Some(2), 8, 5e-5)[0]
                 .detail
                 .contains("of 2 members 1 survive")
         );
@@ -225,8 +230,8 @@ mod tests {
                 .collect(),
             ..EvolutionConfig::default()
         };
-        assert_eq!(config(Some(7.0)).faults("/evolution", Some(4), 8), []);
-        let [fault] = &config(Some(8.0)).faults("/evolution", Some(4), 8)[..] else {
+        assert_eq!(config(Some(7.0)).faults("/evolution", Some(4), 8, 5e-5), []);
+        let [fault] = &config(Some(8.0)).faults("/evolution", Some(4), 8, 5e-5)[..] else {
             panic!("one fault")
         };
         assert_eq!(fault.pointer, "/evolution/parameters/M6/k");
@@ -237,17 +242,17 @@ mod tests {
             "{fault}"
         );
         // The default k is 2.
-        assert_eq!(config(None).faults("", Some(4), 2)[0].pointer, "/parameters/M6/k");
-        assert_eq!(config(None).faults("", Some(4), 3), []);
+        assert_eq!(config(None).faults("", Some(4), 2, 5e-5)[0].pointer, "/parameters/M6/k");
+        assert_eq!(config(None).faults("", Some(4), 3, 5e-5), []);
         let unused = EvolutionConfig {
             operators: vec!["M1".to_owned()],
             ..config(Some(9.0))
         };
-        assert_eq!(unused.faults("", Some(4), 2), []);
+        assert_eq!(unused.faults("", Some(4), 2, 5e-5), []);
         let never = EvolutionConfig {
             every: 0,
             ..config(Some(9.0))
         };
-        assert_eq!(never.faults("", Some(4), 2), []);
+        assert_eq!(never.faults("", Some(4), 2, 5e-5), []);
     }
 }

@@ -4,6 +4,7 @@ mod archive;
 mod attempt;
 mod benchmark;
 mod dataset_check;
+mod geometry;
 mod goalpost;
 mod held_out;
 mod lineage;
@@ -17,6 +18,7 @@ pub use archive::{ArchiveInsertionRecord, InsertionStatus};
 pub use attempt::AttemptRecord;
 pub use benchmark::{BenchmarkResultRecord, BenchmarkSampleRecord};
 pub use dataset_check::DatasetCheckRecord;
+pub use geometry::GeometryRecord;
 pub use goalpost::GoalpostCountRecord;
 pub use held_out::HeldOutRecord;
 pub use lineage::{BirthRecord, DeathRecord};
@@ -55,6 +57,9 @@ pub struct Records {
     pub births: Vec<BirthRecord>,
     /// Deaths.
     pub deaths: Vec<DeathRecord>,
+    /// Geometry of members' weights.
+    #[serde(default)]
+    pub geometry: Vec<GeometryRecord>,
     /// Insertions into the archive.
     pub insertions: Vec<ArchiveInsertionRecord>,
     /// Metrics of a step.
@@ -95,6 +100,7 @@ impl Records {
         self.attempts.retain(|row| seen.insert(("attempt", row.id.0)));
         self.matchups.retain(|row| seen.insert(("matchup", row.id.0)));
         self.births.retain(|row| seen.insert(("birth", row.child.0)));
+        self.geometry.retain(|row| seen.insert(("geometry", row.of.version.0)));
         self.deaths.retain(|row| seen.insert(("death", row.member.0)));
         self.ratings.retain(|row| seen.insert((row.role.name(), row.member.0)));
         self.insertions.retain(|row| seen.insert(("insertion", row.problem.0)));

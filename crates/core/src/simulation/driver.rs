@@ -221,6 +221,7 @@ fn merge(records: &mut Records, new: Records) {
     records.matchups.extend(new.matchups);
     records.births.extend(new.births);
     records.deaths.extend(new.deaths);
+    records.geometry.extend(new.geometry);
     records.ratings.extend(new.ratings);
     records.insertions.extend(new.insertions);
     records.metrics.extend(new.metrics);

@@ -11,8 +11,9 @@ use crate::{
     verify::{Check, Complexity, MathPair, Oracle, Proposal, Solution, Status, Task, Tests, Verdict, Wordings},
     work::{
         AdapterRef, Completion, Diversity, Embedded, EmbeddingBatch, EvolvePayload, EvolveResult, FinishReason,
-        Generated, MemberDiagnostics, MemberUpdated, Outcome, Payload, Piece, Prompt, RolloutPayload, RolloutRequest,
-        RolloutResult, RolloutUsage, UpdatePayload, UpdateResult, VerifyPayload, VerifyResult,
+        Generated, Geometry, MemberDiagnostics, MemberUpdated, Outcome, PairGeometry, Payload, Piece, Prompt,
+        RolloutPayload, RolloutRequest, RolloutResult, RolloutUsage, UpdatePayload, UpdateResult, VerifyPayload,
+        VerifyResult, VersionGeometry,
     },
 };
 
@@ -274,7 +275,34 @@ impl Players {
                 optimizer: None,
             },
             notes: Vec::new(),
+            geometry: (!payload.measured.is_empty()).then(|| self.measure(payload)),
             seconds: 0.0,
+        }
+    }
+
+    /// A geometry in one dimension: the skill is the update.
+    fn measure(&self, payload: &EvolvePayload) -> Geometry {
+        let measured = payload.measured.iter().map(|adapter| adapter.version);
+        let versions: Vec<VersionId> = std::iter::once(payload.to).chain(measured).collect();
+        let pairs = versions.iter().enumerate();
+        let pairs = pairs.flat_map(|(place, first)| versions[place + 1..].iter().map(move |second| (*first, *second)));
+        Geometry {
+            pairs: pairs
+                .map(|(first, second)| PairGeometry {
+                    first,
+                    second,
+                    cosine: Some((self.skill(first).0 * self.skill(second).0).signum()),
+                    distance: (self.skill(first).0 - self.skill(second).0).abs(),
+                })
+                .collect(),
+            versions: versions
+                .iter()
+                .map(|version| VersionGeometry {
+                    version: *version,
+                    norm: self.skill(*version).0.abs(),
+                    effective_rank: Some(1.0),
+                })
+                .collect(),
         }
     }
 }

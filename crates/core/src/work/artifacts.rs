@@ -28,7 +28,7 @@ impl Payload {
                     named.extend(gradients.iter().map(|gradient| (ArtifactKind::Gradient, *gradient)));
                 }
             }
-            Self::Evolve(evolve) => named.extend(evolve.parents.iter().map(weights)),
+            Self::Evolve(evolve) => named.extend(evolve.parents.iter().chain(&evolve.measured).map(weights)),
             Self::Benchmark(benchmark) => named.extend(benchmark.adapter.iter().map(weights)),
         }
         let mut seen = std::collections::HashSet::new();
@@ -61,6 +61,7 @@ mod tests {
             parents: vec![parent(b"b"), parent(b"a"), parent(b"b")],
             seed: 1,
             to: VersionId(uuid::Uuid::nil()),
+            measured: Vec::new(),
         });
         let adapter = |name: &[u8]| (ArtifactKind::Adapter, Digest::of(name));
         assert_eq!(evolve.artifacts(), [adapter(b"b"), adapter(b"a")]);

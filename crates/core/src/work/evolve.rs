@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::{AdapterRef, BaseModel, LoraShape};
+use super::{AdapterRef, BaseModel, Geometry, LoraShape};
 use crate::id::VersionId;
 
 /// Make one adapter: a fresh one, or one from parents by an operator of the catalogue.
@@ -25,6 +25,9 @@ pub struct EvolvePayload {
     pub seed: u64,
     /// The identifier of the child's version.
     pub to: VersionId,
+    /// Versions whose geometry is measured with the child's; if there are none, nothing is measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub measured: Vec<AdapterRef>,
 }
 
 /// The child.
@@ -35,6 +38,9 @@ pub struct EvolveResult {
     /// Notes by the operator for readers of the lineage, such as a parent whose update is zero.
     #[serde(default)]
     pub notes: Vec<String>,
+    /// The geometry of the child, which comes first, and of the measured versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geometry: Option<Geometry>,
     /// Wall-clock time, in seconds.
     pub seconds: f64,
 }

@@ -51,6 +51,9 @@ pub struct MemberUpdate {
     /// The version this member is kept close to; replaces the loss's reference. It must have the shape of `from`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kl_reference: Option<AdapterRef>,
+    /// Its own learning rate; replaces the optimizer's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learning_rate: Option<f64>,
     /// The sequences it learns from, in order.
     pub sequences: Vec<SequenceRef>,
 }

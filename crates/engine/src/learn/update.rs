@@ -24,6 +24,8 @@ pub struct UpdateOptions {
     pub loss: Loss,
     /// AdamW, epochs and minibatches.
     pub optimizer: Optimizer,
+    /// Learning rates that replace the optimizer's, in the order of the members; empty if none has its own.
+    pub learning_rates: Vec<Option<f64>>,
     /// Maximum tokens per micro-batch; a longer sequence gets a micro-batch of its own. On a CPU, lanes divide these
     /// tokens among themselves.
     pub micro_batch_tokens: usize,
@@ -47,6 +49,7 @@ impl Default for UpdateOptions {
         Self {
             loss: Loss::PolicyGradient(PolicyLoss::default()),
             optimizer: Optimizer::default(),
+            learning_rates: Vec::new(),
             micro_batch_tokens: 4096,
             recompute: true,
             share_prompts: true,
@@ -57,6 +60,20 @@ impl Default for UpdateOptions {
 }
 
 impl UpdateOptions {
+    /// Members by learning rate: those of one rate take their step together.
+    fn by_learning_rate(&self, members: &[usize]) -> Vec<(f64, Vec<usize>)> {
+        let mut groups: Vec<(f64, Vec<usize>)> = Vec::new();
+        for &member in members {
+            let own = self.learning_rates.get(member).copied().flatten();
+            let rate = own.unwrap_or(self.optimizer.learning_rate);
+            match groups.iter_mut().find(|(known, _)| *known == rate) {
+                Some((_, group)) => group.push(member),
+                None => groups.push((rate, vec![member])),
+            }
+        }
+        groups
+    }
+
     pub(super) fn padding_on(&self, device: Device) -> Padding {
         self.padding.unwrap_or_else(|| Padding::on(device))
     }
@@ -224,7 +241,14 @@ impl Update<'_> {
         for &member in members {
             norms[member].push(of_step[member]);
         }
-        AdamW::from(optimizer).step(trained, &gradient.gradients, members, state)
+        for (learning_rate, members) in self.options.by_learning_rate(members) {
+            let optimizer = AdamW {
+                learning_rate,
+                ..AdamW::from(optimizer)
+            };
+            optimizer.step(trained, &gradient.gradients, &members, state)?;
+        }
+        Ok(())
     }
 
     pub(super) fn old_policy(&self) -> Option<OldPolicy> {

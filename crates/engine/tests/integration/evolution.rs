@@ -4,6 +4,7 @@ mod bad_input;
 mod births;
 mod degenerate;
 mod distributions;
+mod geometry;
 mod golden;
 mod modules;
 mod svd;

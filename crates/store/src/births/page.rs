@@ -37,6 +37,8 @@ pub struct Birth {
     pub replaces_id: Option<Uuid>,
     /// Notes of the operator.
     pub notes: Vec<String>,
+    /// The child's own learning rate; null if it learns at the config's.
+    pub learning_rate: Option<f64>,
     /// The parents, in the operator's order.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<Parent>))]
     pub parents: Json<Vec<Parent>>,
@@ -52,6 +54,8 @@ pub struct Parent {
     pub version_id: Uuid,
     /// Their ordinal.
     pub ordinal: i32,
+    /// ‖ΔW_child − ΔW_parent‖ / ‖ΔW_parent‖ at the birth; null if it was not measured or the parent's update is zero.
+    pub displacement: Option<f64>,
 }
 
 keyed_by_seq!(Birth);
@@ -61,8 +65,10 @@ pub async fn page(db: &PgPool, run: ExecutionId, window: &Window) -> Result<Page
     let mut query = QueryBuilder::new(
         "SELECT m.seq, b.child_id, m.name AS child, b.step, b.operator, b.parameters, b.seed::text AS seed,
              b.replaces_id, b.notes,
+             (SELECT learning_rate FROM adapter_versions WHERE member_id = m.id AND ordinal = 0) AS learning_rate,
              (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal',
-                  v.ordinal) ORDER BY p.position), '[]')
+                  v.ordinal, 'displacement', (SELECT d.distance / nullif(g.norm, 0) FROM geometry_pairs d JOIN geometry g ON g.version_id = d.second_id AND g.step = d.step
+                  JOIN adapter_versions c ON c.id = d.first_id WHERE d.second_id = v.id AND d.step = b.step AND c.member_id = p.child_id)) ORDER BY p.position), '[]')
               FROM birth_parents p JOIN adapter_versions v ON v.id = p.version_id WHERE p.child_id = b.child_id) AS parents
          FROM births b JOIN members m ON m.id = b.child_id WHERE m.run_id = ",
     );

@@ -24,6 +24,10 @@ pub enum Table {
     Births,
     /// Deaths, with step and cause.
     Deaths,
+    /// Geometry of members' updates, by version.
+    Geometry,
+    /// Cosines and distances of members' updates, by pair.
+    GeometryPairs,
     /// Evaluations and their results.
     Evaluations,
     /// Each subject's result on each benchmark suite.
@@ -77,6 +81,8 @@ impl Table {
             Self::Ratings => "a member's rating after a step",
             Self::Births => "a birth, with operator, parents and seed",
             Self::Deaths => "a death, with its cause",
+            Self::Geometry => "a version's update at the births of a step: its norm and effective rank",
+            Self::GeometryPairs => "two versions' updates at the births of a step: their cosine and distance",
             Self::Evaluations => "an evaluation of the run, with its result",
             Self::Benchmarks => "what a subject came to on a suite",
             Self::RowAnswers => "the answers to a row of the dataset in a step",
@@ -97,6 +103,8 @@ impl Table {
             Self::Ratings => &columns::RATINGS,
             Self::Births => &columns::BIRTHS,
             Self::Deaths => &columns::DEATHS,
+            Self::Geometry => &columns::GEOMETRY,
+            Self::GeometryPairs => &columns::GEOMETRY_PAIRS,
             Self::Evaluations => &columns::EVALUATIONS,
             Self::Benchmarks => &columns::BENCHMARKS,
             Self::RowAnswers => &columns::ROW_ANSWERS,
@@ -136,6 +144,14 @@ impl Table {
                 "members x LEFT JOIN (SELECT replaces_id, min(child_id::text) AS child_id FROM births WHERE run_id = $1
                      GROUP BY replaces_id) b ON b.replaces_id = x.id
                  WHERE x.run_id = $1 AND x.died_step IS NOT NULL ORDER BY x.died_step, x.seq"
+            }
+            Self::Geometry => {
+                "geometry x JOIN members p ON p.id = x.member_id WHERE x.run_id = $1 ORDER BY x.step, p.seq"
+            }
+            Self::GeometryPairs => {
+                "geometry_pairs x JOIN adapter_versions v ON v.id = x.first_id JOIN members p ON p.id = v.member_id
+                 JOIN adapter_versions w ON w.id = x.second_id JOIN members q ON q.id = w.member_id
+                 WHERE x.run_id = $1 ORDER BY x.step, p.seq, q.seq"
             }
             Self::Evaluations => "evaluations x JOIN executions e ON e.id = x.id WHERE x.run_id = $1 ORDER BY e.seq",
             Self::Benchmarks => "benchmark_results x WHERE x.run_id = $1 ORDER BY x.seq",

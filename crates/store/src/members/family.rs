@@ -37,6 +37,8 @@ pub struct Relative {
     pub ratings: Json<Vec<Rating>>,
     /// Ordinal of its newest weights.
     pub ordinal: Option<i32>,
+    /// Its own learning rate; none if it learns at the config's.
+    pub learning_rate: Option<f64>,
     /// The requested metric's newest value, if it ever had one.
     pub metric: Option<f64>,
 }
@@ -104,12 +106,15 @@ enum Of {
 async fn relatives(db: &PgPool, run: ExecutionId, of: Of, metric: Option<usize>, limit: u32) -> Result<Vec<Relative>> {
     let mut query = QueryBuilder::new(
         "SELECT m.id, m.name, (SELECT name FROM populations WHERE id = m.population_id) AS population, m.roles, m.born_step, m.died_step, m.cause_of_death, b.operator, b.replaces_id,
-             (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal)
+             (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal,
+                  'displacement', (SELECT d.distance / nullif(g.norm, 0) FROM geometry_pairs d JOIN geometry g ON g.version_id = d.second_id AND g.step = d.step
+                  JOIN adapter_versions c ON c.id = d.first_id WHERE d.second_id = v.id AND d.step = b.step AND c.member_id = p.child_id))
                   ORDER BY p.position), '[]')
               FROM birth_parents p JOIN adapter_versions v ON v.id = p.version_id WHERE p.child_id = m.id) AS parents,
              (SELECT coalesce(json_agg(json_build_object('role', role, 'step', step, 'mu', mu, 'sigma', sigma) ORDER BY role),
                   '[]') FROM standings WHERE member_id = m.id) AS ratings,
-             (SELECT max(ordinal) FROM adapter_versions WHERE member_id = m.id) AS ordinal, ",
+             (SELECT max(ordinal) FROM adapter_versions WHERE member_id = m.id) AS ordinal,
+             (SELECT learning_rate FROM adapter_versions WHERE member_id = m.id ORDER BY ordinal DESC LIMIT 1) AS learning_rate, ",
     );
     match metric {
         None => {

@@ -56,6 +56,8 @@ pub struct LatestVersion {
     pub step: i32,
     /// Digest of its PEFT folder.
     pub artifact: String,
+    /// The member's own learning rate; null if it learns at the config's.
+    pub learning_rate: Option<f64>,
 }
 
 /// Selects members.
@@ -73,7 +75,8 @@ const SELECT: &str = "SELECT m.id, m.seq, p.name AS population, m.name, m.roles,
     m.cause_of_death,
     (SELECT coalesce(json_agg(json_build_object('role', role, 'step', step, 'mu', mu, 'sigma', sigma) ORDER BY role), '[]')
      FROM standings WHERE member_id = m.id) AS ratings,
-    (SELECT json_build_object('id', id, 'ordinal', ordinal, 'step', step, 'artifact', artifact)
+    (SELECT json_build_object('id', id, 'ordinal', ordinal, 'step', step, 'artifact', artifact,
+         'learning_rate', learning_rate)
      FROM adapter_versions WHERE member_id = m.id ORDER BY ordinal DESC LIMIT 1) AS version
     FROM members m JOIN populations p ON p.id = m.population_id WHERE m.run_id = ";
 

@@ -4,7 +4,7 @@ use lyceum_core::recipe::Records;
 use sqlx::PgConnection;
 
 use crate::{
-    Result, archive, attempts, births, dataset_rows, held_out, matchups, members, metrics, problems, ratings,
+    Result, archive, attempts, births, dataset_rows, geometry, held_out, matchups, members, metrics, problems, ratings,
     steps::StepRef, versions,
 };
 
@@ -14,6 +14,7 @@ pub(super) async fn write(tx: &mut PgConnection, at: StepRef, records: &Records)
     members::write(tx, at, &records.members).await?;
     versions::write(tx, at, &records.versions).await?;
     births::write(tx, at, &records.births).await?;
+    geometry::write(tx, at, &records.geometry).await?;
     members::write_deaths(tx, at, &records.deaths).await?;
     problems::write(tx, at, &records.problems).await?;
     attempts::write(tx, at, None, &records.attempts).await?;

@@ -184,8 +184,8 @@ pub async fn fork(tx: &mut PgConnection, fork: &Fork<'_>) -> Result<()> {
         let Some(member) = new_member(*member) else { continue };
         let version = VersionId::of(member, ordinal.cast_unsigned());
         let artifacts: (String, Option<String>) = sqlx::query_as(
-            "INSERT INTO adapter_versions (id, run_id, member_id, ordinal, step, artifact, optimizer)
-             SELECT $1, $2, $3, ordinal, step, artifact, optimizer FROM adapter_versions WHERE id = $4
+            "INSERT INTO adapter_versions (id, run_id, member_id, ordinal, step, artifact, optimizer, learning_rate)
+             SELECT $1, $2, $3, ordinal, step, artifact, optimizer, learning_rate FROM adapter_versions WHERE id = $4
              RETURNING artifact, optimizer",
         )
         .bind(version.0)

@@ -13,7 +13,7 @@ const MEMBERS: &str = "WITH pairs AS (SELECT o.id AS old, n.id AS new FROM membe
     JOIN adapter_versions n ON n.member_id = pairs.new AND n.ordinal = o.ordinal) ";
 
 /// Each copies the rows of one table from before the fork; $1 is the fork, $2 the run, $3 the step.
-const COPIES: [&str; 11] = [
+const COPIES: [&str; 13] = [
     "INSERT INTO births (child_id, run_id, step, phase, chunk, operator, parameters, seed, replaces_id, notes)
      SELECT child.new, $1, b.step, b.phase, b.chunk, b.operator, b.parameters, b.seed, replaced.new, b.notes
      FROM births b JOIN pairs child ON child.old = b.child_id LEFT JOIN pairs replaced ON replaced.old = b.replaces_id
@@ -22,6 +22,14 @@ const COPIES: [&str; 11] = [
      SELECT child.new, p.position, versions.new
      FROM birth_parents p JOIN births b ON b.child_id = p.child_id JOIN pairs child ON child.old = p.child_id
      JOIN versions ON versions.old = p.version_id WHERE b.run_id = $2 AND b.step < $3",
+    "INSERT INTO geometry (run_id, step, member_id, version_id, norm, effective_rank)
+     SELECT $1, g.step, pairs.new, versions.new, g.norm, g.effective_rank
+     FROM geometry g JOIN pairs ON pairs.old = g.member_id JOIN versions ON versions.old = g.version_id
+     WHERE g.run_id = $2 AND g.step < $3",
+    "INSERT INTO geometry_pairs (run_id, step, first_id, second_id, cosine, distance)
+     SELECT $1, g.step, one.new, other.new, g.cosine, g.distance
+     FROM geometry_pairs g JOIN versions one ON one.old = g.first_id JOIN versions other ON other.old = g.second_id
+     WHERE g.run_id = $2 AND g.step < $3",
     "INSERT INTO ratings (run_id, step, member_id, role, mu, sigma)
      SELECT $1, r.step, pairs.new, r.role, r.mu, r.sigma FROM ratings r JOIN pairs ON pairs.old = r.member_id
      WHERE r.run_id = $2 AND r.step < $3",

@@ -23,12 +23,15 @@ pub struct Version {
     pub bytes: i64,
     /// Whether the folder has been removed.
     pub removed: bool,
+    /// The learning rate of a member that has its own.
+    pub learning_rate: Option<f64>,
     /// When it was created.
     pub created_at: DateTime<Utc>,
 }
 
 const SELECT: &str =
-    "SELECT v.id, v.ordinal, v.step, v.artifact, a.bytes, a.removed_at IS NOT NULL AS removed, v.created_at
+    "SELECT v.id, v.ordinal, v.step, v.artifact, a.bytes, a.removed_at IS NOT NULL AS removed, v.learning_rate,
+    v.created_at
     FROM adapter_versions v JOIN artifacts a ON a.digest = v.artifact WHERE v.run_id = $1 AND v.member_id = $2";
 
 /// The newest `limit` versions of `member`, newest first.

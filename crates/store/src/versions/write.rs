@@ -16,8 +16,8 @@ const KEPT_OPTIMIZERS: i32 = 2;
 pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[VersionRecord]) -> Result<()> {
     for record in records {
         let inserted = sqlx::query(
-            "INSERT INTO adapter_versions (id, run_id, member_id, ordinal, step, artifact, optimizer)
-             VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT DO NOTHING",
+            "INSERT INTO adapter_versions (id, run_id, member_id, ordinal, step, artifact, optimizer, learning_rate)
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING",
         )
         .bind(record.id.0)
         .bind(at.run.0)
@@ -26,6 +26,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[Version
         .bind(at.number())
         .bind(record.artifact.to_string())
         .bind(record.optimizer.map(|digest| digest.to_string()))
+        .bind(record.learning_rate)
         .execute(&mut *tx)
         .await?;
         if inserted.rows_affected() == 0 {

@@ -188,6 +188,7 @@ mod tests {
             member_id: Uuid::from_u128(*id),
             version_id: Uuid::nil(),
             ordinal: 0,
+            displacement: None,
         };
         Relative {
             id: Uuid::from_u128(id),
@@ -202,6 +203,7 @@ mod tests {
             parents: Json(parents.iter().map(parent).collect()),
             ratings: Json(vec![]),
             ordinal: None,
+            learning_rate: None,
             metric: None,
         }
     }

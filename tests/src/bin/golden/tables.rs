@@ -25,7 +25,7 @@ const fn of_run(name: &'static str, row: &'static str, key: &'static [&'static s
 }
 
 /// All compared tables. Rows are named in this order, so a table comes after those that its key refers to.
-pub(crate) const TABLES: [Table; 22] = [
+pub(crate) const TABLES: [Table; 24] = [
     Table {
         condition: "t.id = $1",
         without: &["last_event", "trace_id"],
@@ -67,6 +67,8 @@ pub(crate) const TABLES: [Table; 22] = [
         condition: "t.child_id IN (SELECT child_id FROM births WHERE run_id = $1)",
         ..of_run("birth_parents", "parent", &["child_id", "position"])
     },
+    of_run("geometry", "geometry", &["version_id", "step"]),
+    of_run("geometry_pairs", "pair", &["first_id", "second_id", "step"]),
     Table {
         // Generated from compared columns.
         without: &["search"],

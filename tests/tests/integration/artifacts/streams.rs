@@ -157,6 +157,7 @@ fn item(folder: &Path, bucket: &Path, tensor: u64) -> Result<(PathBuf, u64)> {
             from,
             to: VersionId(Uuid::from_u128(2)),
             kl_reference: None,
+            learning_rate: None,
             sequences: Vec::new(),
         }],
         loss: Loss::PolicyGradient(PolicyLoss::default()),

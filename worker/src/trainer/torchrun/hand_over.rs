@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use lyceum_core::work::{Dtype, KlReference, Loss, Optimizer};
+use lyceum_core::work::{Dtype, KlReference, Loss, MemberUpdate, Optimizer};
 use serde::Serialize;
 
 use crate::adapter::disk;
@@ -20,6 +20,7 @@ struct Job<'a> {
     device: &'a str,
     loss: &'a Loss,
     optimizer: &'a Optimizer,
+    learning_rates: Vec<f64>,
     micro_batch_tokens: u32,
     recompute: bool,
     references: Vec<Option<Reference>>,
@@ -73,6 +74,7 @@ pub(super) fn write(folder: &Path, lesson: &Lesson, base: &Path, device: &str) -
         }
     }
     lines.flush().map_err(disk)?;
+    let rate = |member: &MemberUpdate| member.learning_rate.unwrap_or(payload.optimizer.learning_rate);
     let job = Job {
         base,
         dtype: payload.compute.dtype,
@@ -80,6 +82,7 @@ pub(super) fn write(folder: &Path, lesson: &Lesson, base: &Path, device: &str) -
         device,
         loss: &payload.loss,
         optimizer: &payload.optimizer,
+        learning_rates: payload.members.iter().map(rate).collect(),
         micro_batch_tokens: payload.micro_batch_tokens,
         recompute: payload.recompute,
         references,

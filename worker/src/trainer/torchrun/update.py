@@ -113,7 +113,7 @@ def read_job(folder):
     """What to do, and each member's sequences in order.
 
     `base`, a model folder; `dtype`, `fp32` or `bf16`; `threads` or null; `device`, `cpu` or `auto`; `loss`, an object or
-    `cross_entropy`, and `optimizer` as in a payload; `micro_batch_tokens`; `recompute`; `references`, one for each member:
+    `cross_entropy`, and `optimizer` as in a payload; `learning_rates`, one for each member; `micro_batch_tokens`; `recompute`; `references`, one for each member:
     `base`, `start`, `version` (of the folder `references`) or null.
     """
     job = json.loads((folder / "update.json").read_text())
@@ -281,8 +281,9 @@ class Update:
         self.one_step = self.optimizer["epochs"] == self.optimizer["minibatches"] == 1
         self.parameters = [policy.parameters_of(member_name(member), names[member]) for member in range(len(members))]
         self.optimizers = [
-            make_optimizer(self.optimizer, self.parameters[member], names[member], folders[member_name(member)], device)
-            for member in range(len(members))
+            make_optimizer(self.optimizer | {"learning_rate": rate}, self.parameters[member], names[member],
+                           folders[member_name(member)], device)
+            for member, rate in enumerate(job["learning_rates"])
         ]
         self.done, self.total = 0, sum(map(len, members)) * self.optimizer["epochs"]
         self.tokens = tokens

@@ -110,6 +110,7 @@ pub(crate) async fn update(
             from: version(store, base, adapter, place).await?,
             to: VersionId(Uuid::from_u128(100 + place)),
             kl_reference: None,
+            learning_rate: None,
             sequences: sequences.collect(),
         });
     }

@@ -102,6 +102,7 @@ async fn member(house: &House) -> Result<(MemberId, AdapterRef)> {
             ordinal: 0,
             artifact,
             optimizer: None,
+            learning_rate: None,
         }],
         ..Records::default()
     };

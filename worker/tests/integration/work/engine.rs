@@ -106,6 +106,7 @@ pub(crate) fn update(
             from: *adapter,
             to: VersionId(Uuid::from_u128(20 + at as u128)),
             kl_reference: None,
+            learning_rate: None,
             sequences: (0..2)
                 .map(|sample| SequenceRef {
                     rollout: WorkId(Uuid::nil()),

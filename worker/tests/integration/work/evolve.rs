@@ -1,6 +1,6 @@
 //! Births through the queue equal those by hand.
 
-use anyhow::{Result, bail};
+use anyhow::{Context as _, Result, bail};
 use lyceum_core::artifact::Digest;
 use lyceum_core::id::VersionId;
 use lyceum_core::work::{AdapterRef, BaseModel, EvolvePayload, EvolveResult, LoraShape, Outcome, Payload, Projection};
@@ -27,6 +27,7 @@ fn payload(operator: &str, parents: &[EvolveResult], seed: u64, to: u128) -> Pay
         parents: parents.iter().map(|parent| parent.version).collect(),
         seed,
         to: VersionId(Uuid::from_u128(to)),
+        measured: Vec::new(),
     })
 }
 
@@ -63,6 +64,21 @@ async fn generations_are_born_from_the_queue_as_by_hand() -> Result<()> {
         "{:?}",
         parents[0].notes
     );
+
+    let Payload::Evolve(mut measured) = payload("copy_parent", &parents[..1], 5, 41) else {
+        bail!("a birth")
+    };
+    measured.measured = parents.iter().map(|parent| parent.version).collect();
+    let copy = born(&house, &mut worker, "measured", vec![Payload::Evolve(measured)]).await?;
+    let geometry = copy[0].geometry.as_ref().context("a geometry")?;
+    let first_and_second = geometry
+        .pairs
+        .iter()
+        .map(|pair| (pair.first.0.as_u128(), pair.second.0.as_u128()));
+    assert_eq!(first_and_second.collect::<Vec<_>>(), [(41, 21), (41, 22), (21, 22)]);
+    assert_eq!((geometry.pairs[0].cosine, geometry.pairs[0].distance), (Some(1.0), 0.0));
+    assert_eq!(geometry.versions[0].norm, geometry.versions[1].norm);
+    assert_eq!(parents[0].geometry, None, "nothing is measured unasked");
 
     let births = vec![
         payload("copy_parent", &parents[..1], 5, 31),

@@ -116,6 +116,7 @@ async fn reads(kept: u64) -> Result<Vec<u32>> {
         parents: adapters.clone(),
         seed: 3,
         to: VersionId(Uuid::from_u128(9)),
+        measured: Vec::new(),
     };
     done(&handlers, &artifacts, Payload::Evolve(birth)).await?;
     let reads = reads.lock().expect("no panic");

@@ -177,6 +177,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
             from: adapter,
             to: version(2),
             kl_reference: None,
+            learning_rate: None,
             sequences: sequences.collect(),
         }],
         loss: Loss::PolicyGradient(PolicyLoss::default()),
@@ -195,6 +196,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
         parents: vec![adapter],
         seed: 3,
         to: version(3),
+        measured: Vec::new(),
     };
     both(&house, &mut worker, "evolve", evolve.into(), &[]).await?;
 

@@ -46,6 +46,7 @@ impl Draft<'_> {
             parents: Vec::new(),
             seed,
             to: VersionId::of(id, 0),
+            measured: Vec::new(),
         })?;
         self.plan.records.versions.push(VersionRecord {
             id: born.version.version,
@@ -53,6 +54,7 @@ impl Draft<'_> {
             ordinal: 0,
             artifact: born.version.artifact,
             optimizer: born.version.optimizer,
+            learning_rate: self.members[place].learning_rate,
         });
         self.plan.records.births.push(BirthRecord {
             child: id,

@@ -26,6 +26,9 @@ pub struct Living {
     pub ordinal: u32,
     /// The step in which it was born.
     pub born: u32,
+    /// Its own learning rate; `None` for the optimizer's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learning_rate: Option<f64>,
 }
 
 impl Living {
@@ -38,6 +41,7 @@ impl Living {
             adapter: None,
             ordinal: 0,
             born,
+            learning_rate: None,
         }
     }
 

@@ -191,6 +191,7 @@ impl<'a> Draft<'a> {
                 from,
                 to: VersionId::of(id, member.ordinal + 1),
                 kl_reference: learner.kl_reference,
+                learning_rate: member.learning_rate,
                 sequences,
             });
         }
@@ -219,6 +220,7 @@ impl<'a> Draft<'a> {
                 ordinal: member.ordinal,
                 artifact: new.version.artifact,
                 optimizer: new.version.optimizer,
+                learning_rate: member.learning_rate,
             });
         }
     }

@@ -84,6 +84,7 @@ impl Step<'_> {
             parents,
             seed,
             to,
+            measured: Vec::new(),
         })?;
         draft.members[place].adapter = Some(born.version);
         Ok(())

@@ -5,8 +5,8 @@ use crate::{
     evolution::{Lineage, Replacement, Standing, inherited, replacements},
     id::{MemberId, PopulationId, VersionId},
     rating::Rating,
-    recipe::{Living, MemberRecord, PlanError, Progress, RatingRecord, VersionRecord, join},
-    work::{AdapterRef, EvolvePayload},
+    recipe::{GeometryRecord, Living, MemberRecord, PlanError, Progress, RatingRecord, VersionRecord, join},
+    work::{AdapterRef, EvolvePayload, Geometry},
 };
 
 impl Step<'_> {
@@ -37,8 +37,18 @@ impl Step<'_> {
                 let found = adapters.iter().find(|(member, _)| member == parent);
                 found.map(|(_, adapter)| *adapter)
             };
-            let parents = replacement.parents.iter().filter_map(adapter).collect();
-            self.replace(chunk, replacement, parents)
+            let parents: Vec<AdapterRef> = replacement.parents.iter().filter_map(adapter).collect();
+            // The first child is measured with the whole population, the others with their parents.
+            let measured = match chunk {
+                0 => adapters.clone(),
+                _ => replacement
+                    .parents
+                    .iter()
+                    .copied()
+                    .zip(parents.iter().copied())
+                    .collect(),
+            };
+            self.replace(chunk, replacement, parents, &measured)
         })?;
         Ok(born.len())
     }
@@ -60,7 +70,13 @@ impl Step<'_> {
 
     /// Puts a child in the place of the dead member. It is named before it exists, so names do not depend on which
     /// child is finished first.
-    fn replace(&mut self, chunk: u32, replacement: &Replacement, parents: Vec<AdapterRef>) -> Progress<()> {
+    fn replace(
+        &mut self,
+        chunk: u32,
+        replacement: &Replacement,
+        parents: Vec<AdapterRef>,
+        measured: &[(MemberId, AdapterRef)],
+    ) -> Progress<()> {
         let draft = &mut self.scene.draft;
         let run = draft.run;
         let dead = draft
@@ -70,8 +86,15 @@ impl Step<'_> {
         let place = dead.ok_or_else(|| PlanError::Other(format!("{} cannot die twice", replacement.dead)))?;
         let (population_name, population) = draft.population(place)?;
         let roles = draft.members[place].roles.clone();
+        let evolution = &self.parameters.evolution;
+        let members = draft.members.iter();
+        let rates = members.filter(|member| replacement.parents.contains(&member.id(run.run)));
+        let rates: Vec<f64> = rates.filter_map(|parent| parent.learning_rate).collect();
         let mut child = Living {
             population: draft.members[place].population.clone(),
+            learning_rate: evolution
+                .learning_rate
+                .inherited(&rates, run.config.seed, run.step, chunk),
             ..Living::unborn(self.memory.names.next(&roles), roles, run.step)
         };
         let id = child.id(run.run);
@@ -84,6 +107,7 @@ impl Step<'_> {
             parents: parents.clone(),
             seed: replacement.seed,
             to: VersionId::of(id, 0),
+            measured: measured.iter().map(|(_, adapter)| *adapter).collect(),
         })?;
         let lineage = Lineage {
             child: id,
@@ -105,13 +129,21 @@ impl Step<'_> {
             ordinal: 0,
             artifact: born.version.artifact,
             optimizer: born.version.optimizer,
+            learning_rate: child.learning_rate,
         });
         records.births.push(birth);
         records.deaths.push(death);
+        if let Some(geometry) = &born.geometry {
+            let child = std::iter::once((id, born.version.version));
+            let others = measured.iter().map(|(member, adapter)| (*member, adapter.version));
+            records
+                .geometry
+                .extend(of_members(geometry, child.chain(others), chunk));
+        }
         self.memory.ratings.remove(replacement.dead);
         self.memory.protection.remove(replacement.dead);
         self.memory.protection.born(id, run.step);
-        let (evolution, rating) = (&self.parameters.evolution, &self.parameters.rating);
+        let rating = &self.parameters.rating;
         let inherit = |parents: &[Rating]| inherited(parents, evolution, rating);
         let ratings = &mut self.memory.ratings;
         ratings.born(id, &child.roles, &replacement.parents, inherit, rating);
@@ -128,4 +160,21 @@ impl Step<'_> {
         draft.members[place] = child;
         Ok(())
     }
+}
+
+/// The rows of a birth's geometry: of the child, and with the first child of the whole population.
+fn of_members(
+    geometry: &Geometry,
+    members: impl Iterator<Item = (MemberId, VersionId)>,
+    chunk: u32,
+) -> impl Iterator<Item = GeometryRecord> {
+    let rows = members.take(if chunk == 0 { usize::MAX } else { 1 });
+    rows.filter_map(|(member, version)| {
+        let pairs = geometry.pairs.iter().filter(|pair| pair.first == version);
+        Some(GeometryRecord {
+            member,
+            of: *geometry.versions.iter().find(|of| of.version == version)?,
+            pairs: pairs.copied().collect(),
+        })
+    })
 }

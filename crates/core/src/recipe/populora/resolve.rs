@@ -26,7 +26,9 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
     let smallest = smallest.into_iter().filter(|size| *size > 1).min();
     let ranks = config.populations.values().map(|population| population.lora.r);
     let rank = ranks.min().unwrap_or(u32::MAX);
-    faults.extend(parameters.evolution.faults("/parameters/evolution", smallest, rank));
+    let rate = parameters.learning.optimizer.learning_rate;
+    let place = "/parameters/evolution";
+    faults.extend(parameters.evolution.faults(place, smallest, rank, rate));
     let types = u32::try_from(parameters.problems.types.len())
         .unwrap_or(u32::MAX)
         .max(1);

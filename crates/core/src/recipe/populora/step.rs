@@ -24,7 +24,11 @@ pub(super) struct Step<'a> {
 impl<'a> Step<'a> {
     pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
         let mut memory = Memory::clone(&*view.once("memory", || run.memory::<Memory>())?);
-        let members = std::mem::take(&mut memory.members);
+        let mut members = std::mem::take(&mut memory.members);
+        let configured = parameters.learning.optimizer.learning_rate;
+        for member in &mut members {
+            member.learning_rate = parameters.evolution.learning_rate.of(member.learning_rate, configured);
+        }
         Ok(Self {
             scene: Scene::new(run, view, parameters.groups(), members)?,
             parameters,

@@ -1,7 +1,9 @@
 //! Runs with scripted players.
 
 mod config_faults;
+mod geometry;
 mod learning;
+mod learning_rates;
 
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +79,7 @@ fn sorted(records: &Records) -> Records {
     sorted.ratings.sort_by_key(|row| (row.member, row.role));
     sorted.births.sort_by_key(|row| row.child);
     sorted.deaths.sort_by_key(|row| row.member);
+    sorted.geometry.sort_by_key(|row| row.of.version);
     for row in &mut sorted.metrics {
         // NaN means no value, and would not equal itself.
         row.values

@@ -48,4 +48,7 @@ pub struct VersionRecord {
     pub artifact: Digest,
     /// Its optimizer state, if it has one.
     pub optimizer: Option<Digest>,
+    /// The member's own learning rate; `None` for the optimizer's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learning_rate: Option<f64>,
 }

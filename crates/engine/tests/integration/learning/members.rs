@@ -71,6 +71,41 @@ fn a_batch_of_eight_members_is_eight_runs_of_one() {
 }
 
 #[test]
+fn each_member_of_a_batch_learns_at_its_own_rate() {
+    let model = model("qwen2-tied", Dtype::Fp32);
+    let shape = LoraShape::new(4, 8.0, false, vec![Projection::Q, Projection::Down]).unwrap();
+    let all = Population::initialise(&model.config, shape, MEMBERS, 3, Device::Cpu).unwrap();
+    let sequences = sequences(false);
+    let learn = |learning_rate: f64, learning_rates: Vec<Option<f64>>| {
+        let mut options = UpdateOptions {
+            learning_rates,
+            ..UpdateOptions::default()
+        };
+        options.optimizer.learning_rate = learning_rate;
+        options.optimizer.weight_decay = 0.1;
+        options.optimizer.epochs = 2;
+        let update = Update {
+            model: &model,
+            options: &options,
+            reference: None,
+        };
+        update
+            .run(&all, &fresh(&all), &sequences, &mut |_| ())
+            .unwrap()
+            .population
+    };
+    let own = |member: usize| [Some(1e-3), None, Some(3e-3)][member % 3];
+    let mixed = learn(2e-3, (0..MEMBERS).map(own).collect());
+    let uniform = [1e-3, 2e-3, 3e-3].map(|rate| learn(rate, Vec::new()));
+    for member in 0..MEMBERS {
+        for (place, uniform) in uniform.iter().enumerate() {
+            let is_same = member_weights(uniform, member) == member_weights(&mixed, member);
+            assert_eq!(is_same, place == member % 3, "member {member} and rate {place}");
+        }
+    }
+}
+
+#[test]
 fn members_without_sequences_stay_as_they_are() {
     let model = model("qwen2-tied", Dtype::Fp32);
     let shape = LoraShape::new(4, 8.0, false, vec![Projection::Q, Projection::Down]).unwrap();

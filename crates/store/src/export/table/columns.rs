@@ -72,7 +72,7 @@ pub(super) const METRICS: [Source; 3] = [
     ("member", Kind::Text, "p.name"),
 ];
 
-pub(super) const MEMBERS: [Source; 12] = [
+pub(super) const MEMBERS: [Source; 13] = [
     ("id", Kind::Text, "x.id::text"),
     ("name", Kind::Text, "x.name"),
     ("population", Kind::Text, "p.name"),
@@ -98,6 +98,11 @@ pub(super) const MEMBERS: [Source; 12] = [
         Kind::Int,
         "(SELECT count(*) FROM problems WHERE proposer_id = x.id)",
     ),
+    (
+        "learning_rate",
+        Kind::Float,
+        "(SELECT learning_rate FROM adapter_versions WHERE member_id = x.id ORDER BY ordinal DESC LIMIT 1)",
+    ),
 ];
 
 pub(super) const RATINGS: [Source; 6] = [
@@ -109,7 +114,7 @@ pub(super) const RATINGS: [Source; 6] = [
     ("sigma", Kind::Float, "x.sigma"),
 ];
 
-pub(super) const BIRTHS: [Source; 11] = [
+pub(super) const BIRTHS: [Source; 12] = [
     ("step", Kind::Int, "x.step::int8"),
     ("child_id", Kind::Text, "x.child_id::text"),
     ("child", Kind::Text, "p.name"),
@@ -121,12 +126,38 @@ pub(super) const BIRTHS: [Source; 11] = [
     (
         "parents",
         Kind::Text,
-        "(SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal)
+        "(SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal,
+          'displacement', (SELECT d.distance / nullif(g.norm, 0) FROM geometry_pairs d JOIN geometry g ON g.version_id = d.second_id AND g.step = d.step
+                  JOIN adapter_versions c ON c.id = d.first_id WHERE d.second_id = v.id AND d.step = x.step AND c.member_id = b.child_id))
           ORDER BY b.position), '[]') FROM birth_parents b JOIN adapter_versions v ON v.id = b.version_id
           WHERE b.child_id = x.child_id)::text",
     ),
     ("notes", Kind::Text, "array_to_json(x.notes)::text"),
     ("phase", Kind::Text, "x.phase"),
+    (
+        "learning_rate",
+        Kind::Float,
+        "(SELECT learning_rate FROM adapter_versions WHERE member_id = x.child_id AND ordinal = 0)",
+    ),
+];
+
+pub(super) const GEOMETRY: [Source; 6] = [
+    ("step", Kind::Int, "x.step::int8"),
+    ("member_id", Kind::Text, "x.member_id::text"),
+    ("member", Kind::Text, "p.name"),
+    ("version_id", Kind::Text, "x.version_id::text"),
+    ("norm", Kind::Float, "x.norm"),
+    ("effective_rank", Kind::Float, "x.effective_rank"),
+];
+
+pub(super) const GEOMETRY_PAIRS: [Source; 7] = [
+    ("step", Kind::Int, "x.step::int8"),
+    ("first_id", Kind::Text, "x.first_id::text"),
+    ("first", Kind::Text, "p.name"),
+    ("second_id", Kind::Text, "x.second_id::text"),
+    ("second", Kind::Text, "q.name"),
+    ("cosine", Kind::Float, "x.cosine"),
+    ("distance", Kind::Float, "x.distance"),
 ];
 
 pub(super) const DEATHS: [Source; 6] = [

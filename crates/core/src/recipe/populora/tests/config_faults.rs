@@ -215,6 +215,24 @@ fn a_config_that_cannot_work_is_refused_at_the_field() {
             "M99",
         ),
         (
+            "parameters.evolution.learning_rate.sigma",
+            json!(0.0),
+            "/parameters/evolution/learning_rate/sigma",
+            "numbers above 0",
+        ),
+        (
+            "parameters.evolution.learning_rate",
+            json!({"rule": "inherited", "min": 1e-3, "max": 1e-2}),
+            "/parameters/evolution/learning_rate/rule",
+            "0.001 to 0.01",
+        ),
+        (
+            "parameters.evolution",
+            json!({"every": 0, "learning_rate": {"rule": "inherited"}}),
+            "/parameters/evolution/learning_rate/rule",
+            "\"fixed\" is valid",
+        ),
+        (
             "parameters.frozen",
             json!(["critic"]),
             "/parameters/frozen/0",

@@ -1,0 +1,79 @@
+//! The geometry of members' updates, for the page and the API.
+
+use lyceum_core::id::ExecutionId;
+use lyceum_store::geometry::{self, MeasuredPair, MeasuredVersion};
+use serde::Serialize;
+use std::collections::HashMap;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::{api::Api, api_error::ApiError};
+
+/// The most measured versions that are read, newest first.
+const VERSIONS: u32 = 20_000;
+
+/// The geometry of members' updates. It is measured at births.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Geometry {
+    /// The step of the pairs; null if nothing was measured yet.
+    pub(crate) step: Option<i32>,
+    /// The measured versions of all steps, oldest first.
+    pub(crate) versions: Vec<MeasuredVersion>,
+    /// The pairs that were measured at the end of `step`, each once.
+    pub(crate) pairs: Vec<MeasuredPair>,
+}
+
+impl Geometry {
+    /// Reads it, with the pairs of `step` or else of the newest measured step.
+    ///
+    /// # Errors
+    /// Nothing was measured in `step`.
+    pub(crate) async fn read(api: &Api, run: ExecutionId, step: Option<u32>) -> Result<Self, ApiError> {
+        let db = api.store.pool();
+        let versions = geometry::versions(db, run, VERSIONS).await?;
+        let mut steps: Vec<i32> = versions.iter().map(|version| version.step).collect();
+        steps.dedup();
+        let step = match step.map(u32::cast_signed) {
+            None => steps.last().copied(),
+            Some(step) if steps.contains(&step) => Some(step),
+            Some(step) => {
+                let steps: Vec<String> = steps.iter().map(ToString::to_string).collect();
+                let detail = format!(
+                    "nothing was measured in step {step}; measured were: {}",
+                    steps.join(", ")
+                );
+                return Err(ApiError::invalid_query(vec![("step".to_owned(), detail)]));
+            }
+        };
+        Ok(Self {
+            pairs: match step {
+                Some(step) => geometry::pairs(db, run, step).await?,
+                None => Vec::new(),
+            },
+            step,
+            versions,
+        })
+    }
+
+    /// The versions that the pairs are of.
+    pub(crate) fn measured(&self) -> Vec<&MeasuredVersion> {
+        let versions = self.versions.iter();
+        versions.filter(|version| Some(version.step) == self.step).collect()
+    }
+
+    /// The cosine of each of [`Geometry::measured`] with each; none where they were not measured together, or are zero.
+    pub(crate) fn cosines(&self) -> Vec<Vec<Option<f64>>> {
+        let pairs = self.pairs.iter().flat_map(|pair| {
+            let (one, other) = (pair.first_id, pair.second_id);
+            [((one, other), pair.cosine), ((other, one), pair.cosine)]
+        });
+        let pairs: HashMap<(Uuid, Uuid), Option<f64>> = pairs.collect();
+        let measured = self.measured();
+        let cosine = |one: &MeasuredVersion, other: &MeasuredVersion| match one.version_id == other.version_id {
+            true => (one.norm > 0.0).then_some(1.0),
+            false => pairs.get(&(one.version_id, other.version_id)).copied().flatten(),
+        };
+        let row = |one: &&MeasuredVersion| measured.iter().map(|other| cosine(one, other)).collect();
+        measured.iter().map(row).collect()
+    }
+}
