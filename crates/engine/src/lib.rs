@@ -9,6 +9,7 @@ mod embed;
 pub mod embeddings;
 pub mod error;
 pub mod evolve;
+mod exit;
 pub mod generate;
 mod host;
 pub mod lanes;

@@ -133,7 +133,7 @@ mod remembered;
 #[cfg(test)]
 mod unjudged {
     use super::*;
-    use crate::sandbox::{Budget, Interpreter, Libraries, Namespaces, Watch, ZygotePlan};
+    use crate::sandbox::{Budget, Interpreter, Namespaces, Watch, ZygotePlan};
     use lyceum_core::verify::Solution;
 
     #[test]
@@ -151,7 +151,6 @@ mod unjudged {
                 namespaces: Namespaces::Never,
                 limits: Limits::default(),
                 packages: Vec::new(),
-                libraries: Libraries::default(),
                 watch: Watch::default(),
                 budget: Budget::default(),
             }),

@@ -28,7 +28,6 @@ use std::path::PathBuf;
 pub(crate) use budget::{Allowance, Budget};
 pub use interpreter::Interpreter;
 pub use layers::{Layers, Namespaces};
-pub(crate) use libraries::Libraries;
 pub use limits::Limits;
 pub use packages::Package;
 pub use report::{Ending, Report};

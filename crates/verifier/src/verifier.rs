@@ -14,7 +14,7 @@ use crate::execution::Failed;
 use crate::gold::GoldCache;
 use crate::judge::{Bench, Judgement, Unjudged, refused};
 use crate::sandbox::{
-    Budget, Interpreter, Layers, Libraries, Limits, Namespaces, Package, SandboxError, Watch, ZygotePlan, self_test,
+    Budget, Interpreter, Layers, Limits, Namespaces, Package, SandboxError, Watch, ZygotePlan, self_test,
 };
 use crate::slot::Slot;
 use crate::value::Comparison;
@@ -84,7 +84,6 @@ impl Verifier {
         let (queue, tasks) = mpsc::channel(2 * jobs);
         let tasks = Arc::new(Mutex::new(tasks));
         let gold = Arc::new(GoldCache::default());
-        let libraries = Libraries::default();
         let mut threads = Vec::with_capacity(jobs);
         let mut starting = Vec::with_capacity(jobs);
         for number in 0..jobs {
@@ -95,7 +94,6 @@ impl Verifier {
                     namespaces: config.namespaces,
                     limits: config.limits,
                     packages: config.packages.clone(),
-                    libraries: libraries.clone(),
                     watch: Watch::default(),
                     budget: Budget::default(),
                 }),

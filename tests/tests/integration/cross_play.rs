@@ -65,7 +65,10 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
     let matrix = lab.get(&format!("/runs/{run}/cross-play.json")).await?;
     assert_eq!(matrix["missing"], 2, "a permutation leaves two of four cells: {matrix}");
     let page = lab.page(&format!("/runs/{run}/cross-play")).await?;
-    ensure!(page.contains("Evaluate the missing pairs"), "no button: {page}");
+    ensure!(
+        page.contains("data-action=\"/api/v1/evaluations\""),
+        "no button: {page}"
+    );
     let spec = json!({"type": "cross_play", "run": run, "step": 1, "problems": 4, "samples": 2});
     let made = lab
         .post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3}))
@@ -145,8 +148,12 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
             .filter(|attempt| attempt["evaluation_id"] == id.to_string());
         assert_eq!(of_it.count() as i64, listed, "{query}");
     }
-    let page = lab.page(&format!("/evaluations/{id}")).await?;
-    ensure!(page.contains("teacher_name") && page.contains("completed"), "{page}");
+    let page = lab.get(&format!("/evaluations/{id}.json")).await?;
+    assert_eq!(
+        (&page["state"], &page["result"]),
+        (&json!("completed"), &evaluation["result"]),
+        "{page}"
+    );
     lab.close().await;
     drop(worker);
     Ok(())

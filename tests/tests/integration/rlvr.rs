@@ -313,9 +313,12 @@ async fn canonical_solutions_earn_everything() -> Result<()> {
         Some(20),
         "held-out rows are not among them"
     );
-    let page = lab.page(&format!("/runs/{run}/difficulty")).await?;
-    assert!(
-        page.contains("0 rows had no correct answer, 0 some and 20 only correct ones; 0 rows have not been asked yet"),
+    let page = lab.get(&format!("/runs/{run}/difficulty.json")).await?;
+    let last = page["windows"].as_array().and_then(|windows| windows.last());
+    let last = last.context("a window of steps")?;
+    assert_eq!(
+        [&last["never"], &last["sometimes"], &last["always"], &page["rows"]],
+        [0, 0, 20, 20],
         "{page}"
     );
     lab.close().await;

@@ -7,7 +7,7 @@ use lyceum_core::verify::{Check, ProblemKind, Proposal, Solution, Status, Task};
 
 use super::Bench;
 use crate::gold::GoldCache;
-use crate::sandbox::{Budget, Interpreter, Libraries, Limits, Namespaces, Watch, ZygotePlan};
+use crate::sandbox::{Budget, Interpreter, Limits, Namespaces, Watch, ZygotePlan};
 use crate::slot::Slot;
 use crate::value::Comparison;
 
@@ -23,7 +23,6 @@ fn slot(interpreter: Interpreter) -> Slot {
         namespaces: Namespaces::Auto,
         limits,
         packages: Vec::new(),
-        libraries: Libraries::default(),
         watch: Watch::default(),
         budget: Budget::default(),
     })

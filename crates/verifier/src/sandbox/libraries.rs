@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use super::interpreter::FLAGS;
 use super::{Interpreter, Package, SandboxError};
@@ -19,27 +19,23 @@ sys.__stdout__.write("\n".join(sorted(path for path in mapped if path.startswith
 /// Where the loader looks for libraries and is looked for itself.
 const LOADER_FOLDERS: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
 
-/// The libraries found so far, by the source that needs them. Shared by the slots of a pool.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Libraries(Arc<Mutex<BTreeMap<String, Vec<PathBuf>>>>);
-
-impl Libraries {
-    /// The libraries that an interpreter has loaded after it ran `source`, and the links by which the loader finds them.
-    pub(super) fn of(
-        &self,
-        interpreter: &Interpreter,
-        source: &str,
-        packages: &[PathBuf],
-    ) -> Result<Vec<PathBuf>, SandboxError> {
-        // Slots that start together wait here for the first one's answer.
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(found) = known.get(source) {
-            return Ok(found.clone());
-        }
-        let found = find(interpreter, source, packages)?;
-        known.insert(source.to_owned(), found.clone());
-        Ok(found)
+/// The libraries that an interpreter has loaded after it ran `source`, and the links by which the loader finds them.
+pub(super) fn libraries(
+    interpreter: &Interpreter,
+    source: &str,
+    packages: &[PathBuf],
+) -> Result<Vec<PathBuf>, SandboxError> {
+    type Needed = (PathBuf, String, Vec<PathBuf>);
+    static KNOWN: Mutex<BTreeMap<Needed, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
+    let needed = (interpreter.executable.clone(), source.to_owned(), packages.to_vec());
+    // Slots that start together wait here for the first one's answer.
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = known.get(&needed) {
+        return Ok(found.clone());
     }
+    let found = find(interpreter, source, packages)?;
+    known.insert(needed, found.clone());
+    Ok(found)
 }
 
 /// Runs the interpreter, unconfined: `source` is this crate's.

@@ -74,7 +74,7 @@ pub(crate) fn self_test(zygote: &Zygote, limits: Limits) -> Result<Vec<Escape>, 
         }
     }
     let endless = Limits {
-        cpu: Duration::from_millis(50),
+        cpu: Duration::from_millis(10),
         ..limits
     };
     match execute_one(zygote, endless, Program::f(ATTACKS), call("spin"))? {

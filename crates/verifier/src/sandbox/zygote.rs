@@ -11,13 +11,14 @@ use std::time::{Duration, Instant};
 use super::cgroup::Cgroup;
 use super::interpreter::outermost;
 use super::launch::{Launch, NOBODY, Process, effective_uid};
+use super::libraries::libraries;
 use super::limits::SLOWEST;
 use super::mounts::Mounts;
 use super::report::Report;
 use super::watch::Watch;
 use super::{
-    Allowance, Budget, Interpreter, Layers, Libraries, Limits, Namespaces, Package, SandboxError, interpreter,
-    landlock, packages, seccomp,
+    Allowance, Budget, Interpreter, Layers, Limits, Namespaces, Package, SandboxError, interpreter, landlock, packages,
+    seccomp,
 };
 
 /// Maximum startup time of an interpreter. A busy machine is slow; a broken interpreter never answers.
@@ -45,7 +46,6 @@ pub(crate) struct ZygotePlan {
     pub(crate) budget: Budget,
     /// Packages for programs, besides the standard library.
     pub(crate) packages: Vec<Package>,
-    pub(crate) libraries: Libraries,
 }
 
 /// A confined interpreter that forks a child for each program. It dies with the thread that created it.
@@ -114,7 +114,7 @@ impl Zygote {
             &[]
         };
         let mut readable = plan.interpreter.readable();
-        readable.extend(plan.libraries.of(&plan.interpreter, &source, packages)?);
+        readable.extend(libraries(&plan.interpreter, &source, packages)?);
         readable.extend(packages.iter().filter(|path| path.is_dir()).cloned());
         let readable = outermost(readable);
         let is_root = effective_uid() == 0;
