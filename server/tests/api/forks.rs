@@ -226,8 +226,12 @@ async fn a_member_that_a_fork_took_over_is_on_the_leaderboard_once_until_the_for
     let [trunk, fork] = [made.trunk, made.fork].map(|run| json!(run));
     let of_fork = format!("run={}", made.fork);
     let role = rated("").await;
-    assert_eq!(role, [trunk.clone()]);
-    assert_eq!(rated(&of_fork).await, [fork.clone()], "its own page has it");
+    assert_eq!(role, std::slice::from_ref(&trunk));
+    assert_eq!(
+        rated(&of_fork).await,
+        std::slice::from_ref(&fork),
+        "its own page has it"
+    );
     sqlx::query("UPDATE standings SET step = $2 WHERE run_id = $1")
         .bind(made.fork.0)
         .bind(AT.cast_signed())
