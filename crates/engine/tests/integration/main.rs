@@ -1,5 +1,6 @@
 //! The engine compared with transformers, peft and NumPy.
 
+mod device;
 mod engine;
 mod evolution;
 mod learning;
