@@ -4,3 +4,4 @@ mod device;
 mod engine;
 mod evolution;
 mod learning;
+mod out_of_memory;
