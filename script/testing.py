@@ -61,8 +61,11 @@ def listed(title, lines):
 
 def report(logs):
     """Prints the slowest tests, what was skipped, and what was flaky, which also goes into target/flaky.txt."""
-    junit = ROOT / "target/nextest/default/junit.xml"
-    tests = cases(junit.read_text()) if (logs / "has-tested").exists() and junit.exists() else []
+    tests = []
+    for profile in ("default", "standin"):
+        junit = ROOT / "target/nextest" / profile / "junit.xml"
+        if (logs / f"tested-{profile}").exists() and junit.exists():
+            tests += cases(junit.read_text())
     by_time = sorted(tests, key=lambda test: -test[1])[:SLOWEST]
     (logs / "slowest").write_text("".join(f"{seconds:8.1f} s  {name}\n" for name, seconds, _, _ in by_time))
     noted = {name: (logs / name).read_text().splitlines() if (logs / name).exists() else [] for name in ("skipped", "flaky")}

@@ -65,8 +65,9 @@ pub(crate) fn upload<T: Element>(values: &[T], device: Device) -> Result<Tensor>
     if !device.is_cuda() {
         return Ok(here.f_to_device(device)?);
     }
+    // `f_pin_memory` always names the device, which libtorch warns of twice for each tensor.
     Ok(here
-        .f_pin_memory(device)?
+        .f_internal_pin_memory(device)?
         .f_to_device_(device, here.kind(), true, false)?)
 }
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use lyceum_models::ModelError;
-use tch::TchError;
+use tch::{Device, TchError};
 
 /// Shorthand for results of the engine.
 pub type Result<T> = std::result::Result<T, EngineError>;
@@ -64,9 +64,15 @@ pub enum EngineError {
         /// The last attempt.
         detail: String,
     },
-    /// libtorch refused an operation.
+    /// libtorch refused an operation. Not a source: its text is in the message already, and has a C++ backtrace.
     #[error("libtorch: {}", first_line(.0))]
-    Torch(#[from] TchError),
+    Torch(TchError),
+}
+
+impl From<TchError> for EngineError {
+    fn from(error: TchError) -> Self {
+        Self::Torch(error)
+    }
 }
 
 impl EngineError {
@@ -98,6 +104,17 @@ impl EngineError {
         Self::Request {
             id: id.into(),
             reason: reason.into(),
+        }
+    }
+
+    /// If memory ran out, and nothing has said over what: `what` did not fit, and what would.
+    pub(crate) fn if_out_of_memory(self, device: Device, what: impl FnOnce() -> String) -> Self {
+        match self {
+            Self::Torch(_) if self.is_out_of_memory() => Self::OutOfMemory {
+                device: format!("{device:?}"),
+                detail: format!("{} ({self})", what()),
+            },
+            other => other,
         }
     }
 

@@ -29,6 +29,7 @@ use crate::error::{EngineError, Result};
 use crate::model::Model;
 use crate::population::{LayerAdapters, Population};
 use crate::tokenizer::Tokenizer;
+use crate::unwinding::as_errors;
 use run::Run;
 
 /// A model with its population, ready to generate.
@@ -82,6 +83,24 @@ impl Generator<'_> {
         observe: &mut dyn FnMut(GenerationEvent<'_>),
     ) -> Result<Generated> {
         let _no_grad = tch::no_grad_guard();
+        let generated = as_errors(|| self.generate_checked(requests, options, observe));
+        generated.map_err(|error| {
+            error.if_out_of_memory(self.model.placement.device, || {
+                let members = self.population.map_or(0, Population::members);
+                format!(
+                    "the adapters of {members} members, arranged for generation, and tables of positions do not fit beside the \
+                     base; fewer members at a time would"
+                )
+            })
+        })
+    }
+
+    fn generate_checked(
+        &self,
+        requests: &[GenerationRequest],
+        options: &GenerationOptions,
+        observe: &mut dyn FnMut(GenerationEvent<'_>),
+    ) -> Result<Generated> {
         for request in requests {
             request.check(self.model, self.population.map_or(0, Population::members))?;
         }
@@ -122,7 +141,9 @@ impl Generator<'_> {
             if slots == 1 {
                 return Err(EngineError::OutOfMemory {
                     device: format!("{:?}", self.model.placement.device),
-                    detail: format!("even one sequence at a time does not fit ({error})"),
+                    detail: format!(
+                        "even one sequence at a time does not fit; a shorter prompt or limit of tokens would ({error})"
+                    ),
                 });
             }
             slots /= 2;

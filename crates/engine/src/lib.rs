@@ -23,6 +23,7 @@ pub mod peft;
 pub mod population;
 mod product;
 pub mod score;
+mod unwinding;
 pub mod weights;
 
 pub use device::{Placement, set_threads};

@@ -25,6 +25,7 @@ use crate::device::Placement;
 use crate::error::{EngineError, Result};
 use crate::population::{LayerAdapters, Population, RowGroups};
 use crate::product::{arranged, linear_in_fp32};
+use crate::unwinding::as_errors;
 use crate::weights::Checkpoint;
 use inference::Inference;
 
@@ -65,6 +66,21 @@ impl Model {
     /// Loads a Hugging Face model folder.
     pub fn load(folder: &Path, placement: Placement) -> Result<Self> {
         let config = ModelConfig::from_folder(folder)?;
+        let bytes = config.base_shape().parameters() * placement.dtype.bytes();
+        as_errors(|| Self::load_weights(folder, config, placement)).map_err(|error| {
+            error.if_out_of_memory(placement.device, || {
+                format!(
+                    "{}: the weights take {:.1} GiB in {}; a device with as much free memory, a smaller model or fewer bytes a \
+                     number would do",
+                    folder.display(),
+                    bytes as f64 / f64::from(1 << 30),
+                    placement.dtype
+                )
+            })
+        })
+    }
+
+    fn load_weights(folder: &Path, config: ModelConfig, placement: Placement) -> Result<Self> {
         let checkpoint = Checkpoint::from_model_folder(folder)?;
         let embedding = [config.vocab_size, config.hidden_size];
         let embed_tokens = checkpoint.tensor("model.embed_tokens.weight", &embedding, placement)?;

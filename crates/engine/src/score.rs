@@ -6,6 +6,7 @@ use crate::error::{EngineError, Result};
 use crate::model::Model;
 use crate::passes::{Padded, check_ids, passes};
 use crate::population::{Population, RowGroups};
+use crate::unwinding::as_errors;
 
 /// Rows of logits held at a time.
 const LOGIT_ROWS: i64 = 1024;
@@ -130,7 +131,7 @@ pub fn score_observed(
         let done = scores.len();
         for range in passes(&lengths[done..], tokens) {
             let of_pass = &requests[done..][range];
-            match pass(model, population, of_pass, options.last_logits) {
+            match as_errors(|| pass(model, population, of_pass, options.last_logits)) {
                 Ok(of_pass) => {
                     for score in of_pass {
                         score.check(|| id(scores.len()))?;
@@ -142,7 +143,7 @@ pub fn score_observed(
                         return Err(EngineError::OutOfMemory {
                             device: format!("{:?}", model.placement.device),
                             detail: format!(
-                                "even request `{}` alone, of {} ids, does not fit ({error})",
+                                "even request `{}` alone, of {} ids, does not fit; a shorter one would ({error})",
                                 id(scores.len()),
                                 of_pass[0].ids.len()
                             ),

@@ -19,6 +19,7 @@ use super::{GenerationEvent, GenerationOptions, Generator, mask};
 use crate::error::Result;
 use crate::model::RopeTables;
 use crate::population::{LayerAdapters, RowGroups};
+use crate::unwinding::as_errors;
 
 pub(super) struct Run<'a> {
     pub(super) generator: &'a Generator<'a>,
@@ -110,7 +111,7 @@ impl<'a> Run<'a> {
     /// so that another call can go on with it.
     pub(super) fn complete(&mut self, slots: usize, observe: &mut dyn FnMut(GenerationEvent<'_>)) -> Result<()> {
         let mut groups = self.groups();
-        let result = self.go_on(&mut groups, slots, observe);
+        let result = as_errors(|| self.go_on(&mut groups, slots, observe));
         let in_flight = groups.into_iter().flat_map(|group| group.rows).flatten();
         self.stop(in_flight);
         result
@@ -242,7 +243,8 @@ impl<'a> Run<'a> {
         // A group's samples are admitted in order, so of its waiting requests only the first can have been prefilled.
         let waiting: Vec<usize> = groups.iter().filter_map(|group| Some(group.queue.front()?.0)).collect();
         let mut continued = Vec::with_capacity(admitted.len());
-        let started = self.start(&mut admitted, &mut continued, &waiting, (rows, prompts), observe);
+        let (left, drawn) = (&mut admitted, &mut continued);
+        let started = as_errors(|| self.start(left, drawn, &waiting, (rows, prompts), observe));
         put_back(groups, continued);
         self.stop(admitted);
         started?;
@@ -280,7 +282,7 @@ impl<'a> Run<'a> {
             for running in &mut now {
                 running.block = prompts.get(&running.source()).and_then(|prompt| prompt.block.clone());
             }
-            let drawn = match self.draw_prefilled(&prefilled, &sources, &now, rows) {
+            let drawn = match as_errors(|| self.draw_prefilled(&prefilled, &sources, &now, rows)) {
                 Ok(drawn) => drawn,
                 Err(error) => {
                     admitted.extend(now);
@@ -345,7 +347,7 @@ impl<'a> Run<'a> {
             .flat_map(|group| &mut group.rows)
             .filter_map(Option::take)
             .collect();
-        let drawn = match self.next_tokens(&running, slots, rows) {
+        let drawn = match as_errors(|| self.next_tokens(&running, slots, rows)) {
             Ok(drawn) => drawn,
             Err(error) => {
                 put_back(groups, running);

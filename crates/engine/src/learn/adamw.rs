@@ -62,8 +62,14 @@ impl AdamW {
         for ((tensor, gradient), moments) in trained.iter().zip(gradients).zip(&state.moments) {
             if all {
                 let (values, exp_avg, exp_avg_sq) = (&tensor.values, &moments.exp_avg, &moments.exp_avg_sq);
-                self.step_tensor(values, gradient, exp_avg, exp_avg_sq, &state.steps)?;
-                continue;
+                match self.step_tensor(values, gradient, exp_avg, exp_avg_sq, &state.steps) {
+                    // One member after the other needs less.
+                    Err(error) if error.is_out_of_memory() => {}
+                    result => {
+                        result?;
+                        continue;
+                    }
+                }
             }
             for &member in members {
                 let of_member = |stacked: &Tensor| stacked.f_narrow(0, member as i64, 1);
@@ -79,6 +85,7 @@ impl AdamW {
         Ok(())
     }
 
+    /// If memory runs out, nothing has changed: what needs memory comes first.
     fn step_tensor(
         &self,
         values: &Tensor,
@@ -94,18 +101,15 @@ impl AdamW {
             let by_member: Vec<f32> = steps.iter().map(|&step| value(step as f64) as f32).collect();
             per_member(&by_member, values)
         };
+        let root = of_steps(&|step| (1.0 - self.beta2.powf(step)).sqrt().recip())?;
+        let rate = of_steps(&|step| -self.learning_rate / (1.0 - self.beta1.powf(step)))?;
+        let (square, change) = (gradient.f_square()?, gradient.f_empty_like()?);
         let (mut exp_avg, mut exp_avg_sq) = (exp_avg.shallow_clone(), exp_avg_sq.shallow_clone());
         let _ = exp_avg.f_lerp_(gradient, 1.0 - self.beta1)?;
-        let square = gradient.f_square()?.f_mul_scalar_(1.0 - self.beta2)?;
+        let square = square.shallow_clone().f_mul_scalar_(1.0 - self.beta2)?;
         let _ = exp_avg_sq.f_mul_scalar_(self.beta2)?.f_add_(&square)?;
-        drop(square);
-        let denominator = exp_avg_sq
-            .f_sqrt()?
-            .f_mul_(&of_steps(&|step| (1.0 - self.beta2.powf(step)).sqrt().recip())?)?
-            .f_add_scalar_(self.eps)?;
-        let change = exp_avg
-            .f_mul(&of_steps(&|step| -self.learning_rate / (1.0 - self.beta1.powf(step)))?)?
-            .f_div_(&denominator)?;
+        let denominator = exp_avg_sq.f_sqrt_out(&square)?.f_mul_(&root)?.f_add_scalar_(self.eps)?;
+        let change = exp_avg.f_mul_out(&change, &rate)?.f_div_(&denominator)?;
         let mut values = values.shallow_clone();
         let _ = values
             .f_mul_scalar_(1.0 - self.learning_rate * self.weight_decay)?

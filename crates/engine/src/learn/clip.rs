@@ -6,6 +6,7 @@ use tch::{Device, Kind, Tensor};
 use super::trained::TrainedTensor;
 use crate::error::{EngineError, Result};
 use crate::host;
+use crate::unwinding::as_errors;
 
 /// The norm of each member's gradient over all tensors. Scales the gradients of `members` whose norm exceeds `largest`
 /// down to it (0 sets no limit), as PyTorch's `clip_grad_norm_` does for each member alone. `gradients` are in the
@@ -36,8 +37,10 @@ pub fn clip_gradients(
         })
         .collect();
     if scales.iter().any(|&scale| scale < 1.0) {
-        for gradient in gradients {
-            let _ = gradient.shallow_clone().f_mul_(&per_member(&scales, gradient)?)?;
+        // Before any gradient changes: what needs memory comes first, so that a failure leaves all of them as they were.
+        let scales = gradients.iter().map(|gradient| per_member(&scales, gradient));
+        for (gradient, scales) in gradients.iter().zip(scales.collect::<Result<Vec<_>>>()?) {
+            let _ = gradient.shallow_clone().f_mul_(&scales)?;
         }
     }
     Ok(norms)
@@ -68,12 +71,25 @@ fn member_squares(tensors: &[Tensor]) -> Result<Vec<Vec<f64>>> {
             let members = numbers.chunks_exact(numbers.len() / tensor.size()[0] as usize);
             return Ok(members.map(|member| squares::sum(host::threads(), member)).collect());
         }
-        let norms = tensor
-            .f_flatten(1, -1)?
-            .f_linalg_norm(2, [1].as_slice(), false, Kind::Double)?;
-        Ok(Vec::<f64>::try_from(&norms.f_square()?.f_to_device(Device::Cpu)?)?)
+        together_or_in_turn(tensor, |members| {
+            let norms = members
+                .f_flatten(1, -1)?
+                .f_linalg_norm(2, [1].as_slice(), false, Kind::Double)?;
+            Ok(Vec::<f64>::try_from(&norms.f_square()?.f_to_device(Device::Cpu)?)?)
+        })
     });
     squares.collect()
+}
+
+/// What `compute` gives for all members of a stacked tensor; if memory runs out, for one after the other.
+fn together_or_in_turn(stacked: &Tensor, compute: impl Fn(&Tensor) -> Result<Vec<f64>>) -> Result<Vec<f64>> {
+    match as_errors(|| compute(stacked)) {
+        Err(error) if error.is_out_of_memory() => {
+            let members = (0..stacked.size()[0]).map(|member| compute(&stacked.f_narrow(0, member, 1)?));
+            Ok(members.collect::<Result<Vec<_>>>()?.concat())
+        }
+        result => result,
+    }
 }
 
 fn require_finite(what: &str, trained: &[TrainedTensor], squares: &[Vec<f64>], member: usize) -> Result<()> {

@@ -18,6 +18,7 @@ use super::update::{Progress, Update};
 use crate::error::{EngineError, Result};
 use crate::lanes::{cut, side_by_side, worthwhile};
 use crate::population::Population;
+use crate::unwinding::as_errors;
 
 /// Rows that a micro-batch needs for a lane's products to run near peak speed.
 const ROWS_PER_LANE: usize = 1024;
@@ -199,18 +200,19 @@ impl<'a> Pass<'a> {
             })
         };
         if parts.len() <= 1 {
-            return Ok(vec![compute(&learner()?, batches, &mut |sequences| {
-                progress.advance(sequences)
-            })?]);
+            let learner = learner()?;
+            let advance = &mut |sequences| progress.advance(sequences);
+            return Ok(vec![as_errors(|| compute(&learner, batches, advance))?]);
         }
         let jobs = parts.iter().map(|part| Ok((learner()?, &batches[part.clone()])));
         side_by_side(
             jobs.collect::<Result<_>>()?,
             |(learner, batches): (Learner<'_>, &[MicroBatch]), events| {
-                compute(&learner, batches, &mut |sequences| {
+                let advance = &mut |sequences| {
                     // The receiver is gone only if the caller has panicked, and then the event is not needed.
                     let _ = events.send(sequences);
-                })
+                };
+                as_errors(|| compute(&learner, batches, advance))
             },
             &mut |sequences| progress.advance(sequences),
         )
@@ -231,7 +233,7 @@ fn smaller(device: Device, budget: usize, batches: &[MicroBatch], error: &Engine
         None => Err(EngineError::OutOfMemory {
             device: format!("{device:?}"),
             detail: format!(
-                "even one sequence at a time ({} tokens the longest): {error}",
+                "even one sequence at a time, of {} tokens the longest, does not fit; shorter ones would ({error})",
                 batches.iter().map(MicroBatch::rows).max().unwrap_or(0)
             ),
         }),

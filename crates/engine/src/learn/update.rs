@@ -16,6 +16,7 @@ use super::trained::TrainedTensor;
 use crate::error::{EngineError, Result};
 use crate::model::Model;
 use crate::population::Population;
+use crate::unwinding::as_errors;
 
 /// How to learn.
 #[derive(Debug, Clone, PartialEq)]
@@ -126,6 +127,16 @@ impl Update<'_> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Updated> {
         let _no_grad = tch::no_grad_guard();
+        self.in_memory(population, || self.run_steps(population, state, sequences, progress))
+    }
+
+    fn run_steps(
+        &self,
+        population: &Population,
+        state: &OptimizerState,
+        sequences: &[Vec<TrainingSequence>],
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Updated> {
         self.check(population, sequences)?;
         let Optimizer {
             epochs, minibatches, ..
@@ -186,7 +197,8 @@ impl Update<'_> {
             )));
         }
         let trained = TrainedTensor::of_population(population);
-        check_values(&trained, &(0..population.members()).collect::<Vec<_>>())?;
+        let all: Vec<_> = (0..population.members()).collect();
+        self.in_memory(population, || check_values(&trained, &all))?;
         let whole: Vec<_> = (0..population.members())
             .map(|member| (member, 0..sequences[member].len()))
             .collect();
@@ -194,7 +206,9 @@ impl Update<'_> {
             .iter()
             .map(|(member, range)| (*member, part(range.len(), index, of)));
         let work: Vec<_> = cut.filter(|(_, range)| !range.is_empty()).collect();
-        let gradient = Pass::new(self, population, sequences, 1, progress).gradient(population, &work, &whole, true)?;
+        let gradient = self.in_memory(population, || {
+            Pass::new(self, population, sequences, 1, progress).gradient(population, &work, &whole, true)
+        })?;
         Ok(GradientPiece {
             place: Some(PieceIndex { index, of }),
             ..gradient
@@ -206,6 +220,15 @@ impl Update<'_> {
         let _no_grad = tch::no_grad_guard();
         self.check_one_step()?;
         GradientPiece::require_whole(pieces)?;
+        self.in_memory(population, || self.apply_whole(population, state, pieces))
+    }
+
+    fn apply_whole(
+        &self,
+        population: &Population,
+        state: &OptimizerState,
+        pieces: &[GradientPiece],
+    ) -> Result<Updated> {
         let new = population.duplicate()?;
         let mut state = state.duplicate()?;
         let trained = TrainedTensor::of_population(&new);
@@ -225,6 +248,20 @@ impl Update<'_> {
             state,
             diagnostics,
             halvings: gradient.halvings,
+        })
+    }
+
+    /// Runs a part of an update. What its passes say of memory stands; otherwise the rest did not fit.
+    fn in_memory<T>(&self, population: &Population, part: impl FnOnce() -> Result<T>) -> Result<T> {
+        as_errors(part).map_err(|error| {
+            error.if_out_of_memory(self.model.placement.device, || {
+                format!(
+                    "the weights, gradients and moments of {} members, of {} parameters each, do not fit beside the base; fewer \
+                     members at a time or a lower rank would",
+                    population.members(),
+                    population.parameters_per_member()
+                )
+            })
         })
     }
 

@@ -120,5 +120,14 @@ pub fn read_population(folders: &[PathBuf], base: &ModelConfig, device: Device) 
     }
     let shape = first.shape.clone();
     let layers: Vec<Vec<LayerFactors>> = adapters.into_iter().map(|adapter| adapter.layers).collect();
-    Population::stack(shape, &layers)?.to(device, Kind::Float)
+    let stacked = Population::stack(shape, &layers)?;
+    stacked.to(device, Kind::Float).map_err(|error| {
+        error.if_out_of_memory(device, || {
+            format!(
+                "{} adapters of {} parameters each do not fit; fewer members at a time or a lower rank would",
+                stacked.members(),
+                stacked.parameters_per_member()
+            )
+        })
+    })
 }

@@ -4,7 +4,7 @@ mod adapters;
 mod bad_input;
 mod chat;
 mod embedding;
-mod fixtures;
+pub(crate) mod fixtures;
 mod forward;
 mod generation;
 mod merging;

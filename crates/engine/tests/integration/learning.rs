@@ -1,7 +1,7 @@
 //! Learning compared with PyTorch's autograd (`fixtures/make_learning.py`).
 
 mod bad_input;
-mod batch;
+pub(crate) mod batch;
 mod fixtures;
 mod golden;
 mod layout;

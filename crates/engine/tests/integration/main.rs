@@ -1,5 +1,7 @@
 //! The engine compared with transformers, peft and NumPy.
 
+mod device;
 mod engine;
 mod evolution;
 mod learning;
+mod out_of_memory;

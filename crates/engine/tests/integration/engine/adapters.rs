@@ -3,8 +3,8 @@
 use lyceum_core::work::{LoraShape, Projection};
 use lyceum_engine::Population;
 use lyceum_engine::peft::{Adapter, read_population, write_member};
-use tch::Device;
 
+use crate::device::device;
 use crate::engine::fixtures::{MODELS, STACKED, adapter_folder, model, population};
 
 #[test]
@@ -23,7 +23,7 @@ fn a_written_member_reads_back_bit_for_bit_and_writes_the_same_bytes() {
                     assert!(left.a.equal(&right.a) && left.b.equal(&right.b));
                 }
             }
-            let reread = read_population(&[first.path().to_owned()], &model.config, Device::Cpu).unwrap();
+            let reread = read_population(&[first.path().to_owned()], &model.config, device()).unwrap();
             write_member(&reread, 0, "org/base", second.path()).unwrap();
             for file in ["adapter_model.safetensors", "adapter_config.json"] {
                 assert_eq!(
@@ -67,7 +67,7 @@ fn a_written_configuration_has_what_vllm_reads() {
 fn a_fresh_population_is_pefts_initialisation_and_follows_its_seed() {
     let model = model("qwen2-tied");
     let shape = LoraShape::new(4, 8.0, false, vec![Projection::Down, Projection::Q]).unwrap();
-    let fresh = |seed| Population::initialise(&model.config, shape.clone(), 2, seed, Device::Cpu).unwrap();
+    let fresh = |seed| Population::initialise(&model.config, shape.clone(), 2, seed, device()).unwrap();
     let (one, same, other) = (fresh(1), fresh(1), fresh(2));
     for (index, projection, factors) in one.tensors() {
         let bound = 1.0 / (model.config.projection_sizes(projection).0 as f64).sqrt();

@@ -11,6 +11,7 @@ use lyceum_engine::{Model, ModelConfig, Placement};
 use safetensors::SafeTensors;
 use safetensors::tensor::{self, TensorView};
 
+use crate::device::{device, placement};
 use crate::engine::fixtures::{adapter_folder, model_folder, population};
 
 /// A copy of a fixture folder, for damaging.
@@ -61,7 +62,7 @@ fn assert_names(message: &str, parts: &[&str]) {
 fn model_refusal(model: &str, damage: impl FnOnce(&Path)) -> String {
     let folder = copy(&model_folder(model));
     damage(folder.path());
-    refusal(Model::load(folder.path(), Placement::REFERENCE))
+    refusal(Model::load(folder.path(), placement()))
 }
 
 fn adapter_refusal(base: &str, damage: impl FnOnce(&Path)) -> String {
@@ -121,10 +122,10 @@ fn a_model_with_a_weight_that_its_precision_cannot_hold() {
     edit_tensors(&folder.path().join("model.safetensors"), |tensors| {
         tensors.get_mut("model.norm.weight").unwrap().1[4..8].copy_from_slice(&(-3.4e38_f32).to_le_bytes());
     });
-    assert!(Model::load(folder.path(), Placement::REFERENCE).is_ok());
+    assert!(Model::load(folder.path(), placement()).is_ok());
     let bf16 = Placement {
         dtype: Dtype::Bf16,
-        ..Placement::REFERENCE
+        ..placement()
     };
     let message = refusal(Model::load(folder.path(), bf16));
     assert_names(
@@ -140,7 +141,7 @@ fn a_model_with_a_weight_that_its_precision_cannot_hold() {
     let view = TensorView::new(tensor::Dtype::F64, vec![2], &bytes).unwrap();
     std::fs::write(&path, safetensors::serialize([("wide", view)], None).unwrap()).unwrap();
     let file = Checkpoint::from_file(&path).unwrap();
-    let message = refusal(file.tensor("wide", &[2], Placement::REFERENCE));
+    let message = refusal(file.tensor("wide", &[2], placement()));
     assert_names(&message, &["wide.safetensors", "holds 1e300", "fp32"]);
 }
 
@@ -153,7 +154,7 @@ fn a_tied_model_with_another_head() {
             edit(&mut head.1);
             tensors.insert("lm_head.weight".to_owned(), head);
         });
-        Model::load(folder.path(), Placement::REFERENCE).map(drop)
+        Model::load(folder.path(), placement()).map(drop)
     };
     assert!(with_head(&|_| ()).is_ok(), "the same head, stored twice");
     let message = refusal(with_head(&|head| head[..4].copy_from_slice(&1.5_f32.to_le_bytes())));
@@ -417,11 +418,7 @@ fn adapters_of_different_shapes_in_one_population() {
         adapter_folder("qwen2-tied", "all-0"),
         adapter_folder("qwen2-tied", "only-q_proj"),
     ];
-    let message = refusal(lyceum_engine::peft::read_population(
-        &folders,
-        &config,
-        tch::Device::Cpu,
-    ));
+    let message = refusal(lyceum_engine::peft::read_population(&folders, &config, device()));
     assert_names(
         &message,
         &["only-q_proj/adapter_config.json", "r 2", "r 4", "share one shape"],

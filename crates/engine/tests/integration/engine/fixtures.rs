@@ -4,8 +4,10 @@ use std::path::{Path, PathBuf};
 
 use lyceum_engine::peft::read_population;
 use lyceum_engine::weights::Checkpoint;
-use lyceum_engine::{Model, Placement, Population};
-use tch::{Device, Tensor};
+use lyceum_engine::{Model, Population};
+use tch::Tensor;
+
+use crate::device::{device, placement};
 
 pub(crate) const MODELS: [&str; 4] = [
     "qwen2-tied",
@@ -42,12 +44,12 @@ pub(crate) fn adapter_folder(model: &str, adapter: &str) -> PathBuf {
 }
 
 pub(crate) fn model(name: &str) -> Model {
-    Model::load(&model_folder(name), Placement::REFERENCE).unwrap()
+    Model::load(&model_folder(name), placement()).unwrap()
 }
 
 pub(crate) fn population(model: &Model, name: &str, adapters: &[&str]) -> Population {
     let folders: Vec<_> = adapters.iter().map(|adapter| adapter_folder(name, adapter)).collect();
-    read_population(&folders, &model.config, Device::Cpu).unwrap()
+    read_population(&folders, &model.config, device()).unwrap()
 }
 
 pub(crate) struct Golden(Checkpoint);

@@ -8,6 +8,7 @@ use lyceum_engine::weights::Checkpoint;
 use lyceum_engine::{Model, Placement, Population};
 use tch::{Kind, Tensor};
 
+use crate::device::placement;
 use crate::engine::fixtures::{FULL_SET, Golden, MODELS, OTHERS, STACKED, difference, model, model_folder, population};
 
 const TOLERANCE: f32 = 1e-4;
@@ -130,7 +131,7 @@ fn bf16_is_as_near_to_fp32_as_transformers_own() {
         let golden = Golden::of(name);
         let placement = Placement {
             dtype: Dtype::Bf16,
-            ..Placement::REFERENCE
+            ..placement()
         };
         let model = Model::load(&model_folder(name), placement).unwrap();
         let population = population(&model, name, &STACKED);
@@ -164,7 +165,7 @@ fn a_checkpoint_of_16_bit_floats_is_its_fp32_copy() {
         .map(|ids| request(ids, None))
         .collect();
     let scores = |folder: &Path| {
-        let model = Model::load(folder, Placement::REFERENCE).unwrap();
+        let model = Model::load(folder, placement()).unwrap();
         score(&model, None, &requests, LAST_LOGITS).unwrap()
     };
     let exact = scores(&model_folder(name));

@@ -19,6 +19,13 @@ use lyceum_engine::{Model, Placement, Population};
 
 use crate::engine::fixtures::{FULL_SET, Golden, MODELS, OTHERS, STACKED, difference, model, model_folder, population};
 
+/// A model for sequences of more than a GPU's first positions.
+fn long_model(name: &str) -> Model {
+    let mut model = model(name);
+    model.config.max_position_embeddings = 512;
+    model
+}
+
 /// Twelve tokens, whatever they are.
 fn sampling() -> Sampling {
     Sampling {

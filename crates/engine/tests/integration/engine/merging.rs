@@ -1,10 +1,11 @@
 //! Merged models compared with peft's `merge_and_unload`.
 
+use lyceum_engine::Model;
 use lyceum_engine::merge::merge;
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
 use lyceum_engine::weights::Checkpoint;
-use lyceum_engine::{Model, Placement};
 
+use crate::device::placement;
 use crate::engine::fixtures::{Golden, MODELS, adapter_folder, difference, model_folder};
 
 #[test]
@@ -21,7 +22,7 @@ fn a_merged_model_has_pefts_weights_and_the_adapters_logits() {
             let apart = (weights.read(ours).unwrap().values - golden.tensor(theirs)).abs().max();
             assert!(apart.double_value(&[]) < 1e-6, "{name} {ours}");
         }
-        let model = Model::load(folder.path(), Placement::REFERENCE).unwrap();
+        let model = Model::load(folder.path(), placement()).unwrap();
         let requests: Vec<_> = golden
             .sequences()
             .into_iter()

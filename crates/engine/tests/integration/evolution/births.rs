@@ -10,8 +10,9 @@ use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator};
 use lyceum_engine::learn::{OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::peft::{AdapterFiles, read_population};
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
-use lyceum_engine::{Model, Placement, Population};
-use tch::Device;
+use lyceum_engine::{Model, Population};
+
+use crate::device::{device, placement};
 
 pub(crate) fn adapter(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -21,7 +22,7 @@ pub(crate) fn adapter(name: &str) -> PathBuf {
 
 fn model() -> Model {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/models/qwen2-tied");
-    Model::load(&folder, Placement::REFERENCE).unwrap()
+    Model::load(&folder, placement()).unwrap()
 }
 
 fn birth(name: &str, parents: &[&str], seed: u64) -> Birth {
@@ -37,7 +38,7 @@ fn parents(arity: usize) -> &'static [&'static str] {
 }
 
 fn population(model: &Model, folder: &Path) -> Population {
-    read_population(&[folder.to_owned()], &model.config, Device::Cpu).unwrap()
+    read_population(&[folder.to_owned()], &model.config, device()).unwrap()
 }
 
 fn logits(model: &Model, population: &Population) -> Vec<f32> {

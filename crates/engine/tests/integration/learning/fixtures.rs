@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use lyceum_core::work::Dtype;
 use lyceum_engine::peft::read_population;
 use lyceum_engine::{Model, Placement, Population};
-use tch::Device;
+
+use crate::device::{device, placement};
 
 pub(crate) const STACKED: [&str; 3] = ["all-0", "all-1", "all-2"];
 
@@ -14,17 +15,14 @@ pub(crate) fn folder() -> PathBuf {
 }
 
 pub(crate) fn model(name: &str, dtype: Dtype) -> Model {
-    let placement = Placement {
-        device: Device::Cpu,
-        dtype,
-    };
+    let placement = Placement { dtype, ..placement() };
     Model::load(&folder().join("models").join(name), placement).unwrap()
 }
 
 pub(crate) fn population(model: &Model, name: &str, adapters: &[&str]) -> Population {
     let of_model = folder().join("adapters").join(name);
     let folders: Vec<_> = adapters.iter().map(|adapter| of_model.join(adapter)).collect();
-    read_population(&folders, &model.config, Device::Cpu).unwrap()
+    read_population(&folders, &model.config, device()).unwrap()
 }
 
 /// Largest absolute difference.

@@ -3,8 +3,8 @@
 use lyceum_core::work::{Dtype, LoraShape, Loss, PolicyLoss, Projection};
 use lyceum_engine::Population;
 use lyceum_engine::learn::{TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated};
-use tch::Device;
 
+use crate::device::device;
 use crate::learning::batch::{fresh, member_weights};
 use crate::learning::fixtures::{difference, model};
 
@@ -37,7 +37,7 @@ fn sequences(even: bool) -> Vec<Vec<TrainingSequence>> {
 fn a_batch_of_eight_members_is_eight_runs_of_one() {
     let model = model("qwen3-wide-heads", Dtype::Fp32);
     let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
-    let all = Population::initialise(&model.config, shape.clone(), MEMBERS, 3, Device::Cpu).unwrap();
+    let all = Population::initialise(&model.config, shape.clone(), MEMBERS, 3, device()).unwrap();
     for even in [true, false] {
         let sequences = sequences(even);
         let mut options = UpdateOptions {
@@ -109,7 +109,7 @@ fn each_member_of_a_batch_learns_at_its_own_rate() {
 fn members_without_sequences_stay_as_they_are() {
     let model = model("qwen2-tied", Dtype::Fp32);
     let shape = LoraShape::new(4, 8.0, false, vec![Projection::Q, Projection::Down]).unwrap();
-    let all = Population::initialise(&model.config, shape, MEMBERS, 3, Device::Cpu).unwrap();
+    let all = Population::initialise(&model.config, shape, MEMBERS, 3, device()).unwrap();
     let mut sequences = sequences(false);
     sequences[3].clear();
     let options = UpdateOptions::default();
@@ -128,7 +128,7 @@ fn members_without_sequences_stay_as_they_are() {
 fn a_member_whose_groups_all_have_equal_rewards_learns_exactly_nothing() {
     let model = model("qwen2-tied", Dtype::Fp32);
     let shape = LoraShape::new(4, 8.0, false, vec![Projection::Q, Projection::Down]).unwrap();
-    let start = Population::initialise(&model.config, shape, MEMBERS, 3, Device::Cpu).unwrap();
+    let start = Population::initialise(&model.config, shape, MEMBERS, 3, device()).unwrap();
     let options = UpdateOptions::default();
     let update = Update {
         model: &model,
@@ -159,7 +159,7 @@ fn a_member_whose_groups_all_have_equal_rewards_learns_exactly_nothing() {
 fn sequences_without_an_advantage_can_be_left_out_if_the_others_become_smaller() {
     let model = model("qwen3-wide-heads", Dtype::Fp32);
     let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
-    let all = Population::initialise(&model.config, shape, MEMBERS, 3, Device::Cpu).unwrap();
+    let all = Population::initialise(&model.config, shape, MEMBERS, 3, device()).unwrap();
     let mut whole = sequences(false);
     for sequence in whole.iter_mut().flat_map(|own| own.iter_mut().step_by(2)) {
         sequence.advantage = 0.0;
@@ -208,7 +208,7 @@ fn each_member_of_a_batch_has_its_own_kl_reference() {
     let model = model("qwen3-wide-heads", Dtype::Fp32);
     let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
     // Fresh members equal the base, so they learn a little first.
-    let fresh_members = Population::initialise(&model.config, shape.clone(), MEMBERS, 3, Device::Cpu).unwrap();
+    let fresh_members = Population::initialise(&model.config, shape.clone(), MEMBERS, 3, device()).unwrap();
     let mut options = UpdateOptions {
         loss: Loss::PolicyGradient(PolicyLoss {
             kl: 0.5,
@@ -259,7 +259,7 @@ fn bf16_points_where_fp32_points() {
     let gradients = |precision| {
         let model = model("qwen2-tied", precision);
         let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
-        let all = Population::initialise(&model.config, shape, MEMBERS, 3, Device::Cpu).unwrap();
+        let all = Population::initialise(&model.config, shape, MEMBERS, 3, device()).unwrap();
         let options = UpdateOptions::default();
         let update = Update {
             model: &model,

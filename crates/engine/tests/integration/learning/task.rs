@@ -4,8 +4,8 @@ use lyceum_core::work::{Dtype, LoraShape, Loss, OldPolicy, PolicyLoss, Projectio
 use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator};
 use lyceum_engine::learn::{TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::{Model, Population};
-use tch::Device;
 
+use crate::device::device;
 use crate::learning::batch::fresh;
 use crate::learning::fixtures::model;
 
@@ -110,7 +110,7 @@ fn eight_members_reach_eight_different_optima_in_one_run() {
     let model = base(2.0);
     let prompts = |_| PROMPTS.into_iter().map(|id| vec![id]);
     let shape = LoraShape::new(8, 16.0, false, Projection::ALL.to_vec()).unwrap();
-    let mut population = Population::initialise(&model.config, shape, MEMBERS, 7, Device::Cpu).unwrap();
+    let mut population = Population::initialise(&model.config, shape, MEMBERS, 7, device()).unwrap();
     let mut state = fresh(&population);
     let mut options = UpdateOptions {
         loss: Loss::PolicyGradient(PolicyLoss {
@@ -150,7 +150,7 @@ fn eight_members_reach_eight_different_optima_in_one_run() {
 fn eight_members_learn_to_copy_strings_of_their_own_letters_in_one_run() {
     let model = base(4.0);
     let shape = LoraShape::new(16, 32.0, false, Projection::ALL.to_vec()).unwrap();
-    let mut population = Population::initialise(&model.config, shape, MEMBERS, 7, Device::Cpu).unwrap();
+    let mut population = Population::initialise(&model.config, shape, MEMBERS, 7, device()).unwrap();
     let mut state = fresh(&population);
     let mut options = UpdateOptions {
         loss: Loss::CrossEntropy,

@@ -1,6 +1,7 @@
 //! Running out of memory, and the events reported on the way.
 
 use super::*;
+use crate::device::{capacity_step, device};
 
 /// The budget stands in for the memory of a device.
 #[test]
@@ -14,8 +15,8 @@ fn running_out_of_memory_halves_the_batch_and_changes_no_result() {
         .collect();
     let plenty = generate(&model, Some(&stacked), &requests, &slots(8));
     assert!(plenty.halved.is_empty());
-    // The size of one slot: two layers, keys and values, two heads of eight, 64 positions, four bytes.
-    let slot = 2 * 2 * 2 * 8 * 64 * 4;
+    // The size of one slot: two layers, keys and values, two heads of eight, the first positions, four bytes.
+    let slot = 2 * 2 * 2 * 8 * u64::from(capacity_step()) * 4;
     let tight = GenerationOptions {
         cache_bytes: Some(2 * slot),
         ..slots(64)
@@ -25,9 +26,10 @@ fn running_out_of_memory_halves_the_batch_and_changes_no_result() {
         population: Some(&stacked),
         tokenizer: None,
     };
-    // In one lane, and in two, which halve their slots when they run out of memory.
+    // In one lane, and in two, which halve their slots when they run out of memory. A GPU has one.
     let threads_before = tch::get_num_threads();
-    for (threads, times) in [(1, 2), (2, 4)] {
+    let in_lanes = if device().is_cuda() { 2 } else { 4 };
+    for (threads, times) in [(1, 2), (2, in_lanes)] {
         tch::set_num_threads(threads);
         let mut events = Vec::new();
         let halved = generator
@@ -59,17 +61,18 @@ fn running_out_of_memory_halves_the_batch_and_changes_no_result() {
     );
 }
 
-/// Memory runs out when the cache grows past its first 64 positions, with tokens generated already.
+/// Memory runs out when the cache grows past its first positions, with tokens generated already.
 #[test]
 fn what_was_generated_when_memory_ran_out_is_kept_and_gone_on_with() {
     let name = "qwen2-tied";
-    let (model, golden) = (model(name), Golden::of(name));
+    let (model, golden) = (long_model(name), Golden::of(name));
     let stacked = population(&model, name, &STACKED);
     let sequences = golden.sequences();
+    let (first, max_tokens) = (capacity_step(), capacity_step() + 36);
     let requests: Vec<_> = (0..4)
         .map(|row| GenerationRequest {
             sampling: Sampling {
-                max_tokens: 100,
+                max_tokens,
                 ..sampling()
             },
             ..sampled(2, &sequences[row], Some(row % 3), row as u64)
@@ -83,9 +86,9 @@ fn what_was_generated_when_memory_ran_out_is_kept_and_gone_on_with() {
     let threads = tch::get_num_threads();
     tch::set_num_threads(1);
     let plenty = generate(&model, Some(&stacked), &requests, &slots(8));
-    // Eight slots of 64 positions, so four of 128.
+    // Eight slots of the first size, so four of twice that.
     let tight = GenerationOptions {
-        cache_bytes: Some(8 * 2 * 2 * 2 * 8 * 64 * 4),
+        cache_bytes: Some(8 * 2 * 2 * 2 * 8 * u64::from(first) * 4),
         ..slots(8)
     };
     let (mut counts, mut halved_at) = (vec![0], Vec::new());
@@ -99,7 +102,7 @@ fn what_was_generated_when_memory_ran_out_is_kept_and_gone_on_with() {
     tch::set_num_threads(threads);
     assert!(halved_at.len() == 1 && halved_at[0] > 100, "{halved_at:?}");
     assert!(counts.is_sorted(), "no token is generated twice: {counts:?}");
-    assert_eq!(counts.last(), Some(&800));
+    assert_eq!(counts.last(), Some(&u64::from(8 * max_tokens)));
     for (plenty, halved) in plenty.results.iter().zip(&halved.results) {
         assert_same(&plenty.completions, &halved.completions);
     }

@@ -4,6 +4,8 @@ use std::collections::HashSet;
 
 use super::*;
 
+use crate::device::{capacity_step, placement};
+
 /// Keys and values of a position of `qwen2-tied` in bytes: two layers, two heads of eight, four bytes.
 const POSITION: u64 = 2 * 2 * 2 * 8 * 4;
 
@@ -88,11 +90,11 @@ fn shared_prompts_change_no_result() {
 
 #[test]
 fn shared_prompts_need_the_memory_of_one_and_of_each_samples_own_tokens() {
-    let model = model("qwen2-tied");
-    let requests = [eight(0, 100, None, sampling())];
+    let model = long_model("qwen2-tied");
+    let requests = [eight(0, capacity_step() as usize + 36, None, sampling())];
     let plenty = generate(&model, None, &requests, &slots(8));
-    // A prompt in 128 positions, and eight slots of 64.
-    let bytes = (128 + 8 * 64) * POSITION;
+    // A prompt in two steps, and eight slots of one.
+    let bytes = (2 + 8) * u64::from(capacity_step()) * POSITION;
     for (share_prompts, cache_bytes, halved) in [
         (true, bytes, vec![]),
         (true, bytes - 1, vec![4]),
@@ -112,13 +114,14 @@ fn shared_prompts_need_the_memory_of_one_and_of_each_samples_own_tokens() {
 /// Prompt after prompt passes through slots for the samples of one.
 #[test]
 fn a_prompt_that_no_sample_needs_leaves_its_memory_to_the_next() {
-    let model = model("qwen2-tied");
+    let model = long_model("qwen2-tied");
+    let longer = capacity_step() as usize + 6;
     let requests: Vec<_> = (0..5)
-        .map(|number| eight(number, 70 + number, None, sampling()))
+        .map(|number| eight(number, longer + number, None, sampling()))
         .collect();
     let plenty = generate(&model, None, &requests, &slots(40));
     let options = GenerationOptions {
-        cache_bytes: Some((128 + 8 * 64) * POSITION),
+        cache_bytes: Some((2 + 8) * u64::from(capacity_step()) * POSITION),
         ..sharing(8)
     };
     let tight = in_one_lane(|| generate(&model, None, &requests, &options));
@@ -126,14 +129,15 @@ fn a_prompt_that_no_sample_needs_leaves_its_memory_to_the_next() {
     assert_same_results(&plenty, &tight);
 }
 
-/// Memory runs out when slots grow past their first 64 positions. Sequences that go on share their prompts again.
+/// Memory runs out when slots grow past their first positions. Sequences that go on share their prompts again.
 #[test]
 fn sequences_that_go_on_after_memory_ran_out_share_their_prompts() {
     let name = "qwen2-tied";
-    let model = model(name);
+    let model = long_model(name);
     let stacked = population(&model, name, &STACKED);
+    let step = capacity_step();
     let long = Sampling {
-        max_tokens: 80,
+        max_tokens: step + 16,
         ..sampling()
     };
     let adapters = [Some(0), Some(1), None, Some(2)];
@@ -142,8 +146,8 @@ fn sequences_that_go_on_after_memory_ran_out_share_their_prompts() {
         .collect();
     let plenty = generate(&model, Some(&stacked), &requests, &slots(32));
     let options = GenerationOptions {
-        // Four prompts and 32 slots of 64, or 16 of 128.
-        cache_bytes: Some((4 * 64 + 32 * 64) * POSITION),
+        // Four prompts and 32 slots of one step, or 16 of two.
+        cache_bytes: Some((4 + 32) * u64::from(step) * POSITION),
         ..sharing(32)
     };
     let generator = Generator {
@@ -161,9 +165,9 @@ fn sequences_that_go_on_after_memory_ran_out_share_their_prompts() {
     })
     .unwrap();
     assert_eq!(tight.halved, [16]);
-    assert_eq!(halved_at, [32 * 65]);
+    assert_eq!(halved_at, [32 * (u64::from(step) + 1)]);
     assert!(counts.is_sorted(), "no token is generated twice: {counts:?}");
-    assert_eq!(counts.last(), Some(&(32 * 80)));
+    assert_eq!(counts.last(), Some(&(32 * (u64::from(step) + 16))));
     assert_same_results(&plenty, &tight);
 }
 
@@ -171,7 +175,7 @@ fn sequences_that_go_on_after_memory_ran_out_share_their_prompts() {
 fn shared_prompts_work_in_bf16() {
     let placement = Placement {
         dtype: Dtype::Bf16,
-        ..Placement::REFERENCE
+        ..placement()
     };
     let model = Model::load(&model_folder("qwen2-tied"), placement).unwrap();
     let requests: Vec<_> = (0..3)

@@ -1,0 +1,49 @@
+// What happened, written to STANDIN_LOG at exit.
+#pragma once
+#include "memory.h"
+
+#include <unistd.h>
+
+#include <string>
+
+namespace standin {
+struct Record {
+  std::mutex lock;
+  std::map<std::string, uint64_t> launches, kinds, notes;
+  void count(const std::string& op, const std::string& signature) {
+    std::lock_guard<std::mutex> guard(lock);
+    ++launches[op];
+    ++kinds[signature];
+  }
+  void note(const std::string& what) {
+    std::lock_guard<std::mutex> guard(lock);
+    ++notes[what];
+  }
+  void write() {
+    const char* path = std::getenv("STANDIN_LOG");
+    if (!path) return;
+    std::lock_guard<std::mutex> guard(lock);
+    if (launches.empty()) return;
+    std::string name = std::string(path) + "." + std::to_string(getpid());
+    FILE* file = std::fopen(name.c_str(), "w");
+    if (!file) return;
+    uint64_t all = 0;
+    for (auto& [op, count] : launches) all += count;
+    std::fprintf(file, "# %lu calls of %zu operations\n", all, launches.size());
+    std::fprintf(file, "# allocations: %zu\n", memory().allocations.load());
+    for (auto& arena : memory().arenas) std::fprintf(file, "# memory: peak %zu, left %zu\n", arena.peak, arena.used);
+    for (auto& [what, count] : notes) std::fprintf(file, "note %lu %s\n", count, what.c_str());
+    for (auto& [op, count] : launches) std::fprintf(file, "op %lu %s\n", count, op.c_str());
+    for (auto& [kind, count] : kinds) std::fprintf(file, "kind %lu %s\n", count, kind.c_str());
+    std::fclose(file);
+  }
+};
+Record& record() {
+  static Record* all = new Record();
+  return *all;
+}
+struct AtEnd {
+  ~AtEnd() { record().write(); }
+} at_end;
+
+}  // namespace standin
