@@ -74,7 +74,7 @@ fn a_batch_of_eight_members_is_eight_runs_of_one() {
 fn each_member_of_a_batch_learns_at_its_own_rate() {
     let model = model("qwen2-tied", Dtype::Fp32);
     let shape = LoraShape::new(4, 8.0, false, vec![Projection::Q, Projection::Down]).unwrap();
-    let all = Population::initialise(&model.config, shape, MEMBERS, 3, Device::Cpu).unwrap();
+    let all = Population::initialise(&model.config, shape, MEMBERS, 3, device()).unwrap();
     let sequences = sequences(false);
     let learn = |learning_rate: f64, learning_rates: Vec<Option<f64>>| {
         let mut options = UpdateOptions {
