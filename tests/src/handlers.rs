@@ -190,6 +190,7 @@ async fn learn(update: UpdatePayload, context: &Context) -> Result<UpdateResult,
                 optimizer: Some(context.put(ArtifactKind::Optimizer, moments).await?),
             },
             diagnostics: MemberDiagnostics::default(),
+            geometry: None,
         });
     }
     Ok(UpdateResult {

@@ -20,7 +20,7 @@ mod version;
 pub use benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample};
 pub use compute::{Compute, Device, Dtype, Sampler, Trainer};
 pub use evolve::{EvolvePayload, EvolveResult};
-pub use geometry::{Geometry, PairGeometry, VersionGeometry};
+pub use geometry::{Geometry, MemberGeometry, PairGeometry, VersionGeometry};
 pub use key::{NotAPhase, WorkKey};
 pub use kind::{WorkKind, WrongKind};
 pub use limits::ProgramLimits;

@@ -50,6 +50,7 @@ impl Leg<'_> {
                 micro_batch_tokens: 1024,
                 recompute: true,
                 piece: None,
+                measure: false,
             }),
         });
         let Some(updated) = self.step.update(&key)? else {

@@ -5,12 +5,15 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use lyceum_core::work::{KlReference, Loss, MemberUpdate, MemberUpdated, Piece, Trainer, UpdateResult};
-use lyceum_engine::Population;
+use lyceum_core::work::{
+    KlReference, Loss, MemberGeometry, MemberUpdate, MemberUpdated, Piece, Trainer, UpdatePayload, UpdateResult,
+};
+use lyceum_engine::evolve::{Parent, geometry};
 use lyceum_engine::learn::{
     GradientPiece, OptimizerState, TrainedTensor, TrainingSequence, Update, UpdateOptions, Updated,
 };
 use lyceum_engine::peft::{member_files, read_population};
+use lyceum_engine::{EngineError, Population};
 
 use super::{Learned, Lesson, References, Written};
 use crate::adapter::disk;
@@ -77,6 +80,11 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
         }
     };
     let written = write(&updated, &payload.base_model.name)?;
+    let mut measured = match payload.measure {
+        true => measure(payload, &updated.population).map_err(fault)?,
+        false => Vec::new(),
+    }
+    .into_iter();
     let members = payload.members.iter().zip(&updated.diagnostics);
     let result = UpdateResult {
         members: members
@@ -84,6 +92,7 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
                 member: member.member,
                 version: member.from,
                 diagnostics: *diagnostics,
+                geometry: measured.next(),
             })
             .collect(),
         gradient: None,
@@ -118,6 +127,17 @@ fn write(updated: &Updated, base: &str) -> Result<Vec<Written>, HandlerError> {
         Ok(written)
     });
     written.collect()
+}
+
+/// The geometry of the new versions, as they are stored.
+fn measure(payload: &UpdatePayload, population: &Population) -> Result<Vec<MemberGeometry>, EngineError> {
+    let members = payload.members.iter().enumerate();
+    let adapters = members.map(|(place, member)| {
+        let files = member_files(population, place, &payload.base_model.name)?;
+        Ok((member.to, Parent::from_files("the new version", files)?))
+    });
+    let adapters = adapters.collect::<Result<Vec<_>, EngineError>>()?;
+    Ok(geometry(&adapters)?.by_version().collect())
 }
 
 /// Each member's own reference, or the one that the loss names.
@@ -208,6 +228,7 @@ mod tests {
             micro_batch_tokens: 64,
             recompute: true,
             piece: None,
+            measure: true,
         };
         Lesson::read(Arc::new(payload), context).await.unwrap()
     }

@@ -91,6 +91,7 @@ impl Torchrun {
                     member: member.member,
                     version: member.from,
                     diagnostics,
+                    geometry: None,
                 })
                 .collect(),
             gradient: None,

@@ -241,18 +241,21 @@ impl Players {
                 ..UpdateResult::default()
             };
         }
-        let members = payload.members.iter().map(|update| {
+        for update in &payload.members {
             let skill = self.skill(update.from.version);
             self.skills.insert(update.to, skill);
-            MemberUpdated {
-                member: update.member,
-                version: AdapterRef {
-                    version: update.to,
-                    artifact: Digest::of(update.to.0.as_bytes()),
-                    optimizer: Some(digest("optimizer", 0)),
-                },
-                diagnostics: MemberDiagnostics::default(),
-            }
+        }
+        let geometry = self.measure(payload.members.iter().map(|update| update.to).collect());
+        let mut measured = geometry.by_version();
+        let members = payload.members.iter().map(|update| MemberUpdated {
+            member: update.member,
+            version: AdapterRef {
+                version: update.to,
+                artifact: Digest::of(update.to.0.as_bytes()),
+                optimizer: Some(digest("optimizer", 0)),
+            },
+            diagnostics: MemberDiagnostics::default(),
+            geometry: measured.next().filter(|_| payload.measure),
         });
         UpdateResult {
             members: members.collect(),
@@ -275,15 +278,16 @@ impl Players {
                 optimizer: None,
             },
             notes: Vec::new(),
-            geometry: (!payload.measured.is_empty()).then(|| self.measure(payload)),
+            geometry: (!payload.measured.is_empty()).then(|| {
+                let measured = payload.measured.iter().map(|adapter| adapter.version);
+                self.measure(std::iter::once(payload.to).chain(measured).collect())
+            }),
             seconds: 0.0,
         }
     }
 
     /// A geometry in one dimension: the skill is the update.
-    fn measure(&self, payload: &EvolvePayload) -> Geometry {
-        let measured = payload.measured.iter().map(|adapter| adapter.version);
-        let versions: Vec<VersionId> = std::iter::once(payload.to).chain(measured).collect();
+    fn measure(&self, versions: Vec<VersionId>) -> Geometry {
         let pairs = versions.iter().enumerate();
         let pairs = pairs.flat_map(|(place, first)| versions[place + 1..].iter().map(move |second| (*first, *second)));
         Geometry {

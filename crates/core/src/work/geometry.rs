@@ -13,6 +13,31 @@ pub struct Geometry {
     pub pairs: Vec<PairGeometry>,
 }
 
+/// A version of an update, with the others of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberGeometry {
+    /// The version by itself.
+    #[serde(flatten)]
+    pub of: VersionGeometry,
+    /// Its pairs with versions that come later.
+    pub pairs: Vec<PairGeometry>,
+}
+
+impl Geometry {
+    /// Each version with its pairs.
+    pub fn by_version(&self) -> impl Iterator<Item = MemberGeometry> + '_ {
+        self.versions.iter().map(|of| MemberGeometry {
+            of: *of,
+            pairs: self
+                .pairs
+                .iter()
+                .filter(|pair| pair.first == of.version)
+                .copied()
+                .collect(),
+        })
+    }
+}
+
 /// A version by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VersionGeometry {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{AdapterRef, BaseModel, Compute, Loss, Trainer};
+use super::{AdapterRef, BaseModel, Compute, Loss, MemberGeometry, Trainer};
 use crate::{
     artifact::Digest,
     id::{MemberId, VersionId, WorkId},
@@ -32,6 +32,9 @@ pub struct UpdatePayload {
     /// step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub piece: Option<Piece>,
+    /// Whether the geometry of the new versions is measured.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub measure: bool,
 }
 
 fn yes() -> bool {
@@ -234,6 +237,10 @@ pub struct MemberUpdated {
     pub version: AdapterRef,
     /// Diagnostics of the step.
     pub diagnostics: MemberDiagnostics,
+    /// The new version's geometry with the other members of the update, if the payload asks for it and the engine trained
+    /// them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geometry: Option<MemberGeometry>,
 }
 
 /// Diagnostics of a member's step.

@@ -165,6 +165,7 @@ fn item(folder: &Path, bucket: &Path, tensor: u64) -> Result<(PathBuf, u64)> {
         micro_batch_tokens: 1024,
         recompute: false,
         piece: None,
+        measure: false,
     };
     let item = folder.join("item.json");
     std::fs::write(&item, serde_json::to_string(&Payload::Update(payload))?)?;

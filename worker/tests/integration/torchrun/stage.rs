@@ -130,6 +130,7 @@ pub(crate) async fn update(
         micro_batch_tokens: 24,
         recompute: true,
         piece: None,
+        measure: false,
     })
 }
 

@@ -7,9 +7,11 @@ use anyhow::{Result, bail, ensure};
 use lyceum_core::artifact::ArtifactKind;
 use lyceum_core::id::{MemberId, VersionId, WorkId};
 use lyceum_core::work::{
-    AdapterRef, BaseModel, Compute, KlReference, Loss, MemberUpdate, Optimizer, Outcome, Payload, Piece, PolicyLoss,
-    Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, SequenceRef, UpdatePayload, UpdateResult,
+    AdapterRef, BaseModel, Compute, KlReference, Loss, MemberGeometry, MemberUpdate, Optimizer, Outcome, Payload,
+    Piece, PolicyLoss, Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, SequenceRef, UpdatePayload,
+    UpdateResult,
 };
+use lyceum_engine::evolve::{Parent, geometry};
 use lyceum_engine::peft::AdapterFiles;
 use lyceum_engine::token_batch::TokenBatch;
 use serde_json::{Value, json};
@@ -133,6 +135,7 @@ pub(crate) fn update(
         micro_batch_tokens: 64,
         recompute: true,
         piece,
+        measure: true,
     })
 }
 
@@ -250,10 +253,12 @@ async fn members_generate_and_learn_through_the_queue_as_they_do_by_hand() -> Re
 
     // Rewarded samples become more likely, punished ones less.
     let learned = updated(&house, &mut worker, "update", update(&adapters, &generated, None)?).await?;
+    let mut stored = Vec::new();
     for (member, request) in learned.members.iter().zip(["a", "b"]) {
         let archive = house.artifacts()?.get(member.version.artifact).await?;
         let folder = tempfile::tempdir()?;
         AdapterFiles::from_archive(request, &archive)?.write(folder.path())?;
+        stored.push((member.version.version, Parent::open(folder.path())?));
         let before = adapter_folder(usize::from(request == "b"));
         let Some(of) = tokens.request(request) else {
             bail!("no tokens of {request}")
@@ -264,6 +269,13 @@ async fn members_generate_and_learn_through_the_queue_as_they_do_by_hand() -> Re
         }
         assert!(member.version.optimizer.is_some());
     }
+    let measured: Vec<MemberGeometry> = learned
+        .members
+        .iter()
+        .filter_map(|member| member.geometry.clone())
+        .collect();
+    let of_stored: Vec<MemberGeometry> = geometry(&stored)?.by_version().collect();
+    assert_eq!(measured, of_stored, "the geometry is that of the weights that are kept");
 
     // In two pieces and a sum: the same step up to rounding, and the same bytes when repeated.
     let mut gradients = Vec::new();

@@ -185,6 +185,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
         micro_batch_tokens: 64,
         recompute: true,
         piece: None,
+        measure: false,
     };
     both(&house, &mut worker, "update", update.into(), &[]).await?;
 

@@ -7,7 +7,7 @@ use crate::{
     advantage::Sampled,
     artifact::Digest,
     id::{VersionId, WorkId},
-    recipe::{ItemConfig, LearningConfig, Pause, PlanError, Progress, VersionRecord, join},
+    recipe::{GeometryRecord, ItemConfig, LearningConfig, Pause, PlanError, Progress, VersionRecord, join},
     work::{
         AdapterRef, Loss, LossAggregation, MemberUpdate, MemberUpdated, Payload, Piece, SequenceRef, UpdatePayload,
         UpdateResult, WorkKey,
@@ -135,6 +135,7 @@ impl<'a> Draft<'a> {
         if !self.is_asked(&key) {
             let payload = UpdatePayload {
                 piece: Some(piece),
+                measure: false,
                 ..update.clone()
             };
             let (_, population) = self.population(place)?;
@@ -156,7 +157,15 @@ impl<'a> Draft<'a> {
             micro_batch_tokens: learning.micro_batch_tokens,
             recompute: learning.recompute,
             piece: None,
+            measure: self.measures_geometry(),
         })
+    }
+
+    /// Whether the geometry of members is measured in this step: where their benchmarks are due, and in the last one.
+    fn measures_geometry(&self) -> bool {
+        let (done, config) = (self.run.step + 1, &self.run.config);
+        let benchmarks = config.benchmarks.as_ref();
+        done >= config.steps || benchmarks.is_some_and(|schedule| schedule.is_due(done, config.steps))
     }
 
     fn member_updates(&self, learners: &[&Learner]) -> Result<Vec<MemberUpdate>, PlanError> {
@@ -222,6 +231,12 @@ impl<'a> Draft<'a> {
                 optimizer: new.version.optimizer,
                 learning_rate: member.learning_rate,
             });
+            let measured = new.geometry.clone();
+            self.plan.records.geometry.extend(measured.map(|of| GeometryRecord {
+                member: new.member,
+                of: of.of,
+                pairs: of.pairs,
+            }));
         }
     }
 }

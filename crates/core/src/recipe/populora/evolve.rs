@@ -136,9 +136,11 @@ impl Step<'_> {
         if let Some(geometry) = &born.geometry {
             let child = std::iter::once((id, born.version.version));
             let others = measured.iter().map(|(member, adapter)| (*member, adapter.version));
-            records
-                .geometry
-                .extend(of_members(geometry, child.chain(others), chunk));
+            let rows: Vec<GeometryRecord> = of_members(geometry, child.chain(others), chunk).collect();
+            // With the child, they say more than what the members' updates measured.
+            let is_new = |version| rows.iter().all(|row| row.of.version != version);
+            records.geometry.retain(|known| is_new(known.of.version));
+            records.geometry.extend(rows);
         }
         self.memory.ratings.remove(replacement.dead);
         self.memory.protection.remove(replacement.dead);
@@ -170,11 +172,11 @@ fn of_members(
 ) -> impl Iterator<Item = GeometryRecord> {
     let rows = members.take(if chunk == 0 { usize::MAX } else { 1 });
     rows.filter_map(|(member, version)| {
-        let pairs = geometry.pairs.iter().filter(|pair| pair.first == version);
+        let found = geometry.by_version().find(|found| found.of.version == version)?;
         Some(GeometryRecord {
             member,
-            of: *geometry.versions.iter().find(|of| of.version == version)?,
-            pairs: pairs.copied().collect(),
+            of: found.of,
+            pairs: found.pairs,
         })
     })
 }

@@ -1,4 +1,4 @@
-//! The geometry of members' weights at births.
+//! The geometry of members' weights: at births, where benchmarks are due, and at the end.
 
 use super::*;
 use crate::id::VersionId;
@@ -35,5 +35,24 @@ fn at_births_every_member_is_measured_once_and_children_with_their_parents() {
                 .unwrap();
             assert_eq!(of.member, row.member);
         }
+    }
+}
+
+#[test]
+fn without_births_members_are_measured_where_benchmarks_are_due_and_in_the_last_step() {
+    let mut document = document(2, 2);
+    document["steps"] = json!(3);
+    document["parameters"]["evolution"]["every"] = json!(0);
+    document["parameters"]["items"]["update"] = json!(4);
+    document["benchmarks"] = json!({"suites": ["gsm8k"], "every": 2});
+    let all = steps(&document, skills(2, 2), Order::Together, 3);
+    assert!(all[0].records.geometry.is_empty());
+    for step in &all[1..] {
+        let records = &step.records;
+        let written: BTreeSet<VersionId> = records.versions.iter().map(|version| version.id).collect();
+        let measured: BTreeSet<VersionId> = records.geometry.iter().map(|row| row.of.version).collect();
+        assert_eq!((&measured, measured.len()), (&written, 4));
+        let pairs: Vec<usize> = records.geometry.iter().map(|row| row.pairs.len()).collect();
+        assert_eq!(pairs, [3, 2, 1, 0], "each pair once");
     }
 }
