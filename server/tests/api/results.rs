@@ -308,3 +308,41 @@ async fn a_sample_of_a_suite_is_a_dataset_of_its_own_that_is_made_once() {
     );
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn what_a_fork_copied_is_in_its_results_once() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let (trunk, fork) = (filled(&server, 1).await.run, filled(&server, 1).await.run);
+    sqlx::query("UPDATE runs SET forked_from = $1, forked_at_step = 3 WHERE id = $2")
+        .bind(trunk.0)
+        .bind(fork.0)
+        .execute(server.store.pool())
+        .await
+        .expect("a fork");
+    for run in [trunk, fork] {
+        sqlx::query(
+            "INSERT INTO held_out_results (run_id, step, member_id, version_id, first_row, n, correct)
+             SELECT v.run_id, measured, v.member_id, v.id, 0, 4, ARRAY[measured, 2]
+             FROM adapter_versions v JOIN members m ON m.id = v.member_id, unnest(ARRAY[0, 2]) measured
+             WHERE v.run_id = $1 AND m.name = 'student-0' AND v.ordinal = 0",
+        )
+        .bind(run.0)
+        .execute(server.store.pool())
+        .await
+        .expect("measurements");
+    }
+    sqlx::query("UPDATE run_results SET row_set = 'the same rows'")
+        .execute(server.store.pool())
+        .await
+        .expect("equal rows");
+    let found = results(&writer, fork).await;
+    let read: Vec<_> = found.iter().map(|one| (&one["step"], &one["run_id"])).collect();
+    let own = json!(fork);
+    assert_eq!(read, [(&json!(0), &own), (&json!(2), &own)]);
+    assert_eq!(
+        (&found[1]["reference"], &found[1]["reference_step"]),
+        (&json!(0.25), &Value::Null)
+    );
+    server.stop().await;
+}

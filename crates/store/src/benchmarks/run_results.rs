@@ -85,10 +85,10 @@ const COLUMNS: &str =
     "x.run_id, suite, of_suite, row_set, decoding, step, base_model, temperature, n, rows, members, pass_at_1,
     standard_error, reference, reference_step, difference_low, difference_high";
 
-/// The results of a run and of its past, by suite, row set, decoding and step.
+/// The results of a run and of its past, by suite, row set, decoding and step. What a fork has copied counts once.
 pub async fn run_results(db: &PgPool, run: ExecutionId) -> Result<Vec<RunResult>> {
     let query = format!(
-        "SELECT {COLUMNS} FROM past_of($1) past JOIN run_results x USING (run_id)
+        "SELECT DISTINCT ON (suite, row_set, decoding, step) {COLUMNS} FROM past_of($1) past JOIN run_results x USING (run_id)
          WHERE past.before IS NULL OR step <= past.before ORDER BY suite, row_set, decoding, step, past.before DESC"
     );
     Ok(sqlx::query_as(sqlx::AssertSqlSafe(query))

@@ -160,8 +160,10 @@ impl Table {
                 "held_out_results x JOIN members p ON p.id = x.member_id WHERE x.run_id = $1 ORDER BY x.seq"
             }
             Self::Results => {
-                "past_of($1) past JOIN run_results x USING (run_id) WHERE past.before IS NULL OR x.step <= past.before
-                 ORDER BY x.suite, x.row_set, x.decoding, x.step, past.before DESC"
+                "(SELECT DISTINCT ON (suite, row_set, decoding, step) x.* FROM past_of($1) past JOIN run_results x USING (run_id)
+                  WHERE past.before IS NULL OR step <= past.before
+                  ORDER BY suite, row_set, decoding, step, past.before DESC) x
+                 ORDER BY x.suite, x.row_set, x.decoding, x.step"
             }
         }
     }
