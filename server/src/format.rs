@@ -107,20 +107,32 @@ pub(crate) fn value(value: &f64) -> String {
     match size {
         _ if !value.is_finite() => "–".to_owned(),
         0.0 => "0".to_owned(),
-        _ if !(1e-3..1e7).contains(&size) => format!("{value:.2e}"),
-        _ if size >= 1000.0 => whole(value),
-        _ => {
-            let digits = if size >= 100.0 {
-                1
-            } else if size >= 10.0 {
-                2
-            } else {
-                3
-            };
-            let text = format!("{value:.digits$}");
-            text.trim_end_matches('0').trim_end_matches('.').to_owned()
+        _ if !(1e-3..1e7).contains(&size) => {
+            format!("{value:.2e}").replacen('-', if *value < 0.0 { "−" } else { "-" }, 1)
         }
+        _ if size >= 1000.0 => whole(value),
+        _ => trimmed(&format!("{value:.*}", (3.0 - size.log10().floor()) as usize)),
     }
+}
+
+/// A measured value with its unit: shares are in per cent.
+pub(crate) fn of_unit(number: &f64, unit: &str) -> String {
+    match unit {
+        "share" if !number.is_finite() => value(number),
+        "share" if number.abs() >= 0.01 => format!("{} %", trimmed(&share(number))),
+        "share" => format!("{} %", value(&(number * 100.0))),
+        _ => value(number),
+    }
+}
+
+/// A decimal number without the zeros at its end.
+fn trimmed(text: &str) -> String {
+    let text = if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.')
+    } else {
+        text
+    };
+    text.replace('-', "−")
 }
 
 /// A text split at its backticks: each piece, and whether it was between two of them.
@@ -216,15 +228,33 @@ mod tests {
             [0, 1, 2].map(|number| counted(&number, "attempt")),
             ["0 attempts", "1 attempt", "2 attempts"]
         );
-        let read = [0.0, 0.5, 0.1234, 12.3456, 123.456, 12_345.6, 1e-5, f64::NAN].map(|number| value(&number));
-        assert_eq!(
-            read,
-            ["0", "0.5", "0.123", "12.35", "123.5", "12\u{202f}346", "1.00e-5", "–"]
-        );
         assert_eq!(
             [0, 1023, 1536, 1 << 30].map(|number| bytes(&number)),
             ["0 B", "1023 B", "1.5 KiB", "1.0 GiB"]
         );
+    }
+
+    /// `web/tests/format.test.mjs` holds the scripts of the pages to the same cases.
+    #[test]
+    fn numbers_read_the_same_on_pages_and_in_charts() {
+        #[derive(serde::Deserialize)]
+        struct Case(String, f64, String);
+        let cases: Vec<Case> = serde_json::from_str(include_str!("../../web/tests/formats.json")).unwrap();
+        for Case(format, number, text) in cases {
+            let formatted = match format.as_str() {
+                "value" => value(&number),
+                "share" => of_unit(&number, "share"),
+                "duration" => duration(&number),
+                "bytes" => bytes(&(number as i64)),
+                _ => panic!("there is no format {format}"),
+            };
+            assert_eq!(formatted, text, "{number} as {format}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_finite_is_a_dash() {
+        assert_eq!([value(&f64::NAN), of_unit(&f64::INFINITY, "share")], ["–", "–"]);
     }
 
     #[test]
@@ -251,7 +281,7 @@ mod tests {
 
     #[test]
     fn durations_have_two_units_at_most() {
-        let read = [0.25, 59.6, 61.0, 3_725.0, 90_000.0, f64::INFINITY].map(|seconds| duration(&seconds));
-        assert_eq!(read, ["0.2 s", "1 min 0 s", "1 min 1 s", "1 h 2 min", "1 d 1 h", "–"]);
+        let read = [0.26, 59.6, 61.0, 3_725.0, 90_000.0, f64::INFINITY].map(|seconds| duration(&seconds));
+        assert_eq!(read, ["0.3 s", "1 min 0 s", "1 min 1 s", "1 h 2 min", "1 d 1 h", "–"]);
     }
 }

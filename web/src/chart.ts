@@ -7,9 +7,10 @@ import { GridComponent, LegendComponent, TooltipComponent } from "echarts/compon
 import { install as CanvasRenderer } from "echarts/lib/renderer/installCanvasRenderer.js";
 import { brush } from "./brush";
 import { csvLine, download } from "./download";
+import { measure } from "./format";
 import { type Palette, palette } from "./palette";
 import { say } from "./say";
-import { grouped, scaleOf, tickText, ticksWithin } from "./scale";
+import { scaleOf, tickText, ticksWithin } from "./scale";
 import { settings } from "./settings";
 import { themeChanged } from "./theme";
 
@@ -117,11 +118,11 @@ export function axis(colours: Palette, more: Record<string, unknown> = {}): Reco
   };
 }
 
-/** An axis of values, as long as `values` need. */
-export function vertical(colours: Palette, values: number[], log: boolean): Record<string, unknown> {
-  if (log) return { type: "log", splitNumber: 5, axisLabel: { color: colours.muted, formatter: short } };
+/** An axis of values, as long as `values` need. Shares are in per cent. */
+export function vertical(colours: Palette, values: number[], log: boolean, unit = ""): Record<string, unknown> {
+  if (log) return { type: "log", splitNumber: 5, axisLabel: { color: colours.muted, formatter: (value: number) => measure(value, unit) } };
   const scale = scaleOf(values);
-  const formatter = (value: number) => tickText(value, scale.interval);
+  const formatter = (value: number) => (unit === "share" ? `${tickText(100 * value, 100 * scale.interval)} %` : tickText(value, scale.interval));
   return { type: "value", ...scale, axisLabel: { color: colours.muted, formatter } };
 }
 
@@ -202,18 +203,10 @@ export function tooltip(colours: Palette, more: Record<string, unknown>): Record
   };
 }
 
-/** A number formatted for reading. */
-export function short(value: number | null | undefined): string {
-  if (value === null || value === undefined || !Number.isFinite(value)) return "–";
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-3 || size >= 1e7)) return value.toExponential(2);
-  return grouped(value, { maximumSignificantDigits: 4 });
-}
-
 /** A value under the pointer: as measured, then as smoothed if that is what the curve shows. */
-export function measured(own: number | null | undefined, drawn: number | null | undefined): string {
-  if (own === undefined || own === drawn) return short(drawn);
-  return `${short(own)}, smoothed ${short(drawn)}`;
+export function measured(own: number | null | undefined, drawn: number | null | undefined, unit: string): string {
+  if (own === undefined || own === drawn) return measure(drawn, unit);
+  return `${measure(own, unit)}, smoothed ${measure(drawn, unit)}`;
 }
 
 async function save(figure: HTMLElement, instance: EChartsType, kind: string): Promise<void> {

@@ -1,4 +1,5 @@
 // The ends and ticks of an axis of numbers.
+import { grouped } from "./format";
 
 /** An axis has one interval less than ticks. */
 const mostIntervals = 5;
@@ -53,6 +54,3 @@ export function tickText(value: number, interval: number): string {
   const digits = Math.max(0, (String(interval).split(".")[1] ?? "").length);
   return grouped(value, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
-
-/** A number with the separator of thousands that pages have everywhere. */
-export const grouped = (value: number, digits: Intl.NumberFormatOptions): string => value.toLocaleString("en", digits).replaceAll(",", "\u202f");

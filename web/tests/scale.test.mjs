@@ -1,12 +1,9 @@
 // Axes: for values of any size, at most six ticks with distinct texts, between which all values lie.
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
 import { test } from "node:test";
-import { transformSync } from "esbuild";
+import { module } from "./module.mjs";
 
-const source = readFileSync(new URL("../src/scale.ts", import.meta.url), "utf8");
-const { code } = transformSync(source, { loader: "ts", format: "esm" });
-const { scaleOf, tickText, ticksWithin } = await import(`data:text/javascript,${encodeURIComponent(code)}`);
+const { scaleOf, tickText, ticksWithin } = await module("scale.ts");
 
 const ticks = ({ min, max, interval }) => Array.from({ length: Math.round((max - min) / interval) + 1 }, (_, at) => Number((min + at * interval).toPrecision(12)));
 

@@ -185,6 +185,7 @@ fn outcomes_of(outcomes: &[MatchupOutcomes], names: &SideNames) -> Figure {
         ),
         x: "step".to_owned(),
         y: "share won".to_owned(),
+        unit: "share",
         range: Some([0.0, 1.0]),
         level: Some(0.5),
         series: vec![

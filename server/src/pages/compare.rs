@@ -241,12 +241,13 @@ pub(crate) async fn show_compare(
     let accounts: Vec<Account> = accounts.buffered(AT_ONCE).try_collect().await?;
     let others = other_runs::newest(&view, db, 50).await?;
     let configs: Vec<&serde_json::Value> = compared.iter().map(|run| &run.detail.config).collect();
+    let units = units(&api.registry, &compared);
+    let unit = |metric: &str| units.get(metric).copied().unwrap_or_default();
     let finals = known.iter().map(|metric| {
         let values = compared.iter().map(|run| run.last(metric)).collect();
-        Finals::of(metric, values, baseline)
+        Finals::of(metric, unit(metric), values, baseline)
     });
     let scores = scores(db, &ids, baseline).await?;
-    let units = units(&api.registry, &compared);
     view.show(&ComparePage {
         layout: view.layout("Compare", Section::Compare),
         differences: difference::differences(&configs),
@@ -255,10 +256,7 @@ pub(crate) async fn show_compare(
         finals: finals.filter(|row| row.values.iter().any(Option::is_some)).collect(),
         figures: metrics
             .iter()
-            .map(|metric| {
-                let unit = units.get(metric.as_str()).copied().unwrap_or_default();
-                arms::figure(metric, unit, &compared, by_arm, over)
-            })
+            .map(|metric| arms::figure(metric, unit(metric), &compared, by_arm, over))
             .collect(),
         others: others
             .into_iter()

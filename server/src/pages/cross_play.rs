@@ -429,6 +429,7 @@ fn parallels(
             x: proposer.to_owned(),
             labels: met.iter().map(|teacher| name(teacher)).collect(),
             y: "solve rate".to_owned(),
+            unit: "share",
             range: Some([0.0, 1.0]),
             series: students
                 .iter()

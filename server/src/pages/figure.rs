@@ -3,7 +3,7 @@
 use lyceum_core::recipe::Side;
 use serde::{Serialize, Serializer, ser::SerializeSeq as _};
 
-use super::format::value;
+use super::format::{of_unit, value};
 
 /// Maximum rows, evenly spaced, and columns of a table. The page's JSON and the export have everything.
 const TABLE: (usize, usize) = (60, 24);
@@ -25,6 +25,9 @@ pub(crate) struct Figure {
     pub(crate) labels: Vec<String>,
     /// The label of the y axis.
     pub(crate) y: String,
+    /// The unit of what the y axis shows, if it has one. Shares, from 0 to 1, are shown in per cent.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub(crate) unit: &'static str,
     /// The label of the y axis on the right, which bars are measured by; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub(crate) right: String,
@@ -227,22 +230,26 @@ impl Figure {
                 Some(label) => label.clone(),
                 None => value(&x),
             },
-            values: self.columns().iter().map(|series| series.at(x)).collect(),
+            values: self.columns().iter().map(|series| series.at(x, self.unit)).collect(),
         };
         places.into_iter().skip(skipped).step_by(every).map(row).collect()
     }
 }
 
 impl Series {
-    fn at(&self, x: f64) -> String {
+    fn at(&self, x: f64, unit: &str) -> String {
         let Ok(place) = self.points.binary_search_by(|(other, _)| other.total_cmp(&x)) else {
             return String::new();
         };
-        let text = self.points[place].1.as_ref().map(value).unwrap_or_default();
+        let text = self.points[place]
+            .1
+            .as_ref()
+            .map(|y| of_unit(y, unit))
+            .unwrap_or_default();
         match self.band.binary_search_by(|(other, _, _)| other.total_cmp(&x)) {
             Ok(place) if !text.is_empty() => {
                 let (_, low, high) = self.band[place];
-                format!("{text} ({} to {})", value(&low), value(&high))
+                format!("{text} ({} to {})", of_unit(&low, unit), of_unit(&high, unit))
             }
             _ => text,
         }

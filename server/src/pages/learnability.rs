@@ -136,13 +136,13 @@ pub(crate) async fn show_learnability(
 fn drifts(rows: &[MetricRow], recorded: &[String], known: &[Metric]) -> Vec<Figure> {
     let highlighted = |metric: &&Metric| metric.highlights.contains(&Highlight::Learnability);
     let shown: Vec<&Metric> = known.iter().filter(highlighted).collect();
-    let mut units: Vec<&str> = Vec::new();
+    let mut units: Vec<&'static str> = Vec::new();
     for metric in &shown {
         if !units.contains(&metric.unit) {
             units.push(metric.unit);
         }
     }
-    let figure = |unit: &str| {
+    let figure = |unit: &'static str| {
         let names = shown.iter().filter(|metric| metric.unit == unit);
         let names: Vec<&str> = names.map(|metric| metric.name).collect();
         let titles: Vec<String> = names.iter().map(|name| words(name)).collect();
@@ -154,6 +154,7 @@ fn drifts(rows: &[MetricRow], recorded: &[String], known: &[Metric]) -> Vec<Figu
             title: capital(&titles.join(", ")),
             x: "step".to_owned(),
             y: unit.to_owned(),
+            unit,
             range: (unit == "share").then_some([0.0, 1.0]),
             series: super::curves::of(rows, recorded, &names),
             ..Figure::default()
@@ -212,6 +213,7 @@ fn histogram(bands: &[SolveBand]) -> Figure {
             .to_owned(),
         x: "step".to_owned(),
         y: "share of problems".to_owned(),
+        unit: "share",
         range: Some([0.0, 1.0]),
         series: if bands.is_empty() { Vec::new() } else { series.collect() },
         ..Figure::default()

@@ -58,6 +58,7 @@ pub(super) fn figures(curves: &[Curve]) -> Vec<Figure> {
         note: "The share of tasks solved by at least one of k samples (unbiased estimate from all samples).".to_owned(),
         x: "k".to_owned(),
         y: "pass@k".to_owned(),
+        unit: "share",
         range: Some([0.0, 1.0]),
         series: curves.iter().filter(|curve| curve.suite == name).map(line).collect(),
         ..Figure::default()

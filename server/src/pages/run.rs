@@ -94,7 +94,7 @@ impl RunPage {
                 let value = |place: &Option<usize>| {
                     place
                         .and_then(|place| row.mean.get(place))
-                        .map_or_else(|| "–".to_owned(), super::format::value)
+                        .map_or_else(|| "–".to_owned(), |value| super::format::of_unit(value, chart.unit))
                 };
                 (row.step, places.iter().map(value).collect())
             })

@@ -67,14 +67,15 @@ pub(crate) async fn show_one_worker(
 /// The charts, over the hours until `now`. Those of a GPU are left out where there is none.
 fn figures(usage: &[UsageMinute], now: DateTime<Utc>) -> Vec<Figure> {
     const GIB: f64 = 1_073_741_824.0;
-    let figure = |id: &str, title: &str, y: &str, value: &dyn Fn(&UsageMinute) -> Option<f64>| {
+    let figure = |id: &str, title: &str, unit: &'static str, value: &dyn Fn(&UsageMinute) -> Option<f64>| {
         let points = curve(usage, now, value);
         let most = points.iter().filter_map(|(_, y)| *y).reduce(f64::max)?;
         Some(Figure {
             id: id.to_owned(),
             title: title.to_owned(),
             x: "hours until now".to_owned(),
-            y: y.to_owned(),
+            y: unit.to_owned(),
+            unit,
             range: Some([0.0, most.ceil().max(1.0)]),
             continuous: true,
             exact: true,

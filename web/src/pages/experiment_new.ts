@@ -1,7 +1,7 @@
 // The form of an experiment: "Check" shows what its file comes to, "Begin" sends it. Many runs are asked about.
 import { type FieldFault, Problem, send } from "../api";
-import { duration } from "../duration";
 import { element } from "../element";
+import { duration } from "../format";
 import { say } from "../say";
 
 interface ArmOutlook {

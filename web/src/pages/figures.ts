@@ -32,6 +32,8 @@ interface Figure {
   x: string;
   labels?: string[];
   y: string;
+  /** Shares are shown in per cent. */
+  unit?: string;
   /** The label of the axis on the right, which bars are measured by. */
   right?: string;
   range: [number, number] | null;
@@ -160,7 +162,7 @@ function hovered(figure: Figure, all: Hovered[]): HTMLElement {
     .map((one): TipLine & { size: number } => ({
       colour: one.color,
       label: one.seriesName,
-      value: measured(own(one), value(one)),
+      value: measured(own(one), value(one), figure.unit ?? ""),
       size: value(one) ?? 0,
       strong: figure.series.some((series) => series.name === one.seriesName && series.style === "bold"),
     }));
@@ -237,7 +239,7 @@ function option(figure: Figure, colours: Palette, width: number): Record<string,
     }),
     yAxis: [
       axis(colours, {
-        ...vertical(colours, figure.range ?? heights(figure), log),
+        ...vertical(colours, figure.range ?? heights(figure), log, figure.unit),
         name: figure.y,
         nameTextStyle: { color: colours.muted, align: "left" },
       }),

@@ -1,7 +1,8 @@
 // Draws runs as lines across axes (parallel coordinates). The data is defined in `server/src/pages/parallel.rs`.
 import { ParallelChart } from "echarts/charts";
 import { ParallelComponent } from "echarts/components";
-import { type Chart, draw, echarts, short, tip, tooltip, whenNear } from "../chart";
+import { type Chart, draw, echarts, tip, tooltip, whenNear } from "../chart";
+import { measure } from "../format";
 import { island } from "../island";
 import { onNews } from "../news";
 import { type Palette, faint } from "../palette";
@@ -36,7 +37,7 @@ function strengths({ lines }: Parallel): number[] {
   return outcomes.map((value) => (value === null ? 0.2 : 0.3 + (0.7 * (ranked.indexOf(value) + 1)) / ranked.length));
 }
 
-const shown = (axis: Axis | undefined, value: number | null): string => (value === null ? "–" : (axis?.labels[value] ?? short(value)));
+const shown = (axis: Axis | undefined, value: number | null): string => (value === null ? "–" : (axis?.labels[value] ?? measure(value)));
 
 function option(parallel: Parallel, colours: Palette, width: number) {
   const strong = strengths(parallel);
@@ -59,7 +60,7 @@ function option(parallel: Parallel, colours: Palette, width: number) {
     parallelAxis: parallel.axes.map(({ name, labels }, dim) => ({
       dim,
       name,
-      ...(labels.length > 0 ? { type: "category", data: labels } : { type: "value", scale: true, axisLabel: { color: colours.muted, formatter: short, hideOverlap: true } }),
+      ...(labels.length > 0 ? { type: "category", data: labels } : { type: "value", scale: true, axisLabel: { color: colours.muted, formatter: (value: number) => measure(value), hideOverlap: true } }),
     })),
     tooltip: tooltip(colours, {
       trigger: "item",

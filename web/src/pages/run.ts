@@ -1,7 +1,8 @@
 // The overview of a run: its curves and its progress.
 import { MarkLineComponent } from "echarts/components";
-import { type Chart, type TipLine, axis, draw, echarts, horizontal, legendOf, measured, rawBehind, short, tip, tooltip, vertical, whenNear } from "../chart";
+import { type Chart, type TipLine, axis, draw, echarts, horizontal, legendOf, measured, rawBehind, tip, tooltip, vertical, whenNear } from "../chart";
 import { type Point, evenly, isCount, isSparse, mean, smooth } from "../curve";
+import { measure } from "../format";
 import { island } from "../island";
 import { watch } from "../live";
 import { type MetricRow, Metrics, levelFor, whole } from "../metrics";
@@ -160,7 +161,7 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
     grid: { left: 8, right: 16, top: (bold.length > 1 ? top + 14 : 14) + 12, bottom: 22, containLabel: true },
     legend: { ...legend, show: bold.length > 1 },
     xAxis: axis(colours, { ...horizontal(colours, steps, true), name: "step", nameLocation: "middle", nameGap: 22, splitLine: { show: false } }),
-    yAxis: axis(colours, { ...vertical(colours, isShare ? [0, 1] : heights, settings.log), name: spec.unit, nameTextStyle: { color: colours.muted, align: "left" } }),
+    yAxis: axis(colours, { ...vertical(colours, isShare ? [0, 1] : heights, settings.log, spec.unit), name: spec.unit === "share" ? "" : spec.unit, nameTextStyle: { color: colours.muted, align: "left" } }),
     tooltip: tooltip(colours, {
       trigger: "axis",
       formatter: (hovered: { seriesName: string; seriesIndex: number; color: string; value: Point }[]) => {
@@ -169,7 +170,7 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
         const all: TipLine[] = [...lines].map(([index, one]) => ({
           colour: one.color,
           label: one.seriesName,
-          value: measured(drawn[index]?.points.find(([at]) => at === step)?.[1], one.value[1]),
+          value: measured(drawn[index]?.points.find(([at]) => at === step)?.[1], one.value[1], spec.unit),
           strong: drawn[index]?.bold ?? false,
         }));
         const first = all.filter((line) => line.strong).concat(all.filter((line) => !line.strong));
@@ -265,7 +266,7 @@ function fillTable(figure: HTMLElement, spec: ChartSpec): void {
       head.textContent = String(step);
       const cells = columns.map((column) => {
         const cell = document.createElement("td");
-        cell.textContent = short(column.get(step));
+        cell.textContent = measure(column.get(step), spec.unit);
         return cell;
       });
       row.append(head, ...cells);

@@ -2,10 +2,10 @@
 // the same request for real.
 import { type FieldFault, Problem, send } from "../api";
 import { type Control, controlsOf } from "../controls";
-import { duration } from "../duration";
 import { element } from "../element";
 import { startFieldSearch } from "../field_search";
 import { showFaults as show } from "../faults";
+import { bytes, duration } from "../format";
 import { island } from "../island";
 import { say } from "../say";
 
@@ -140,19 +140,10 @@ function showMemory(populations: Memory[]): void {
       row.append(why);
       return row;
     }
-    for (const size of [memory.bytes, memory.generation, memory.cache]) row.append(element("td", bytes(size), "number nowrap"));
+    for (const size of [memory.bytes, memory.generation, memory.cache]) row.append(element("td", size === null ? "–" : bytes(size), "number nowrap"));
     return row;
   });
   at("memory").replaceChildren(...rows);
-}
-
-/** A size, formatted like the server does. */
-function bytes(size: number | null): string {
-  if (size === null) return "–";
-  const units = ["B", "KiB", "MiB", "GiB", "TiB"];
-  const unit = Math.min(units.length - 1, size > 0 ? Math.floor(Math.log2(size) / 10) : 0);
-  const scaled = size / 1024 ** unit;
-  return `${scaled.toFixed(unit === 0 || scaled >= 100 ? 0 : 1)} ${units[unit]}`;
 }
 
 function showCommand(): void {

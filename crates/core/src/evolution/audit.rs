@@ -7,6 +7,7 @@ use crate::{
     id::MemberId,
     rating::{MatchupScore, Rating, RunRatings, Scores, TrueSkillConfig},
     recipe::Role,
+    wilson::Interval,
 };
 
 /// A member's life.
@@ -252,7 +253,7 @@ pub fn differential(culls: &[Cull]) -> Option<Differential> {
     }
     (count > 0.0).then(|| Differential {
         mean: sum / count,
-        neutral: 1.96 * f64::sqrt(variance) / count,
+        neutral: Interval::Z_95 * f64::sqrt(variance) / count,
         culled: count as usize,
     })
 }
@@ -298,7 +299,7 @@ mod tests {
         );
         // One drawn from {0.1, 0.3, 0.5} has the variance 0.08 / 3, one from {0.2, 0.4} 0.01.
         let variance: f64 = 0.08 / 3.0 + 0.01;
-        assert!((found.neutral - 1.96 * variance.sqrt() / 2.0).abs() < 1e-12);
+        assert!((found.neutral - Interval::Z_95 * variance.sqrt() / 2.0).abs() < 1e-12);
         assert_eq!(differential(&culls[2..]), None);
     }
 

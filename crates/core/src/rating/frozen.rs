@@ -1,5 +1,7 @@
 //! How often a side wins if nobody learns.
 
+use crate::wilson::Interval;
+
 /// The share of matchups that teachers win if no player changes: 1 less the students' predicted win probability.
 ///
 /// A win moves a rating by v(t) and a loss by v(−t), where v(t) = φ(t)/Φ(t) and Φ(t) is the predicted probability p
@@ -20,7 +22,7 @@ impl FrozenShare {
         let (share, matchups) = (1.0 - predicted, matchups.max(1.0));
         Self {
             share,
-            margin: 1.96 * (share * (1.0 - share) / matchups).sqrt() + 0.5 / matchups,
+            margin: Interval::Z_95 * (share * (1.0 - share) / matchups).sqrt() + 0.5 / matchups,
         }
     }
 }

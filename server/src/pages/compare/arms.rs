@@ -11,7 +11,7 @@ use super::{
 };
 
 /// The curves of one metric.
-pub(super) fn figure(metric: &str, unit: &str, runs: &[Compared], by_arm: bool, over: Over) -> Figure {
+pub(super) fn figure(metric: &str, unit: &'static str, runs: &[Compared], by_arm: bool, over: Over) -> Figure {
     let of = |run: &Compared| {
         let curve = curve(&run.rows, run.place(metric)?, &run.label);
         Some(
@@ -31,6 +31,7 @@ pub(super) fn figure(metric: &str, unit: &str, runs: &[Compared], by_arm: bool, 
         x: over.axis().to_owned(),
         continuous: over != Over::Steps,
         y: unit.to_owned(),
+        unit,
         range: is_share(unit, &series).then_some([0.0, 1.0]),
         series,
         ..Figure::default()

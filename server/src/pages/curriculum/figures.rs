@@ -174,6 +174,7 @@ pub(super) fn calibration(scores: &Scores) -> Figure {
         x: "score".to_owned(),
         labels: labels(scores),
         y: "share right".to_owned(),
+        unit: "share",
         range: Some([0.0, 1.0]),
         series: if scores.has_truth() { vec![right, expected] } else { Vec::new() },
         ..Figure::default()

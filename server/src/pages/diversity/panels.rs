@@ -30,7 +30,7 @@ pub(super) fn panels(sides: &[Side], recorded: &[String], metrics: &[Metric]) ->
 }
 
 fn panel(chart: &Chart, sides: &[Side], metrics: &[Metric]) -> Figure {
-    let units: Vec<&str> = chart
+    let units: Vec<&'static str> = chart
         .metrics
         .iter()
         .filter_map(|name| metrics.iter().find(|metric| metric.name == *name))
@@ -52,6 +52,7 @@ fn panel(chart: &Chart, sides: &[Side], metrics: &[Metric]) -> Figure {
         note: chart.about.to_owned(),
         x: "iteration".to_owned(),
         y: units.first().copied().unwrap_or_default().to_owned(),
+        unit: units.first().copied().unwrap_or_default(),
         range: units.iter().all(|unit| *unit == "share").then_some([0.0, 1.0]),
         series: series
             .filter(|series| series.points.iter().any(|(_, y)| y.is_some()))

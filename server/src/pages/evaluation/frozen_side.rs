@@ -92,6 +92,7 @@ fn figures(matrix: &FrozenSideResult) -> Vec<Figure> {
         note: note.to_owned(),
         x: x.to_owned(),
         y: "solve rate".to_owned(),
+        unit: "share",
         range: Some([0.0, 1.0]),
         series,
         ..Figure::default()

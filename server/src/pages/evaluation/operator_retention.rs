@@ -236,6 +236,7 @@ impl Retention {
             },
             x: "step of the parent's run".to_owned(),
             y: "pass rate".to_owned(),
+            unit: "share",
             range: Some([0.0, highest]),
             series,
             ..Figure::default()
@@ -292,7 +293,7 @@ fn cell(child: &ChildResult, step: u32) -> Cell {
     Cell {
         text: match (recovery, point) {
             (Some(recovery), _) => format!("{:.2} ± {:.2}", recovery.value, recovery.standard_error),
-            (None, Some(point)) => format!("rate {:.2}", point.rate.pass_rate),
+            (None, Some(point)) => format!("rate {}", crate::format::percent(&point.rate.pass_rate)),
             (None, None) => "–".to_owned(),
         },
         heat: heat(recovery.map(|recovery| recovery.value), (0.0, 1.0)),

@@ -192,7 +192,7 @@ mod tests {
                 (
                     1,
                     "Step 2: critique of the question",
-                    "Its score is 0.778: high enough to join the growing set, if its answer can be checked."
+                    "Its score is 0.7778: high enough to join the growing set, if its answer can be checked."
                 ),
                 (
                     2,
@@ -202,7 +202,7 @@ mod tests {
                 (
                     3,
                     "Step 5: planned and solved",
-                    "The plan's score is 0.222, below 0.3: the solver did not see it. The answer is wrong."
+                    "The plan's score is 0.2222, below 0.3: the solver did not see it. The answer is wrong."
                 ),
                 (
                     2,
@@ -212,7 +212,7 @@ mod tests {
                 (
                     3,
                     "Step 7: planned and solved",
-                    "The plan's score is 0.333: the solver saw it. The answer is correct."
+                    "The plan's score is 0.3333: the solver saw it. The answer is correct."
                 ),
             ]
         );

@@ -147,7 +147,7 @@ mod tests {
         let score = Column::parse("benchmarks.gsm8k").unwrap();
         assert_eq!(score.value(&Some(Value::Number(0.316_7))), "31.7");
         let metric = Column::parse("metrics.entropy").unwrap();
-        assert_eq!(metric.value(&Some(Value::Number(0.316_7))), "0.317");
+        assert_eq!(metric.value(&Some(Value::Number(0.316_7))), "0.3167");
         assert_eq!(metric.value(&None), "–");
         assert_eq!(metric.title(), "entropy");
     }
