@@ -1,10 +1,8 @@
 //! The REST API, with one file per group of endpoints. `docs/API-DESIGN.md` has the rules for all of them.
 
 mod alerts;
-mod answer;
 mod artifacts;
 mod benchmarks;
-mod bounds;
 mod dataset_import;
 mod datasets;
 mod document;
@@ -18,11 +16,9 @@ mod goalposts;
 mod health;
 mod idempotent;
 mod metrics;
-mod page;
 mod path;
 mod preset;
 mod presets;
-pub(crate) mod query;
 mod receive;
 mod run_actions;
 mod run_archive;
@@ -34,11 +30,9 @@ mod run_events;
 mod run_fork;
 mod run_geometry;
 mod run_lineage;
-mod run_matchups;
 mod run_members;
 mod run_metrics;
 mod run_problems;
-mod run_rows;
 mod run_selection;
 mod run_steps;
 mod run_table;
@@ -55,18 +49,15 @@ mod work;
 mod work_inputs;
 mod workers;
 
-pub(crate) use answer::Answer;
 pub(crate) use datasets::DatasetPurpose;
 pub(crate) use goalposts::ids as run_ids;
 pub(crate) use metrics::install as install_metrics;
-pub(crate) use page::{Listing, Order};
 pub(crate) use path::{malformed_path, nothing_here};
 pub(crate) use preset::{Preset, Presets};
 pub use receive::BodyPace;
 pub(crate) use run_begin::{begin as begin_run, configured, settle_datasets};
 pub(crate) use run_create::CreateRun;
 pub(crate) use run_metrics::level_for;
-pub(crate) use run_rows::{Latest, RowOrder, learned_rows};
 pub use settings::ApiSettings;
 
 use lyceum_core::recipe::Registry;
@@ -75,8 +66,9 @@ use utoipa_actix_web::{scope, service_config::ServiceConfig};
 
 use crate::{
     access::{FailedLogins, Requirements},
+    contract::bound,
     events::EventHub,
-    openapi::bound,
+    subjects,
 };
 
 /// The state shared by all handlers.
@@ -119,8 +111,9 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(health::healthz)
         .service(health::readyz)
         .service(metrics::metrics);
+    let of_subjects = subjects::endpoints().fold(scope("/api/v1"), |scope, endpoint| scope.service(endpoint));
     config.service(
-        scope("/api/v1")
+        of_subjects
             .service(run_create::create_run)
             .service(runs::list_runs)
             .service(runs::show_run)
@@ -139,13 +132,9 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(run_lineage::list_births)
             .service(run_selection::show_selection)
             .service(run_geometry::show_geometry)
-            .service(run_matchups::list_matchups)
             .service(run_problems::list_problems)
             .service(run_problems::show_problem)
             .service(run_problems::list_attempts)
-            .service(run_rows::list_rows)
-            .service(run_rows::show_difficulty)
-            .service(run_rows::list_held_out)
             .service(run_curriculum::show_curriculum)
             .service(run_curriculum::show_scores)
             .service(run_diversity::show_diversity)

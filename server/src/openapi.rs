@@ -1,11 +1,9 @@
 //! The description of the API (OpenAPI 3.1), generated from the handlers and completed with what they share.
 
 mod common;
-mod requests;
 
 use common::Common;
 pub(crate) use common::operations;
-pub(crate) use requests::{bound, query, query_parameters};
 
 use actix_web::App;
 use utoipa::OpenApi as _;

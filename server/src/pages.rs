@@ -17,7 +17,6 @@ mod curves;
 mod dataset;
 mod dataset_new;
 mod datasets;
-mod difficulty;
 mod diversity;
 mod errors;
 mod escape;
@@ -27,8 +26,8 @@ mod experiment;
 mod experiment_new;
 mod experiments;
 mod export;
-mod figure;
-mod filters;
+pub(crate) mod figure;
+pub(crate) mod filters;
 mod frozen_side_plan;
 mod glossary;
 mod goalposts;
@@ -38,7 +37,7 @@ mod highlight;
 mod home;
 mod inert;
 mod island;
-mod layout;
+pub(crate) mod layout;
 mod leaderboard;
 mod learnability;
 mod lineage;
@@ -49,12 +48,12 @@ mod pass_at_k;
 mod picks;
 mod population;
 mod problem;
-mod problems;
+pub(crate) mod problems;
 mod problems_beside;
 mod recipes;
 mod run;
 mod run_benchmarks;
-mod run_frame;
+pub(crate) mod run_frame;
 mod run_new;
 mod run_now;
 mod runs;
@@ -64,11 +63,11 @@ mod score_table;
 mod settings;
 mod sides;
 mod sparkline;
-mod steps;
+pub(crate) mod steps;
 mod suffix;
 mod two_runs;
 mod verdict;
-mod view;
+pub(crate) mod view;
 mod views;
 mod work;
 mod work_item;
@@ -129,7 +128,7 @@ fn views(config: &mut ServiceConfig) {
         .service(problems::show_run_problems)
         .service(problems::show_all_problems)
         .service(problem::show_problem)
-        .service(difficulty::show_difficulty)
+        .service(crate::subjects::difficulty::page::show_difficulty)
         .service(curriculum::show_curriculum)
         .service(diversity::show_diversity)
         .service(learnability::show_learnability)

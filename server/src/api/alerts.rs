@@ -6,14 +6,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::{
-    Api,
-    answer::Answer,
-    bounds,
-    page::{Listing, Order, Page},
-    query::Query,
-};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 
 /// Filters of alerts.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -32,7 +27,7 @@ pub(crate) struct ListAlertsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListAlertsQuery);
+crate::contract::query!(ListAlertsQuery);
 
 /// List alerts of the last thirty days.
 #[utoipa::path(

@@ -16,10 +16,9 @@ use utoipa::ToSchema;
 
 use super::{
     Api,
-    answer::{Answer, is_known},
-    query::Query,
     receive::{Pieces, Place, unwritten},
 };
+use crate::contract::{Answer, Query, is_known};
 use crate::{
     api_error::ApiError,
     file_body::{Turn, whole_file},
@@ -34,7 +33,7 @@ pub(crate) struct WriteArtifactQuery {
     kind: ArtifactKind,
 }
 
-crate::openapi::query!(WriteArtifactQuery);
+crate::contract::query!(WriteArtifactQuery);
 
 /// A written artifact.
 #[derive(Debug, Serialize, ToSchema)]

@@ -10,8 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{Api, answer::Answer, bounds, query::Query};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Query, bounds};
 
 /// A suite of benchmarks.
 #[derive(Debug, Serialize, ToSchema)]
@@ -50,7 +51,7 @@ pub(crate) struct LeaderboardQuery {
     limit: Option<u32>,
 }
 
-crate::openapi::query!(LeaderboardQuery);
+crate::contract::query!(LeaderboardQuery);
 
 /// Results, best first.
 #[derive(Debug, Serialize, ToSchema)]
@@ -110,7 +111,7 @@ pub(crate) async fn show_leaderboard(
     if let (Err(unknown), true) = (&suite, name.contains('\0')) {
         return Err(ApiError::not_found(unknown.to_string()));
     }
-    let limit = query.0.limit.unwrap_or(super::page::DEFAULT_LIMIT);
+    let limit = query.0.limit.unwrap_or(crate::contract::DEFAULT_LIMIT);
     let suite_name = suite.as_ref().map_or(name.as_str(), |suite| &suite.name);
     let items = benchmarks::leaderboard(api.store.pool(), suite_name, limit).await?;
     match suite {

@@ -16,14 +16,12 @@ use utoipa::ToSchema;
 
 use super::{
     Api,
-    answer::Answer,
-    bounds,
     datasets::{DatasetDetail, DatasetPurpose},
     document::check_length,
-    query::Query,
     receive::{Pieces, Place},
 };
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Query, bounds};
 use fetching::fetch;
 use plan::Plan;
 use reading::{Batch, Reading, Source};
@@ -79,7 +77,7 @@ pub(crate) struct ImportDatasetQuery {
     dry_run: Option<bool>,
 }
 
-crate::openapi::query!(ImportDatasetQuery);
+crate::contract::query!(ImportDatasetQuery);
 
 /// What an import would keep.
 #[derive(Debug, Serialize, ToSchema)]

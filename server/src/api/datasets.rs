@@ -19,13 +19,10 @@ use utoipa::ToSchema;
 
 use super::{
     Api, ApiSettings,
-    answer::{Answer, check_if_match},
-    bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
-    page::{Listing, Order, Page},
-    query::Query,
 };
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
 use crate::{api_error::ApiError, checks::apart};
 
 /// The purpose of a dataset.
@@ -135,7 +132,7 @@ pub(crate) struct ListDatasetsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListDatasetsQuery);
+crate::contract::query!(ListDatasetsQuery);
 
 /// Filters of rows.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -148,7 +145,7 @@ pub(crate) struct ListRowsQuery {
     cursor: Option<String>,
 }
 
-crate::openapi::query!(ListRowsQuery);
+crate::contract::query!(ListRowsQuery);
 
 /// Import a dataset.
 #[utoipa::path(

@@ -7,9 +7,9 @@ use lyceum_store::evaluations;
 use super::{
     Api,
     event_stream::{Events, WatchQuery, watch},
-    query::Query,
 };
 use crate::api_error::ApiError;
+use crate::contract::Query;
 
 /// Watch the events of an evaluation.
 ///

@@ -19,7 +19,8 @@ use serde::Deserialize;
 use std::io::Write as _;
 use utoipa::ToSchema;
 
-use super::{Api, query::Query};
+use super::Api;
+use crate::contract::Query;
 use crate::{
     api_error::ApiError,
     file_body::{Turn, file_body},
@@ -53,7 +54,7 @@ pub(crate) struct ExportQuery {
     subject: Option<u32>,
 }
 
-crate::openapi::query!(ExportQuery);
+crate::contract::query!(ExportQuery);
 
 impl ExportQuery {
     /// Checks that evaluations of type `kind` have what is asked for.

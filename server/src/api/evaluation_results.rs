@@ -13,14 +13,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{
-    Api,
-    answer::Answer,
-    bounds,
-    page::{Listing, Order, Page},
-    query::Query,
-};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 
 /// A result with its pass@k curves.
 #[derive(Debug, Serialize, ToSchema)]
@@ -76,7 +71,7 @@ pub(crate) struct ListResultsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListResultsQuery);
+crate::contract::query!(ListResultsQuery);
 
 /// Filters of samples.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -102,7 +97,7 @@ pub(crate) struct ListSamplesQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListSamplesQuery);
+crate::contract::query!(ListSamplesQuery);
 
 /// List the results of a benchmark evaluation, with pass@k curves.
 #[utoipa::path(

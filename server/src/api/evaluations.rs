@@ -15,13 +15,10 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::{Answer, check_if_match},
-    bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
-    page::{Listing, Order, Page},
-    query::Query,
 };
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
 use crate::{
     api_error::ApiError,
     evaluation::{Request, configured},
@@ -63,7 +60,7 @@ pub(crate) struct ListEvaluationsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListEvaluationsQuery);
+crate::contract::query!(ListEvaluationsQuery);
 
 /// Create an evaluation, which starts at once.
 #[utoipa::path(

@@ -19,8 +19,9 @@ use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
 use utoipa::ToSchema;
 
-use super::{Api, answer::Answer};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::Answer;
 
 /// Maximum events in a JSON response.
 const BATCH: i64 = 1000;
@@ -34,7 +35,7 @@ pub(super) struct WatchQuery {
     after: Option<i64>,
 }
 
-crate::openapi::query!(WatchQuery);
+crate::contract::query!(WatchQuery);
 
 /// Events of a run or an evaluation.
 #[derive(Debug, Serialize, ToSchema)]

@@ -10,14 +10,11 @@ use utoipa::ToSchema;
 
 use super::{
     Api,
-    answer::{Answer, check_if_match},
-    bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
-    page::{Listing, Order, Page},
-    query::Query,
 };
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
 
 /// An experiment to create.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -68,7 +65,7 @@ pub(crate) struct ListExperimentsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListExperimentsQuery);
+crate::contract::query!(ListExperimentsQuery);
 
 impl RequestBody for CreateExperiment {}
 impl RequestBody for UpdateExperiment {}

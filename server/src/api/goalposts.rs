@@ -10,14 +10,11 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::{Answer, csv},
-    bounds,
     datasets::DatasetDetail,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
-    query::Query,
-    run_rows::ListFormat,
 };
+use crate::contract::{Answer, Format, Query, bounds, csv};
 use crate::{
     api_error::ApiError,
     goalposts::{self, GoalpostMap, RUNS, Wanted},
@@ -30,10 +27,10 @@ pub(crate) struct RunGoalpostsQuery {
     /// The dataset of goalposts; by default the one that was measured last.
     dataset: Option<Uuid>,
     /// `json` (the default) or `csv`.
-    format: Option<ListFormat>,
+    format: Option<Format>,
 }
 
-crate::openapi::query!(RunGoalpostsQuery);
+crate::contract::query!(RunGoalpostsQuery);
 
 /// The runs, the goalposts and the format requested.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -45,10 +42,10 @@ pub(crate) struct GoalpostsQuery {
     /// The dataset of goalposts; by default the one that was measured last.
     dataset: Option<Uuid>,
     /// `json` (the default) or `csv`.
-    format: Option<ListFormat>,
+    format: Option<Format>,
 }
 
-crate::openapi::query!(GoalpostsQuery);
+crate::contract::query!(GoalpostsQuery);
 
 /// Goalposts to make.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -129,10 +126,10 @@ pub(crate) async fn show_goalposts(
     Ok(answer(&request, map, format))
 }
 
-fn answer(request: &HttpRequest, map: GoalpostMap, format: Option<ListFormat>) -> HttpResponse {
+fn answer(request: &HttpRequest, map: GoalpostMap, format: Option<Format>) -> HttpResponse {
     match format.unwrap_or_default() {
-        ListFormat::Json => Answer::ok(map).respond_to(request),
-        ListFormat::Csv => csv(map.to_csv()),
+        Format::Json => Answer::ok(map).respond_to(request),
+        Format::Csv => csv(map.to_csv()),
     }
 }
 

@@ -8,7 +8,7 @@ use sqlx::{PgPool, Postgres, Transaction};
 use std::future::{Ready, ready};
 use uuid::Uuid;
 
-use super::answer::Answer;
+use crate::contract::Answer;
 use crate::{access::Caller, api_error::ApiError};
 
 /// The header of `draft-ietf-httpapi-idempotency-key-header-07`.

@@ -4,8 +4,9 @@ use actix_web::{get, web};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Api, answer::Answer, preset::Preset};
+use super::{Api, preset::Preset};
 use crate::api_error::ApiError;
+use crate::contract::Answer;
 
 /// All presets.
 #[derive(Debug, Serialize, ToSchema)]

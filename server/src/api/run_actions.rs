@@ -16,11 +16,10 @@ use utoipa::ToSchema;
 
 use super::{
     Api,
-    answer::{Answer, check_if_match},
-    bounds,
     document::{Document, RequestBody},
     runs::find_experiment,
 };
+use crate::contract::{Answer, bounds, check_if_match};
 use crate::{api_error::ApiError, base_weights};
 
 /// Changes to a run.

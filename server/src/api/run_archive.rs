@@ -10,14 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::{
-    Api,
-    answer::Answer,
-    bounds,
-    page::{Listing, Order, Page},
-    query::Query,
-};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 
 /// The step of the map.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -27,7 +22,7 @@ pub(crate) struct ArchiveQuery {
     step: Option<u32>,
 }
 
-crate::openapi::query!(ArchiveQuery);
+crate::contract::query!(ArchiveQuery);
 
 /// Filters of insertions.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -45,7 +40,7 @@ pub(crate) struct ListInsertionsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListInsertionsQuery);
+crate::contract::query!(ListInsertionsQuery);
 
 /// The map of an archive.
 #[derive(Debug, Serialize, ToSchema)]

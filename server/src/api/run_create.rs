@@ -15,14 +15,12 @@ use utoipa::ToSchema;
 
 use super::{
     Api,
-    answer::Answer,
-    bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
-    query::Query,
     run_begin::{begin, configured, settle_datasets},
     runs::find_experiment,
 };
+use crate::contract::{Answer, Query, bounds};
 use crate::{api_error::ApiError, checks::apart, estimate::Estimate, log::TraceId};
 
 /// A run to create, from either a preset or a config.
@@ -62,7 +60,7 @@ pub(crate) struct CreateRunQuery {
     dry_run: Option<bool>,
 }
 
-crate::openapi::query!(CreateRunQuery);
+crate::contract::query!(CreateRunQuery);
 
 /// The result of a dry run.
 #[derive(Debug, Serialize, ToSchema)]

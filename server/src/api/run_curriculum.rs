@@ -7,13 +7,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write as _;
 
-use super::{
-    Api,
-    answer::{Answer, csv},
-    query::Query,
-    run_metrics::level_for,
-    run_rows::ListFormat,
-};
+use super::{Api, run_metrics::level_for};
+use crate::contract::{Answer, Format, Query, csv};
 use crate::{
     api_error::ApiError,
     curriculum::{Growth, METRICS, Scores},
@@ -33,10 +28,10 @@ pub(crate) struct ShowCurriculumQuery {
     #[schemars(range(min = 1, max = 10_000))]
     points: Option<u32>,
     /// `json` (the default) or `csv`.
-    format: Option<ListFormat>,
+    format: Option<Format>,
 }
 
-crate::openapi::query!(ShowCurriculumQuery);
+crate::contract::query!(ShowCurriculumQuery);
 
 /// The steps and the format requested.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -49,10 +44,10 @@ pub(crate) struct ShowScoresQuery {
     #[schemars(range(max = i32::MAX))]
     to: Option<u32>,
     /// `json` (the default) or `csv`.
-    format: Option<ListFormat>,
+    format: Option<Format>,
 }
 
-crate::openapi::query!(ShowScoresQuery);
+crate::contract::query!(ShowScoresQuery);
 
 /// All steps from `from` to `to`.
 fn stretch(from: Option<u32>, to: Option<u32>) -> Stretch {
@@ -85,7 +80,7 @@ pub(crate) async fn show_curriculum(
     let last = steps.to.min(run.run.step.cast_unsigned());
     let level = level_for(last.saturating_sub(steps.from) + 1, query.points.unwrap_or(1000));
     let growth = Growth::read(&api, &run, steps, level).await?;
-    if query.format.unwrap_or_default() == ListFormat::Json {
+    if query.format.unwrap_or_default() == Format::Json {
         return Ok(Answer::ok(growth).respond_to(&request));
     }
     let mut text = format!("step,width,{}\n", METRICS.join(","));
@@ -119,7 +114,7 @@ pub(crate) async fn show_scores(
     let query = query.0;
     let run = runs::find(api.store.pool(), *id).await?;
     let scores = Scores::read(&api, &run, stretch(query.from, query.to)).await?;
-    if query.format.unwrap_or_default() == ListFormat::Json {
+    if query.format.unwrap_or_default() == Format::Json {
         return Ok(Answer::ok(scores).respond_to(&request));
     }
     let mut text = "from,score,proposed,valid,admitted,known,right,right_share,low,high\n".to_owned();

@@ -6,7 +6,8 @@ use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Api, answer::Answer, bounds, query::Query};
+use super::Api;
+use crate::contract::{Answer, Query, bounds};
 use crate::{
     api_error::ApiError,
     diversity::{self, Diversity, Neighbours, Wordings},
@@ -27,7 +28,7 @@ pub(crate) struct IterationQuery {
     limit: Option<u32>,
 }
 
-crate::openapi::query!(IterationQuery);
+crate::contract::query!(IterationQuery);
 
 impl IterationQuery {
     fn rows(&self) -> usize {

@@ -7,9 +7,9 @@ use lyceum_store::runs;
 use super::{
     Api,
     event_stream::{Events, WatchQuery, watch},
-    query::Query,
 };
 use crate::api_error::ApiError;
+use crate::contract::Query;
 
 /// Watch the events of a run.
 ///

@@ -22,14 +22,12 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::Answer,
-    bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
-    query::Query,
     run_begin::placed,
     run_create::ResolvedRun,
 };
+use crate::contract::{Answer, Query, bounds};
 use crate::{api_error::ApiError, base_weights, checks::apart, dataset_use, log::TraceId, rows_asked, vocabulary};
 
 /// The step of a fork, and its changes.
@@ -59,7 +57,7 @@ pub(crate) struct ForkRunQuery {
     dry_run: Option<bool>,
 }
 
-crate::openapi::query!(ForkRunQuery);
+crate::contract::query!(ForkRunQuery);
 
 impl RequestBody for ForkRun {}
 

@@ -6,7 +6,8 @@ use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{Api, answer::Answer, query::Query};
+use super::Api;
+use crate::contract::{Answer, Query};
 use crate::{api_error::ApiError, geometry::Geometry};
 
 /// Which pairs to show.
@@ -18,7 +19,7 @@ pub(crate) struct GeometryQuery {
     step: Option<u32>,
 }
 
-crate::openapi::query!(GeometryQuery);
+crate::contract::query!(GeometryQuery);
 
 /// Show the geometry of members' weights: norms and effective ranks of all measured versions, and the cosines and distances of
 /// those of a step.

@@ -9,14 +9,9 @@ use lyceum_store::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{
-    Api,
-    answer::Answer,
-    bounds,
-    page::{Listing, Order, Page},
-    query::Query,
-};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 
 /// Filters of births.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -31,7 +26,7 @@ pub(crate) struct ListBirthsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListBirthsQuery);
+crate::contract::query!(ListBirthsQuery);
 
 /// List the births of a run with the parents' weights, operator and seed, from which each can be replayed.
 #[utoipa::path(

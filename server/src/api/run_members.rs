@@ -12,14 +12,9 @@ use lyceum_store::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{
-    Api,
-    answer::Answer,
-    bounds,
-    page::{Listing, Order, Page},
-    query::Query,
-};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 
 /// Filters of members.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,7 +33,7 @@ pub(crate) struct ListMembersQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListMembersQuery);
+crate::contract::query!(ListMembersQuery);
 
 /// List the members of a run, each with its newest ratings and weights.
 #[utoipa::path(

@@ -14,8 +14,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Api, answer::Answer, query::Query};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Query};
 
 /// Maximum rows of a response: more than any step has.
 const ROWS: u32 = 20_000;
@@ -42,7 +43,7 @@ pub(crate) struct ShowMetricsQuery {
     points: Option<u32>,
 }
 
-crate::openapi::query!(ShowMetricsQuery);
+crate::contract::query!(ShowMetricsQuery);
 
 /// Metrics over steps.
 #[derive(Debug, Serialize, ToSchema)]

@@ -13,14 +13,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
-    Api,
-    answer::Answer,
-    bounds,
-    page::{Listing, Order, Page},
-    query::Query,
-};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 
 /// The order of a list of problems, other than by age.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -73,7 +68,7 @@ pub(crate) struct ListProblemsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListProblemsQuery);
+crate::contract::query!(ListProblemsQuery);
 
 /// Filters of attempts.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -96,7 +91,7 @@ pub(crate) struct ListAttemptsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListAttemptsQuery);
+crate::contract::query!(ListAttemptsQuery);
 
 /// A problem in full.
 #[derive(Debug, Serialize, ToSchema)]

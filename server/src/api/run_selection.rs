@@ -4,7 +4,8 @@ use actix_web::{get, web};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::runs;
 
-use super::{Api, answer::Answer};
+use super::Api;
+use crate::contract::Answer;
 use crate::{api_error::ApiError, selection::Selection};
 
 /// Show what selection did in a run: each cull beside what other rules would have culled, and beside a uniform draw.

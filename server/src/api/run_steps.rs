@@ -9,14 +9,9 @@ use lyceum_store::{
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{
-    Api,
-    answer::Answer,
-    bounds,
-    page::{Listing, Order, Page},
-    query::Query,
-};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 
 /// Filters of steps.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -31,7 +26,7 @@ pub(crate) struct ListStepsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListStepsQuery);
+crate::contract::query!(ListStepsQuery);
 
 /// List the started steps of a run.
 #[utoipa::path(

@@ -11,7 +11,8 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Api, answer::Answer, query::Query};
+use super::Api;
+use crate::contract::{Answer, Query};
 use crate::{api_error::ApiError, evaluation::measured};
 
 /// The format of a table.
@@ -40,7 +41,7 @@ pub(crate) struct TableQuery {
     format: Option<TableFormat>,
 }
 
-crate::openapi::query!(TableQuery);
+crate::contract::query!(TableQuery);
 
 /// Show the table of a run: every member, mean, deviation, worst and best, and averages, next to base and baseline.
 #[utoipa::path(
@@ -110,7 +111,7 @@ pub(crate) struct SolvedQuery {
     suite: Option<String>,
 }
 
-crate::openapi::query!(SolvedQuery);
+crate::contract::query!(SolvedQuery);
 
 /// The tasks solved by members, by step.
 #[derive(Debug, Serialize, ToSchema)]

@@ -12,14 +12,9 @@ use serde::Deserialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{
-    Api,
-    answer::Answer,
-    bounds,
-    page::{Listing, Order, Page},
-    query::Query,
-};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 use lyceum_core::fault::Fault;
 
 /// Filters of runs.
@@ -47,7 +42,7 @@ pub(crate) struct ListRunsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListRunsQuery);
+crate::contract::query!(ListRunsQuery);
 
 pub(super) async fn find_experiment(db: &PgPool, name: Option<&str>) -> Result<Option<ExperimentId>, ApiError> {
     let Some(name) = name else { return Ok(None) };

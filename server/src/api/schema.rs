@@ -10,8 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{Api, answer::Answer, query::Query};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Query};
 
 /// The recipe of a schema.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -21,7 +22,7 @@ pub(crate) struct RunConfigSchemaQuery {
     recipe: Option<String>,
 }
 
-crate::openapi::query!(RunConfigSchemaQuery);
+crate::contract::query!(RunConfigSchemaQuery);
 
 /// An algorithm.
 #[derive(Debug, Serialize, ToSchema)]

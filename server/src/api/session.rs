@@ -5,8 +5,8 @@ use lyceum_store::tokens::Token;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::answer::Answer;
 use crate::access::{Caller, masked};
+use crate::contract::Answer;
 
 /// The caller's identity.
 #[derive(Debug, Serialize, ToSchema)]

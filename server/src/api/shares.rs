@@ -11,13 +11,10 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::Answer,
-    bounds,
     document::{Document, RequestBody},
-    page::{Listing, Order, Page},
-    query::Query,
     views::page_at,
 };
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 use crate::{
     access::{Caller, new_secret},
     api_error::ApiError,
@@ -59,7 +56,7 @@ pub(crate) struct ListSharesQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListSharesQuery);
+crate::contract::query!(ListSharesQuery);
 
 impl RequestBody for CreateShare {}
 

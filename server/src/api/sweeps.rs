@@ -18,13 +18,10 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::Answer,
-    bounds,
     document::Document,
     idempotent::{Begun, IdempotencyKey},
-    page::{Listing, Order, Page},
-    query::Query,
 };
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 use crate::{
     api_error::ApiError,
     format,
@@ -69,9 +66,9 @@ pub(crate) struct ListSweepRunsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(CreateSweepQuery);
-crate::openapi::query!(ListSweepsQuery);
-crate::openapi::query!(ListSweepRunsQuery);
+crate::contract::query!(CreateSweepQuery);
+crate::contract::query!(ListSweepsQuery);
+crate::contract::query!(ListSweepRunsQuery);
 
 /// Begin a sweep, with an experiment of its own: runs of arms x seeds x a grid, some of them at a time.
 ///

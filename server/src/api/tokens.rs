@@ -10,10 +10,9 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::Answer,
-    bounds,
     document::{Document, RequestBody},
 };
+use crate::contract::{Answer, bounds};
 use crate::{access::new_secret, api_error::ApiError, token::PREFIX};
 
 /// The scope of a token.

@@ -11,13 +11,10 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::{Answer, check_if_match},
-    bounds,
     document::{Document, RequestBody},
     idempotent::{Begun, IdempotencyKey},
-    page::{Listing, Order, Page},
-    query::Query,
 };
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
 use crate::{api_error::ApiError, page_address::PageAddress};
 
 /// A view to save.
@@ -45,7 +42,7 @@ pub(crate) struct ListViewsQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListViewsQuery);
+crate::contract::query!(ListViewsQuery);
 
 impl RequestBody for CreateView {}
 

@@ -13,12 +13,9 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::{Answer, check_if_match},
-    bounds,
     document::{Document, RequestBody},
-    page::{Listing, Order, Page},
-    query::Query,
 };
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
 use crate::{
     alerts::{Policy, new_secret},
     api_error::ApiError,
@@ -66,7 +63,7 @@ pub(crate) struct ListWebhooksQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListWebhooksQuery);
+crate::contract::query!(ListWebhooksQuery);
 
 /// Create a webhook. The response is not stored, so this has no `Idempotency-Key`.
 #[utoipa::path(

@@ -13,13 +13,10 @@ use uuid::Uuid;
 
 use super::{
     Api,
-    answer::{Answer, check_if_match},
-    bounds,
-    page::{Listing, Order, Page},
-    query::Query,
     work_inputs::{WorkInput, inputs},
 };
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
 
 /// Filters of items.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -47,7 +44,7 @@ pub(crate) struct ListWorkQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListWorkQuery);
+crate::contract::query!(ListWorkQuery);
 
 /// List work items with their errors.
 #[utoipa::path(

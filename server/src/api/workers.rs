@@ -6,14 +6,9 @@ use lyceum_store::workers::{self, Worker, WorkerFilter, WorkerState};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{
-    Api,
-    answer::Answer,
-    bounds,
-    page::{Listing, Order, Page},
-    query::Query,
-};
+use super::Api;
 use crate::api_error::ApiError;
+use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 
 /// Filters of workers.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -32,7 +27,7 @@ pub(crate) struct ListWorkersQuery {
     order: Option<Order>,
 }
 
-crate::openapi::query!(ListWorkersQuery);
+crate::contract::query!(ListWorkersQuery);
 
 /// List workers.
 #[utoipa::path(

@@ -18,8 +18,9 @@ use super::{
     view::View,
 };
 use crate::{
-    api::{Api, Listing, Order},
+    api::Api,
     api_error::ApiError,
+    contract::{Listing, Order},
 };
 
 /// Deliveries of a webhook that are shown.

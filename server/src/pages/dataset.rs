@@ -22,8 +22,9 @@ use super::{
     view::View,
 };
 use crate::{
-    api::{Api, Listing, Order},
+    api::Api,
     api_error::ApiError,
+    contract::{Listing, Order},
 };
 
 /// Rows per page.

@@ -13,8 +13,9 @@ use super::{
     view::View,
 };
 use crate::{
-    api::{Api, DatasetPurpose, Listing, Order},
+    api::{Api, DatasetPurpose},
     api_error::ApiError,
+    contract::{Listing, Order},
 };
 
 /// Filters of datasets.

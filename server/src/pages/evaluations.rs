@@ -23,8 +23,9 @@ use super::{
     view::View,
 };
 use crate::{
-    api::{Api, Listing, Order},
+    api::Api,
     api_error::ApiError,
+    contract::{Listing, Order},
 };
 
 /// Subjects named in a list.

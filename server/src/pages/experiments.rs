@@ -12,8 +12,9 @@ use super::{
     view::View,
 };
 use crate::{
-    api::{Api, Listing, Order},
+    api::Api,
     api_error::ApiError,
+    contract::{Listing, Order},
 };
 
 /// Filters of experiments.

@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::future::{Ready, ready};
 
-use crate::{api::query, api_error::ApiError};
+use crate::{api_error::ApiError, contract::query};
 
 /// Parameters of a page's address. Forms send all their fields, so empty ones are ignored.
 #[derive(Debug)]

@@ -22,10 +22,7 @@ use super::{
     recipes::recipes,
     view::View,
 };
-use crate::{
-    api::{Api, Listing},
-    api_error::ApiError,
-};
+use crate::{api::Api, api_error::ApiError, contract::Listing};
 
 /// Maximum rows of a benchmark's table.
 const MEASURED: u32 = 100;

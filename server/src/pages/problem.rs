@@ -41,8 +41,9 @@ use super::{
     view::View,
 };
 use crate::{
-    api::{self, Api, Listing},
+    api::Api,
     api_error::ApiError,
+    contract::{Listing, Order},
     curriculum,
 };
 
@@ -301,7 +302,7 @@ pub(crate) async fn show_problem(
     let (id, problem_id) = place.into_inner();
     let db = api.store.pool();
     let cursor = filters.0.cursor.as_deref();
-    let listing = Listing::new("attempts", None, cursor, Some(api::Order::Oldest))?;
+    let listing = Listing::new("attempts", None, cursor, Some(Order::Oldest))?;
     let run = RunFrame::load(&api, id, Tab::Problems).await?;
     let problem = problems::find(db, id, problem_id).await?;
     let relations = problems::parents(db, problem_id).await?;

@@ -14,7 +14,7 @@ use sqlx::PgPool;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-pub(super) use self::form::{Choice, types};
+pub(crate) use self::form::{Choice, types};
 use self::form::{Form, ProblemsFilter, Sort};
 use super::{
     filters::Filters,
@@ -28,8 +28,9 @@ use super::{
     view::View,
 };
 use crate::{
-    api::{Api, Listing, Order},
+    api::Api,
     api_error::ApiError,
+    contract::{Listing, Order},
 };
 
 /// A row of both pages.

@@ -17,7 +17,7 @@ use super::{
     layout::{Layout, Section, accepts, theme_of},
     suffix::AsJson,
 };
-use crate::{access::Caller, api::Answer, api_error::ApiError};
+use crate::{access::Caller, api_error::ApiError, contract::Answer};
 
 /// The first step wanted in a page's charts, for viewers that have the earlier points.
 const FROM_STEP: &str = "lyceum-from-step";
@@ -79,7 +79,7 @@ impl View {
 
     /// Charts over steps, without the points the viewer already has. A point over `width` steps is sent again until it
     /// is complete.
-    pub(super) fn news(&self, figures: Vec<Figure>, width: u32) -> Vec<Figure> {
+    pub(crate) fn news(&self, figures: Vec<Figure>, width: u32) -> Vec<Figure> {
         let asked = self.request.headers().get(FROM_STEP);
         let from = asked
             .and_then(|value| value.to_str().ok()?.parse::<u32>().ok())

@@ -110,6 +110,7 @@ impl Server {
             let swagger = swagger.config(Config::new(["/api/v1/openapi.json"]).use_base_layout());
             App::new()
                 .app_data(api.clone())
+                .app_data(web::Data::new(api.store.clone()))
                 .app_data(malformed_path())
                 .into_utoipa_app()
                 .configure(routes)

@@ -1,7 +1,8 @@
 //! Lists of rows.
 
 use lyceum_core::id::ExecutionId;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
 
@@ -11,7 +12,8 @@ use crate::{
 };
 
 /// How a row was answered when it was last asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum LatestAnswers {
     /// Never correctly.
     Never,
@@ -62,20 +64,26 @@ impl Keyed for RowProgress {
 }
 
 /// Selects rows.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 pub struct RowFilter {
-    /// Those with a correct answer, or without any.
+    /// `true` for rows with a correct answer, `false` for rows without any.
     pub solved: Option<bool>,
-    /// Those answered in this way when they were last asked.
+    /// How they were answered when they were last asked.
     pub latest: Option<LatestAnswers>,
     /// First solved in this step or later.
+    #[schemars(range(max = 2_147_483_647))]
     pub first_solved_from: Option<u32>,
     /// First solved in this step or earlier.
+    #[schemars(range(max = 2_147_483_647))]
     pub first_solved_to: Option<u32>,
+    /// `row` (the default), `first_solved`, `last_solved`, `hardest` or `easiest`.
+    pub sort: Option<RowSort>,
 }
 
 /// How a list of rows is sorted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum RowSort {
     /// By place in the dataset.
     #[default]
@@ -106,14 +114,8 @@ impl RowSort {
 }
 
 /// Rows of `run` that have been asked and fit `filter`. The order of `window` is ignored.
-pub async fn page(
-    db: &PgPool,
-    run: ExecutionId,
-    filter: RowFilter,
-    sort: RowSort,
-    window: &Window,
-) -> Result<Page<RowProgress>> {
-    let (position, order) = sort.position();
+pub async fn page(db: &PgPool, run: ExecutionId, filter: &RowFilter, window: &Window) -> Result<Page<RowProgress>> {
+    let (position, order) = filter.sort.unwrap_or_default().position();
     let mut query = QueryBuilder::new(
         "SELECT row, problem_id, (SELECT p.run_id FROM problems p WHERE p.id = rows.problem_id) AS problem_run_id, first_asked,
              last[1] AS last_asked, first_solved, last[2] AS latest_answers,

@@ -4,7 +4,8 @@ use lyceum_core::{
     id::{ExecutionId, MemberId},
     recipe::Winner,
 };
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
 
@@ -46,10 +47,14 @@ pub struct Matchup {
 }
 
 /// Selects matchups.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct MatchupFilter {
+    /// Of this proposer.
     pub teacher: Option<MemberId>,
+    /// Of this solver.
     pub student: Option<MemberId>,
+    /// Of this step.
+    #[schemars(range(max = 2_147_483_647))]
     pub step: Option<u32>,
 }
 

@@ -6,7 +6,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::super::{bounds, document::RequestBody};
+use super::super::document::RequestBody;
+use crate::contract::bounds;
 use crate::{
     api_error::ApiError,
     sweep::{Read, Source, SweepPlan},

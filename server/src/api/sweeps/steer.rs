@@ -9,14 +9,13 @@ use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::{
-    super::{
-        Api,
-        answer::{Answer, check_if_match},
-        document::Document,
-    },
+    super::{Api, document::Document},
     body::UpdateSweep,
 };
-use crate::api_error::ApiError;
+use crate::{
+    api_error::ApiError,
+    contract::{Answer, check_if_match},
+};
 
 /// Applies `act` to a sweep that still matches `If-Match`.
 async fn steer(

@@ -58,7 +58,7 @@ pub(super) fn place_of_baseline(run: Uuid, ids: &[ExecutionId]) -> Result<usize,
 #[cfg(test)]
 mod tests {
     use super::{super::CompareFilter, *};
-    use crate::api::query;
+    use crate::contract::query;
 
     #[test]
     fn an_address_keeps_metrics_of_any_name() {

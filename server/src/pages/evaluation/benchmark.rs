@@ -19,8 +19,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::EvaluationFrame;
 use crate::{
-    api::{Listing, Order},
     api_error::ApiError,
+    contract::{Listing, Order},
     pages::{
         evaluations::title,
         figure::Figure,

@@ -8,8 +8,8 @@ use uuid::Uuid;
 
 use super::super::population::Link;
 use crate::{
-    api::{Listing, Order},
     api_error::ApiError,
+    contract::{Listing, Order},
 };
 
 /// The order of a list.

@@ -1,10 +1,10 @@
 //! Bounds of values in requests. Those of names, notes and tags are also in the CHECKs of `migrations/`.
 
 /// Characters of a name.
-pub(super) const NAME: usize = 200;
+pub(crate) const NAME: usize = 200;
 /// Characters of a note or description.
-pub(super) const NOTE: usize = 20_000;
+pub(crate) const NOTE: usize = 20_000;
 /// Number of tags.
-pub(super) const TAGS: usize = 50;
+pub(crate) const TAGS: usize = 50;
 /// Rows per page.
-pub(super) const ROWS: u32 = 100;
+pub(crate) const ROWS: u32 = 100;

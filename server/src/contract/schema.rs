@@ -114,7 +114,7 @@ macro_rules! query {
             fn into_params(
                 _: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
             ) -> Vec<utoipa::openapi::path::Parameter> {
-                $crate::openapi::query_parameters::<Self>()
+                $crate::contract::query_parameters::<Self>()
             }
         }
     };

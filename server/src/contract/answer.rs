@@ -9,6 +9,7 @@ use actix_web::{
     },
 };
 use serde::Serialize;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::api_error::ApiError;
@@ -17,6 +18,27 @@ pub(crate) fn csv(text: String) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/csv; charset=utf-8"))
         .body(text)
+}
+
+/// CSV with the fields `columns` of `rows`, and a header.
+pub(crate) fn csv_of(columns: &[&str], rows: &[impl Serialize]) -> Result<HttpResponse, ApiError> {
+    let mut text = columns.join(",") + "\n";
+    for row in rows {
+        let row = serde_json::to_value(row).map_err(|error| ApiError::internal(&error))?;
+        let cells: Vec<String> = columns.iter().map(|column| cell(&row[*column])).collect();
+        text.push_str(&(cells.join(",") + "\n"));
+    }
+    Ok(csv(text))
+}
+
+/// RFC 4180.
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) if text.contains(['"', ',', '\n', '\r']) => format!("\"{}\"", text.replace('"', "\"\"")),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 /// A response.
@@ -95,7 +117,7 @@ fn etag_of(body: &[u8]) -> String {
 }
 
 /// Whether the client has the version with this `ETag`.
-pub(super) fn is_known(request: &HttpRequest, etag: &str) -> bool {
+pub(crate) fn is_known(request: &HttpRequest, etag: &str) -> bool {
     names(request, IF_NONE_MATCH, etag)
 }
 
@@ -122,5 +144,25 @@ pub(crate) fn check_if_match(request: &HttpRequest, seen: &impl Serialize) -> Re
     match names(request, IF_MATCH, &etag_of(&body)) {
         true => Ok(()),
         false => Err(ApiError::changed()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::body::MessageBody as _;
+
+    #[test]
+    fn csv_has_the_fields_of_rows_and_quotes_what_would_break_a_line() {
+        let rows = [
+            serde_json::json!({"b": "x,\"y\"\n", "a": 1, "c": 2}),
+            serde_json::json!({"a": null, "b": "z"}),
+        ];
+        let body = csv_of(&["a", "b"], &rows)
+            .unwrap()
+            .into_body()
+            .try_into_bytes()
+            .unwrap();
+        assert_eq!(body, "a,b\n1,\"x,\"\"y\"\"\n\"\n,z\n");
     }
 }

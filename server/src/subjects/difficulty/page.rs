@@ -3,22 +3,24 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::dataset_rows::{self, DifficultyWindow, LatestAnswers, RowFilter, RowProgress};
+use lyceum_store::dataset_rows::{self, DifficultyWindow, LatestAnswers, RowFilter, RowProgress, RowSort};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    figure::{Colour, Figure, Series, Style},
-    filters::Filters,
-    layout::{Layout, Section, Tab},
-    problems::Choice,
-    run_frame::RunFrame,
-    steps::Steps,
-    view::View,
-};
+use super::learned_rows;
 use crate::{
-    api::{Api, Latest, Listing, RowOrder, learned_rows},
+    api::Api,
     api_error::ApiError,
+    contract::{Filter as _, Listing},
+    pages::{
+        figure::{Colour, Figure, Series, Style},
+        filters::Filters,
+        layout::{Layout, Section, Tab},
+        problems::Choice,
+        run_frame::RunFrame,
+        steps::Steps,
+        view::View,
+    },
 };
 
 /// Bars of the chart, at most.
@@ -26,34 +28,21 @@ const BARS: u32 = 120;
 
 /// The steps of the chart, and filters of the rows.
 #[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[schemars(deny_unknown_fields)]
 pub(crate) struct DifficultyFilter {
     #[schemars(range(max = 2_147_483_647))]
     from: Option<u32>,
     #[schemars(range(max = 2_147_483_647))]
     to: Option<u32>,
-    solved: Option<bool>,
-    latest: Option<Latest>,
-    #[schemars(range(max = 2_147_483_647))]
-    first_solved_from: Option<u32>,
-    #[schemars(range(max = 2_147_483_647))]
-    first_solved_to: Option<u32>,
-    sort: Option<RowOrder>,
+    #[serde(flatten)]
+    rows: RowFilter,
     cursor: Option<String>,
 }
 
 impl DifficultyFilter {
-    fn for_store(&self) -> RowFilter {
-        RowFilter {
-            solved: self.solved,
-            latest: self.latest.map(LatestAnswers::from),
-            first_solved_from: self.first_solved_from,
-            first_solved_to: self.first_solved_to,
-        }
-    }
-
     fn is_set(&self) -> bool {
-        self.solved.is_some() || self.latest.is_some() || self.first_solved_from.or(self.first_solved_to).is_some()
+        let rows = &self.rows;
+        rows.solved.is_some() || rows.latest.is_some() || rows.first_solved_from.or(rows.first_solved_to).is_some()
     }
 }
 
@@ -95,15 +84,15 @@ impl DifficultyPage {
 
     fn latest(&self) -> Vec<Choice> {
         let all = [
-            ("never", Latest::Never),
-            ("sometimes", Latest::Sometimes),
-            ("always", Latest::Always),
+            ("never", LatestAnswers::Never),
+            ("sometimes", LatestAnswers::Sometimes),
+            ("always", LatestAnswers::Always),
         ];
-        choices(all, self.asked.latest)
+        choices(all, self.asked.rows.latest)
     }
 
     fn solved(&self) -> Vec<Choice> {
-        choices([("true", true), ("false", false)], self.asked.solved)
+        choices([("true", true), ("false", false)], self.asked.rows.solved)
             .into_iter()
             .zip(["solved", "never solved"])
             .map(|(choice, label)| Choice {
@@ -115,13 +104,13 @@ impl DifficultyPage {
 
     fn sorts(&self) -> Vec<Choice> {
         let all = [
-            ("row", "by row", RowOrder::Row),
-            ("first_solved", "first solved first", RowOrder::FirstSolved),
-            ("last_solved", "last solved first", RowOrder::LastSolved),
-            ("hardest", "least solved first", RowOrder::Hardest),
-            ("easiest", "most solved first", RowOrder::Easiest),
+            ("row", "by row", RowSort::Row),
+            ("first_solved", "first solved first", RowSort::FirstSolved),
+            ("last_solved", "last solved first", RowSort::LastSolved),
+            ("hardest", "least solved first", RowSort::Hardest),
+            ("easiest", "most solved first", RowSort::Easiest),
         ];
-        let chosen = self.asked.sort.unwrap_or_default();
+        let chosen = self.asked.rows.sort.unwrap_or_default();
         all.map(|(value, label, sort)| Choice {
             value: value.to_owned(),
             label: label.to_owned(),
@@ -151,8 +140,7 @@ pub(crate) async fn show_difficulty(
 ) -> Result<HttpResponse, ApiError> {
     let db = api.store.pool();
     let asked = filters.0;
-    let (name, sort) = asked.sort.unwrap_or_default().list();
-    let listing = Listing::new(name, None, asked.cursor.as_deref(), None)?;
+    let listing = Listing::new(&asked.rows.list("rows"), None, asked.cursor.as_deref(), None)?;
     let run = RunFrame::load(&api, *id, Tab::Difficulty).await?;
     let steps = Steps {
         from: asked.from,
@@ -161,7 +149,7 @@ pub(crate) async fn show_difficulty(
     let stretch = steps.of_run(run.run().step, BARS)?;
     let (windows, page) = futures::try_join!(
         dataset_rows::difficulty(db, *id, stretch),
-        dataset_rows::page(db, *id, asked.for_store(), sort, listing.window())
+        dataset_rows::page(db, *id, &asked.rows, listing.window())
     )?;
     let page = listing.page(page);
     let rows = learned_rows(&api, &run.detail);

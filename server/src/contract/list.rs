@@ -1,0 +1,169 @@
+//! Endpoints that list: pages of rows that fit a filter, by age or in an order of the filter's own.
+
+use actix_web::{HttpRequest, HttpResponse, Responder as _, http::header::LINK, web};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::{
+    Store,
+    page::{self, Window},
+    runs,
+};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::Error as _};
+use serde_json::{Map, Value};
+use sqlx::PgPool;
+use std::borrow::Cow;
+use utoipa::ToSchema;
+
+use super::{
+    answer::csv_of,
+    bounds,
+    endpoint::{About, Endpoint, Format},
+    page::{Listing, Order},
+    query::Query,
+};
+use crate::api_error::ApiError;
+
+/// What the rows of a list can be selected by. The docs of its fields are those of the parameters.
+pub(crate) trait Filter: DeserializeOwned + JsonSchema + 'static {
+    /// Whether it has an order of its own. Such lists have no parameter `order`.
+    const IS_SORTED: bool = false;
+    /// The fields of a row that are columns of CSV; if there are none, the list is JSON only.
+    const COLUMNS: &'static [&'static str] = &[];
+
+    /// The order in cursors, unless it is the usual one.
+    fn sort(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// What cursors of the list `name` call it in this order.
+    fn list(&self, name: &str) -> String {
+        match self.sort() {
+            Some(sort) => format!("{name}.{sort}"),
+            None => name.to_owned(),
+        }
+    }
+}
+
+/// All rows.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub(crate) struct All {}
+
+impl Filter for All {}
+
+/// Which part of a list, in which order and format.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Part {
+    /// `json` (the default) or `csv`.
+    format: Option<Format>,
+    /// Rows per page; 50 by default.
+    #[schemars(range(min = 1, max = bounds::ROWS))]
+    limit: Option<u32>,
+    /// `next` of the previous page.
+    cursor: Option<String>,
+    /// `newest` (the default) or `oldest` first.
+    order: Option<Order>,
+}
+
+/// The parameters of a list.
+struct Asked<F> {
+    filter: F,
+    part: Part,
+}
+
+impl<F: Filter> JsonSchema for Asked<F> {
+    fn schema_name() -> Cow<'static, str> {
+        format!("{}Asked", F::schema_name()).into()
+    }
+
+    fn schema_id() -> Cow<'static, str> {
+        format!("{} asked", F::schema_id()).into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = Part::json_schema(generator);
+        let mut filter = F::json_schema(generator);
+        let fields = |schema: &mut Schema| {
+            schema
+                .get_mut("properties")
+                .and_then(Value::as_object_mut)
+                .map(std::mem::take)
+        };
+        let mut all = fields(&mut filter).unwrap_or_default();
+        let part = fields(&mut schema).unwrap_or_default().into_iter();
+        all.extend(part.filter(|(name, _)| match name.as_str() {
+            "order" => !F::IS_SORTED,
+            "format" => !F::COLUMNS.is_empty(),
+            _ => true,
+        }));
+        schema.insert("properties".to_owned(), Value::Object(all));
+        schema
+    }
+}
+
+impl<'de, F: Filter> Deserialize<'de> for Asked<F> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let all = Map::<String, Value>::deserialize(deserializer)?;
+        let is_of_part = |name: &str| matches!(name, "format" | "limit" | "cursor" | "order");
+        let (part, filter): (Map<_, _>, Map<_, _>) = all.into_iter().partition(|(name, _)| is_of_part(name));
+        Ok(Self {
+            filter: F::deserialize(Value::Object(filter)).map_err(D::Error::custom)?,
+            part: Part::deserialize(Value::Object(part)).map_err(D::Error::custom)?,
+        })
+    }
+}
+
+impl<F: Filter> Asked<F> {
+    /// The response with the part that is asked for. Cursors of the list have the last segment of `path` as its name.
+    async fn answer<T: Serialize>(
+        &self,
+        path: &str,
+        request: &HttpRequest,
+        read: impl AsyncFn(&F, &Window) -> lyceum_store::Result<page::Page<T>>,
+    ) -> Result<HttpResponse, ApiError> {
+        let Part {
+            format,
+            limit,
+            cursor,
+            order,
+        } = &self.part;
+        let name = path.rsplit('/').next().unwrap_or(path).replace('-', "_");
+        let listing = Listing::new(&self.filter.list(&name), *limit, cursor.as_deref(), *order)?;
+        let page = read(&self.filter, listing.window()).await?;
+        if format.unwrap_or_default() == Format::Json {
+            return Ok(listing.answer(request, page).respond_to(request));
+        }
+        let page = listing.page(page);
+        let mut response = csv_of(F::COLUMNS, &page.items)?;
+        if let Some(link) = page.link(request).and_then(|link| link.parse().ok()) {
+            response.headers_mut().insert(LINK, link);
+        }
+        Ok(response)
+    }
+}
+
+/// Lists rows of a run, whose id is in the address.
+pub(crate) fn list_of_run<F, T, R>(about: About, read: R) -> Endpoint
+where
+    F: Filter,
+    T: Serialize + ToSchema + 'static,
+    R: AsyncFn(&PgPool, ExecutionId, &F, &Window) -> lyceum_store::Result<page::Page<T>> + Clone + 'static,
+{
+    let handler =
+        move |request: HttpRequest, store: web::Data<Store>, run: web::Path<ExecutionId>, query: Query<Asked<F>>| {
+            let read = read.clone();
+            async move {
+                runs::find(store.pool(), *run).await?;
+                let part = async |filter: &F, window: &Window| read(store.pool(), *run, filter, window).await;
+                query.0.answer(about.path, &request, part).await
+            }
+        };
+    let endpoint = Endpoint::get(about, "runs", handler)
+        .id("id", "The run")
+        .query::<Asked<F>>();
+    let endpoint = endpoint.lists::<T>();
+    match F::COLUMNS {
+        [] => endpoint,
+        _ => endpoint.or_csv(),
+    }
+}
