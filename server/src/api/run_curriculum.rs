@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     api_error::ApiError,
-    curriculum::{Growth, METRICS, Scores},
+    curriculum::{Growth, Scores},
 };
 
 /// The steps and the format requested.
@@ -88,10 +88,11 @@ pub(crate) async fn show_curriculum(
     if query.format.unwrap_or_default() == ListFormat::Json {
         return Ok(Answer::ok(growth).respond_to(&request));
     }
-    let mut text = format!("step,width,{}\n", METRICS.join(","));
+    let names: Vec<&str> = growth.metrics.iter().map(|metric| metric.name).collect();
+    let mut text = format!("step,width,{}\n", names.join(","));
     for step in &growth.items {
         let value = |name: &&str| step.values.get(name).copied().flatten();
-        let values: Vec<String> = METRICS
+        let values: Vec<String> = names
             .iter()
             .map(|name| value(name).map(|value| value.to_string()).unwrap_or_default())
             .collect();
