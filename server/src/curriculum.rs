@@ -3,7 +3,7 @@
 mod growth;
 mod scores;
 
-pub(crate) use growth::{Growth, METRICS};
+pub(crate) use growth::Growth;
 #[cfg(test)]
 pub(crate) use growth::{GrowthStep, Validation};
 pub(crate) use scores::{ScoreBucket, Scores};

@@ -85,7 +85,9 @@ impl Recipe for Relay {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        ["valid_share", "ordinal"].map(Metric::bare).to_vec()
+        ["valid_share", "ordinal"]
+            .map(|name| Metric::number(name, &[]))
+            .to_vec()
     }
 
     fn capabilities(&self) -> Capabilities {

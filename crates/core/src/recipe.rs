@@ -19,6 +19,7 @@ mod memo;
 pub mod metric;
 pub mod operator_retention;
 mod pause;
+pub mod phase;
 mod plan;
 mod players;
 mod pool;
@@ -42,7 +43,9 @@ mod view;
 mod watched;
 
 pub use gates::{Gates, SCORE_OF_PLAN, SCORE_OF_QUESTION};
-pub use metric::{COST, Chart, ChartGroup, Highlight, JUDGING, LEARNING, Metric, PLANNING, PROPOSING, SOLVING};
+pub use metric::{
+    COST, Chart, ChartGroup, Expense, Growth, Highlight, JUDGING, LEARNING, Metric, PLANNING, PROPOSING, SOLVING,
+};
 pub use plan::{Plan, PlanError, WorkItem};
 pub use pool::Pool;
 pub use record::{
@@ -76,6 +79,7 @@ pub use gasp::Gasp;
 pub use goalposts::{GoalpostParameters, GoalpostSubject, GoalpostsEvaluation, GoalpostsMeasured, GoalpostsResult};
 pub use operator_retention::{OperatorRetentionEvaluation, ParentVersion, RetentionParameters, RetentionTask};
 pub use pause::{Pause, Progress, both, join};
+pub use phase::{CostClass, Phase};
 pub use populora::Populora;
 pub use regenerate::{
     FirstDifference, RegenerateEvaluation, RegenerateParameters, RegenerateResult, RegeneratedSample,

@@ -69,7 +69,7 @@ async fn signs(api: &Api, id: ExecutionId) -> Result<Vec<(&'static str, String)>
     let db = api.store.pool();
     let run = runs::find(db, id).await?;
     // Problems that teach nothing are no sign of collapse.
-    let signals = Signal::all_in(&run.metrics, false);
+    let signals = Signal::all_in(&api.registry.metrics(&run.run.recipe), &run.metrics, false);
     let places: Vec<usize> = signals.iter().map(|(_, place)| *place).collect();
     let ends = metrics::ends(db, id, &places, SPAN).await?;
     let mut readings = Readings::default();

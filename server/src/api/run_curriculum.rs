@@ -11,7 +11,7 @@ use super::{Api, run_metrics::level_for};
 use crate::contract::{Answer, Format, Query, csv};
 use crate::{
     api_error::ApiError,
-    curriculum::{Growth, METRICS, Scores},
+    curriculum::{Growth, Scores},
 };
 
 /// The steps and the format requested.
@@ -83,10 +83,11 @@ pub(crate) async fn show_curriculum(
     if query.format.unwrap_or_default() == Format::Json {
         return Ok(Answer::ok(growth).respond_to(&request));
     }
-    let mut text = format!("step,width,{}\n", METRICS.join(","));
+    let names: Vec<&str> = growth.metrics.iter().map(|metric| metric.name).collect();
+    let mut text = format!("step,width,{}\n", names.join(","));
     for step in &growth.items {
         let value = |name: &&str| step.values.get(name).copied().flatten();
-        let values: Vec<String> = METRICS
+        let values: Vec<String> = names
             .iter()
             .map(|name| value(name).map(|value| value.to_string()).unwrap_or_default())
             .collect();

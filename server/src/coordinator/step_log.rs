@@ -40,8 +40,7 @@ async fn line(db: &PgPool, registry: &Registry, id: ExecutionId, step: u32) -> R
     };
     let times = steps::find(db, id, step).await?;
     let took = times.finished_at.map(|finished| finished - times.started_at);
-    let metrics = registry.get(&run.run.recipe).map(|recipe| recipe.metrics());
-    let metrics = metrics.unwrap_or_default();
+    let metrics = registry.metrics(&run.run.recipe);
     let highlighted = metrics
         .iter()
         .filter(|one| one.highlights.contains(&Highlight::StepLine));

@@ -1,6 +1,9 @@
 //! The growing set over steps, beside the scores of the run's members on benchmarks (SAGE, Figure 3).
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{
+    id::ExecutionId,
+    recipe::{Growth as Column, Metric, Registry},
+};
 use lyceum_store::{
     benchmarks::{HELD_OUT_ROWS, RunResult, run_results, usual_results},
     metrics::{self, MetricRow, MetricsQuery},
@@ -13,16 +16,6 @@ use utoipa::ToSchema;
 
 use crate::{api::Api, api_error::ApiError};
 
-/// The metrics that concern the growing set and its critic, the set's size first.
-pub(crate) const METRICS: [&str; 7] = [
-    "pool_size",
-    "admitted_share",
-    "question_score",
-    "plan_score",
-    "critic_auc",
-    "stated_right_share",
-    "admitted_right_share",
-];
 /// More rows than any chart has.
 const ROWS: u32 = 20_000;
 
@@ -37,6 +30,9 @@ pub(crate) struct Growth {
     pub(crate) items: Vec<GrowthStep>,
     /// Scores of the run's members on benchmarks, by suite and step.
     pub(crate) validation: Vec<Validation>,
+    /// The metrics that concern a growing set and its critic, the set's size first.
+    #[serde(skip)]
+    pub(crate) metrics: Vec<Metric>,
     /// The metrics as rows, for curves.
     #[serde(skip)]
     pub(crate) rows: Vec<MetricRow>,
@@ -84,8 +80,9 @@ impl Growth {
             ..MetricsQuery::default()
         };
         let (found, results) = futures::try_join!(metrics::rows(db, id, &query), run_results(db, id))?;
-        let place = |name: &&'static str| Some((*name, run.metrics.iter().position(|metric| metric == name)?));
-        let places: Vec<(&'static str, usize)> = METRICS.iter().filter_map(place).collect();
+        let metrics = columns(&api.registry);
+        let place = |metric: &Metric| Some((metric.name, metric.place_in(&run.metrics)?));
+        let places: Vec<(&'static str, usize)> = metrics.iter().filter_map(place).collect();
         let step = |row: &MetricRow| {
             let at = |place: usize| row.mean.get(place).copied().filter(|value| value.is_finite());
             GrowthStep {
@@ -98,9 +95,25 @@ impl Growth {
             threshold: super::gates(api, run).map(|gates| gates.question),
             items: found.rows.iter().map(step).collect(),
             validation: validation(&results),
+            metrics,
             rows: found.rows,
         })
     }
+
+    /// The size of the set after these steps.
+    pub(crate) fn size(&self, step: &GrowthStep) -> Option<f64> {
+        let size = self.metrics.iter().find(|metric| metric.growth == Some(Column::Size))?;
+        *step.values.get(size.name)?
+    }
+}
+
+/// The metrics of any recipe that concern a growing set, so that all runs have the same columns.
+fn columns(registry: &Registry) -> Vec<Metric> {
+    let metrics = registry.recipes().flat_map(|recipe| recipe.metrics());
+    let mut columns: Vec<Metric> = metrics.filter(|metric| metric.growth.is_some()).collect();
+    columns.sort_by_key(|metric| metric.growth);
+    columns.dedup_by_key(|metric| metric.name);
+    columns
 }
 
 /// The results on each suite over steps.

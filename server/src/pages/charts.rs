@@ -226,12 +226,7 @@ mod tests {
             has_parts: false,
             group: &SUBJECT,
         };
-        let metric = Metric {
-            unit: "nats",
-            charts: &[&VENDI],
-            side: Some(Side::Proposes),
-            ..Metric::bare("vendi_score")
-        };
+        let metric = Metric::nats("vendi_score", &[&VENDI]).side(Side::Proposes);
         let groups = charts_of(&["vendi_score".to_owned()], &[metric]);
         let chart = Chart {
             name: "vendi-score".to_owned(),

@@ -230,14 +230,14 @@ pub(crate) async fn show_compare(
     let levels = levels(&details, by_arm);
     let labelled = details.into_iter().zip(labels.iter().cloned()).zip(levels);
     let compared = stream::iter(labelled)
-        .map(|((detail, label), level)| Compared::read(db, ids.len(), (detail, label, level, over)));
+        .map(|((detail, label), level)| Compared::read(&api, ids.len(), (detail, label, level, over)));
     let compared: Vec<Compared> = compared.buffered(AT_ONCE).try_collect().await?;
     let known = known(&compared);
     let metrics = match asked.metrics.as_deref() {
         Some(names) => named(names, &known, compared.is_empty())?,
         None => usual(&api.registry, &compared, &known),
     };
-    let accounts = stream::iter(&compared).map(|run| Account::of(db, &run.detail));
+    let accounts = stream::iter(&compared).map(|run| Account::of(&api, &run.detail));
     let accounts: Vec<Account> = accounts.buffered(AT_ONCE).try_collect().await?;
     let others = other_runs::newest(&view, db, 50).await?;
     let configs: Vec<&serde_json::Value> = compared.iter().map(|run| &run.detail.config).collect();

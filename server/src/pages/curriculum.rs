@@ -79,12 +79,7 @@ impl CurriculumPage {
 
     /// Tasks in the growing set at the end of the steps shown.
     fn pool_size(&self) -> Option<i64> {
-        let size = self
-            .growth
-            .items
-            .iter()
-            .rev()
-            .find_map(|step| *step.values.get("pool_size")?)?;
+        let size = self.growth.items.iter().rev().find_map(|step| self.growth.size(step))?;
         Some(size.round() as i64)
     }
 

@@ -114,8 +114,8 @@ pub(crate) async fn show_learnability(
     let suspects = tokio::task::spawn_blocking(move || suspects(candidates, &names))
         .await
         .map_err(|error| ApiError::internal(&error))?;
-    let recipe = api.registry.get(&run.run().recipe).map(|recipe| recipe.metrics());
-    let drifts = drifts(&rows, &run.detail.metrics, &recipe.unwrap_or_default());
+    let known = api.registry.metrics(&run.run().recipe);
+    let drifts = drifts(&rows, &run.detail.metrics, &known);
     // A bar and a point of a curve cover different numbers of steps.
     let mut figures = view.news(vec![histogram(&bands)], width);
     figures.extend(view.news(drifts, 4u32.pow(u32::from(level))));
@@ -254,11 +254,7 @@ mod tests {
 
     #[test]
     fn a_recipe_s_own_signs_are_drawn_by_unit() {
-        let metric = |name, unit, highlights| Metric {
-            unit,
-            highlights,
-            ..Metric::bare(name)
-        };
+        let metric = |name, unit, highlights| Metric::new(name, unit, &[]).highlighted(highlights);
         let known = [
             metric("copies", "share", &[Highlight::Learnability]),
             metric("proof_length", "tokens", &[Highlight::Learnability]),

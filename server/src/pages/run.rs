@@ -220,8 +220,8 @@ pub(crate) async fn show_run(
         metrics::rows(db, *id, &asked),
         members::page(db, *id, &everyone, &newest)
     )?;
-    let known = api.registry.get(&run.run().recipe).map(|recipe| recipe.metrics());
-    let groups = charts_of(&run.detail.metrics, &known.unwrap_or_default()).into_iter();
+    let known = api.registry.metrics(&run.run().recipe);
+    let groups = charts_of(&run.detail.metrics, &known).into_iter();
     let groups = groups.map(|group| group.fold(|metric| is_constant(&run.detail.metrics, &metrics.rows, metric)));
     view.show(&RunPage {
         layout: view.layout(title(run.run()), Section::Runs),

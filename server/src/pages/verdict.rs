@@ -72,7 +72,8 @@ impl VerdictView {
         let compares = recipe
             .zip(config)
             .is_none_or(|(recipe, config)| recipe.compares_answers(&config).unwrap_or(true));
-        let signals = Signal::all_in(&run.metrics, compares);
+        let known = api.registry.metrics(&run.run.recipe);
+        let signals = Signal::all_in(&known, &run.metrics, compares);
         let places: Vec<usize> = signals.iter().map(|(_, place)| *place).collect();
         let (ends, stalled, latest) = futures::try_join!(
             async { Ok::<_, ApiError>(metrics::ends(db, id, &places, SPAN).await?) },
@@ -92,17 +93,13 @@ impl VerdictView {
             State::Failed => Progress::Failed(run.run.error.clone()),
             State::Cancelled => Progress::Cancelled,
         };
-        let metric_of = |signal: Signal| signal.place_in(&run.metrics).map(|place| run.metrics[place].as_str());
-        let chart = |metric: Option<&str>| {
-            let known = recipe.map(|recipe| recipe.metrics()).unwrap_or_default();
-            metric.and_then(|metric| chart_of(&run.metrics, &known, metric))
-        };
+        let chart = |metric: &str| chart_of(&run.metrics, &known, metric);
         let place = Places {
             run: run.run.id,
             capabilities,
-            chart: &|signal| chart(metric_of(signal)),
+            chart: &|signal| chart(signal.metric_in(&known)?.name),
             held_out: match latest.is_of_own_rows {
-                true => chart(Some("held_out_pass_at_1")).unwrap_or_default(),
+                true => chart("held_out_pass_at_1").unwrap_or_default(),
                 false => "#held-out".to_owned(),
             },
         };

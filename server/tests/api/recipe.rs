@@ -76,12 +76,9 @@ impl Recipe for Scripted {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        let reward = Metric {
-            unit: "points",
-            side: Some(Side::Proposes),
-            highlights: &[Highlight::Comparison],
-            ..Metric::bare("reward")
-        };
-        vec![reward, Metric::bare("solve_rate")]
+        let reward = Metric::new("reward", "points", &[])
+            .side(Side::Proposes)
+            .highlighted(&[Highlight::Comparison]);
+        vec![reward, Metric::number("solve_rate", &[])]
     }
 }

@@ -2,44 +2,28 @@
 
 use lyceum_core::recipe::{
     Chart, ChartGroup, Draft, Metric, MetricRecord, PROPOSING, Role, SOLVING, Side,
-    metric::{Measure, chart, mean, measure, share, values},
+    metric::{self, Measure, chart, mean, share},
 };
 
-const JUDGING: ChartGroup = ChartGroup {
-    title: "Judging",
-    side: Some(Side::Judges),
-};
-const SCORE: Chart = chart(&JUDGING, "Critic score", "Mean score of the critic, from 0 to 1.");
-const ACCEPTED: Chart = chart(
-    &PROPOSING,
-    "Accepted proposals",
-    "Share of the valid proposals that are drilled later.",
-);
-const PASS_RATE: Chart = chart(&SOLVING, "Pass rate", "Share of the answers that are correct.");
+const JUDGING: ChartGroup = ChartGroup::new("Judging", Some(Side::Judges));
+const SCORE: Chart = chart(&JUDGING, "Critic score").about("Mean score of the critic, from 0 to 1.");
+const ACCEPTED: Chart =
+    chart(&PROPOSING, "Accepted proposals").about("Share of the valid proposals that are drilled later.");
+const PASS_RATE: Chart = chart(&SOLVING, "Pass rate").about("Share of the answers that are correct.");
 
-const MEASURES: [Measure<Tally>; 3] = [
-    measure(
-        "critic_score",
-        "",
-        "Mean score of the critic.",
-        &[&SCORE],
-        |of: &Tally| mean(of.scores.iter().copied()),
-    ),
-    measure(
-        "accepted_share",
-        "share",
-        "Valid proposals that were accepted.",
-        &[&ACCEPTED],
-        |of: &Tally| mean(of.accepted.iter().copied()),
-    ),
-    measure(
-        "pass_rate",
-        "share",
-        "Answers that are correct.",
-        &[&PASS_RATE],
-        |of: &Tally| mean(of.solved.iter().map(|(_, correct)| *correct)),
-    ),
-];
+fn measures() -> [Measure<'static, Tally>; 3] {
+    [
+        Metric::number("critic_score", &[&SCORE])
+            .summary("Mean score of the critic.")
+            .of(|of| mean(of.scores.iter().copied())),
+        Metric::share("accepted_share", &[&ACCEPTED])
+            .summary("Valid proposals that were accepted.")
+            .of(|of| mean(of.accepted.iter().copied())),
+        Metric::share("pass_rate", &[&PASS_RATE])
+            .summary("Answers that are correct.")
+            .of(|of| mean(of.solved.iter().map(|(_, correct)| *correct))),
+    ]
+}
 
 /// The outcome of a step.
 #[derive(Clone, Default)]
@@ -74,7 +58,7 @@ impl Tally {
 }
 
 pub(super) fn metrics() -> Vec<Metric> {
-    MEASURES.iter().map(|measure| measure.metric).collect()
+    metric::metrics(&measures())
 }
 
 /// The run's row and a row for each member.
@@ -83,10 +67,5 @@ pub(super) fn records(draft: &Draft<'_>, tally: &Tally) -> Vec<MetricRecord> {
         let own = tally.of(place, &member.roles);
         (Some(member.id(draft.run.run)), own)
     });
-    let rows = members.chain([(None, tally.clone())]);
-    rows.map(|(member, tally)| MetricRecord {
-        member,
-        values: values(&MEASURES, &tally),
-    })
-    .collect()
+    metric::records(&measures(), members.chain([(None, tally.clone())]))
 }

@@ -4,6 +4,7 @@ use lyceum_core::{
     id::ProblemId,
     recipe::{
         Learner, Lesson, Pause, PlanError, Progress, Role, RunState, Sequence, StepView, both,
+        phase::{GRADE, SOLVE},
         rows::{Asking, RewardConfig, Rows, Sampler},
     },
     work::Sampling,
@@ -96,7 +97,7 @@ impl<'a> Step<'a> {
             .collect();
         let judged = self.critique(&asked);
         let asking = Asking {
-            phases: ["solve", "grade"],
+            phases: [SOLVE, GRADE],
             n: SAMPLES,
             sampling: &Sampling::default(),
             reward: RewardConfig::default(),

@@ -29,4 +29,5 @@ pub(crate) use play::Play;
 pub(crate) use problem::Problem;
 pub(crate) use propose::Ask;
 pub(crate) use scene::Scene;
+pub(crate) use seeds::SEED;
 pub(crate) use solve::{Desk, Exam, Sitting};

@@ -63,7 +63,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The key of a chunk of a phase of this step.
-    pub fn key(&self, phase: &str, chunk: u32) -> WorkKey {
+    pub fn key(&self, phase: impl Into<String>, chunk: u32) -> WorkKey {
         WorkKey::new(self.run.step, phase).chunk(chunk)
     }
 

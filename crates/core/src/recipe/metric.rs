@@ -1,6 +1,6 @@
 //! Metrics: what a recipe records in every step, and how it is charted.
 //!
-//! A recipe lists its metrics as measures of its own type of outcome; [`values`] computes a row of them.
+//! A recipe lists its metrics as measures of its own type of outcome; [`records`] computes rows of them.
 
 mod answers;
 mod cost;
@@ -10,14 +10,11 @@ pub(crate) use answers::{
     Answered, HasAnswers, format_rate, mean_entropy, mean_reward, no_signal_share, of_prompts, pass_rate,
     response_length,
 };
-pub(crate) use cost::{
-    Costs, GRADE_MEASURE, HasCosts, MEASURE, TOKENS, check_seconds, critique_seconds, diversity_seconds,
-    evolve_seconds, grade_seconds, halvings, measure_seconds, plan_seconds, prompt_tokens, propose_seconds,
-    solve_seconds, update_seconds,
-};
-pub(crate) use learning::{HasUpdates, UPDATES, learned_tokens, policy, updates};
+pub(crate) use cost::{Costs, HasCosts, halvings, of_cost, seconds, tokens};
+pub(crate) use learning::{HasUpdates, UPDATES, policy, updates};
 
-use super::Side;
+use super::{MetricRecord, Side};
+use crate::{id::MemberId, verdict::Signal};
 
 /// A metric, recorded for the run and, where meaningful, for each member.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -34,6 +31,12 @@ pub struct Metric {
     pub side: Option<Side>,
     /// Where it is shown besides its charts.
     pub highlights: &'static [Highlight],
+    /// What it tells a verdict.
+    pub signal: Option<Signal>,
+    /// What it adds to the account of a run.
+    pub expense: Option<Expense>,
+    /// What it says about a growing set.
+    pub growth: Option<Growth>,
 }
 
 /// A place that shows a few metrics only.
@@ -50,17 +53,121 @@ pub enum Highlight {
     Diversity,
 }
 
+/// What comparisons of runs sum over steps.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expense {
+    Attempts,
+    Proposals,
+    CompletionTokens,
+    LearnedTokens,
+    Updates,
+}
+
+impl Expense {
+    /// The place of the one of `metrics` that adds it, among those that a run records.
+    pub fn place_in(self, metrics: &[Metric], recorded: &[String]) -> Option<usize> {
+        let metric = metrics.iter().find(|metric| metric.expense == Some(self))?;
+        metric.place_in(recorded)
+    }
+}
+
+/// What a growing set and its critic are judged by, in the order of the columns of their table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Growth {
+    /// Tasks in the set.
+    Size,
+    Admitted,
+    QuestionScore,
+    PlanScore,
+    CriticAuc,
+    /// The share of stated answers that are right.
+    StatedRight,
+    /// The same of what joined.
+    AdmittedRight,
+}
+
 impl Metric {
-    /// A metric known only by name.
-    pub const fn bare(name: &'static str) -> Self {
+    /// A metric without a sentence or places that show it, charts apart.
+    pub const fn new(name: &'static str, unit: &'static str, charts: &'static [&'static Chart]) -> Self {
         Self {
             name,
-            unit: "",
+            unit,
             summary: "",
-            charts: &[],
+            charts,
             side: None,
             highlights: &[],
+            signal: None,
+            expense: None,
+            growth: None,
         }
+    }
+
+    /// A plain number.
+    pub const fn number(name: &'static str, charts: &'static [&'static Chart]) -> Self {
+        Self::new(name, "", charts)
+    }
+
+    /// A share, from 0 to 1.
+    pub const fn share(name: &'static str, charts: &'static [&'static Chart]) -> Self {
+        Self::new(name, "share", charts)
+    }
+
+    pub const fn tokens(name: &'static str, charts: &'static [&'static Chart]) -> Self {
+        Self::new(name, "tokens", charts)
+    }
+
+    pub const fn seconds(name: &'static str, charts: &'static [&'static Chart]) -> Self {
+        Self::new(name, "s", charts)
+    }
+
+    pub const fn nats(name: &'static str, charts: &'static [&'static Chart]) -> Self {
+        Self::new(name, "nats", charts)
+    }
+
+    pub const fn summary(self, summary: &'static str) -> Self {
+        Self { summary, ..self }
+    }
+
+    pub const fn side(self, side: Side) -> Self {
+        let side = Some(side);
+        Self { side, ..self }
+    }
+
+    pub const fn highlighted(self, highlights: &'static [Highlight]) -> Self {
+        Self { highlights, ..self }
+    }
+
+    pub const fn signal(self, signal: Signal) -> Self {
+        let signal = Some(signal);
+        Self { signal, ..self }
+    }
+
+    pub const fn expense(self, expense: Expense) -> Self {
+        let expense = Some(expense);
+        Self { expense, ..self }
+    }
+
+    pub const fn growth(self, growth: Growth) -> Self {
+        let growth = Some(growth);
+        Self { growth, ..self }
+    }
+
+    /// How it is computed from a step's outcome.
+    pub fn of<'t, T: 't>(self, value: fn(&T) -> f64) -> Measure<'t, T> {
+        self.computed_by(value)
+    }
+
+    /// How it is computed from a step's outcome, by a closure that captures values: its parameter needs a type.
+    pub fn computed_by<'t, T>(self, value: impl Fn(&T) -> f64 + 't) -> Measure<'t, T> {
+        Measure {
+            metric: self,
+            value: Box::new(value),
+        }
+    }
+
+    /// Its place among the metrics that a run records.
+    pub fn place_in(&self, recorded: &[String]) -> Option<usize> {
+        recorded.iter().position(|name| name == self.name)
     }
 }
 
@@ -86,101 +193,88 @@ pub struct ChartGroup {
     pub side: Option<Side>,
 }
 
+impl ChartGroup {
+    pub const fn new(title: &'static str, side: Option<Side>) -> Self {
+        Self { title, side }
+    }
+}
+
 /// How well problems are solved.
-pub const SOLVING: ChartGroup = ChartGroup {
-    title: "Solving",
-    side: Some(Side::Solves),
-};
+pub const SOLVING: ChartGroup = ChartGroup::new("Solving", Some(Side::Solves));
 /// The quality of proposals.
-pub const PROPOSING: ChartGroup = ChartGroup {
-    title: "Proposing",
-    side: Some(Side::Proposes),
-};
+pub const PROPOSING: ChartGroup = ChartGroup::new("Proposing", Some(Side::Proposes));
 /// The quality of plans.
-pub const PLANNING: ChartGroup = ChartGroup {
-    title: "Planning",
-    side: Some(Side::Plans),
-};
+pub const PLANNING: ChartGroup = ChartGroup::new("Planning", Some(Side::Plans));
 /// How proposals and plans are judged.
-pub const JUDGING: ChartGroup = ChartGroup {
-    title: "Judging",
-    side: Some(Side::Judges),
-};
+pub const JUDGING: ChartGroup = ChartGroup::new("Judging", Some(Side::Judges));
 /// How adapters learn.
-pub const LEARNING: ChartGroup = ChartGroup {
-    title: "Learning",
-    side: None,
-};
+pub const LEARNING: ChartGroup = ChartGroup::new("Learning", None);
 /// The cost of a step.
-pub const COST: ChartGroup = ChartGroup {
-    title: "Cost",
-    side: None,
-};
+pub const COST: ChartGroup = ChartGroup::new("Cost", None);
 
 /// A chart of one metric, also recorded per member.
-pub const fn chart(group: &'static ChartGroup, title: &'static str, about: &'static str) -> Chart {
+pub const fn chart(group: &'static ChartGroup, title: &'static str) -> Chart {
     Chart {
         title,
-        about,
+        about: "",
         has_parts: false,
         group,
     }
 }
 
 /// A chart of the parts of a whole.
-pub const fn parts(group: &'static ChartGroup, title: &'static str, about: &'static str) -> Chart {
+pub const fn parts(group: &'static ChartGroup, title: &'static str) -> Chart {
+    let has_parts = true;
     Chart {
-        title,
-        about,
-        has_parts: true,
-        group,
+        has_parts,
+        ..chart(group, title)
+    }
+}
+
+impl Chart {
+    /// How to read it.
+    pub const fn about(self, about: &'static str) -> Self {
+        Self { about, ..self }
     }
 }
 
 /// A metric and the function that computes it from a step's outcome; NaN if there is no value.
-#[derive(Clone, Copy, Debug)]
-pub struct Measure<T> {
+pub struct Measure<'t, T> {
     pub metric: Metric,
-    /// Computes it.
-    pub value: fn(&T) -> f64,
+    value: Box<dyn Fn(&T) -> f64 + 't>,
 }
 
-/// A measure of one side only.
-pub const fn of_side<T>(side: Side, mut measure: Measure<T>) -> Measure<T> {
-    measure.metric.side = Some(side);
-    measure
-}
-
-/// A measure that these places show.
-pub const fn highlighted<T>(places: &'static [Highlight], mut measure: Measure<T>) -> Measure<T> {
-    measure.metric.highlights = places;
-    measure
-}
-
-/// Builds a measure.
-pub const fn measure<T>(
-    name: &'static str,
-    unit: &'static str,
-    summary: &'static str,
-    charts: &'static [&'static Chart],
-    value: fn(&T) -> f64,
-) -> Measure<T> {
-    Measure {
-        metric: Metric {
-            name,
-            unit,
-            summary,
-            charts,
-            side: None,
-            highlights: &[],
-        },
-        value,
+impl<T> Measure<'_, T> {
+    /// The same measure, shown in these places too.
+    pub fn highlighted(mut self, highlights: &'static [Highlight]) -> Self {
+        self.metric.highlights = highlights;
+        self
     }
 }
 
-/// The values of `measures`, in order.
-pub fn values<T>(measures: &[Measure<T>], of: &T) -> Vec<f64> {
-    measures.iter().map(|measure| (measure.value)(of)).collect()
+/// Measures of one side only.
+pub fn of_side<T>(side: Side, mut measures: Vec<Measure<'_, T>>) -> Vec<Measure<'_, T>> {
+    for measure in &mut measures {
+        measure.metric.side = Some(side);
+    }
+    measures
+}
+
+/// The metrics of `measures`, in order.
+pub fn metrics<T>(measures: &[Measure<'_, T>]) -> Vec<Metric> {
+    measures.iter().map(|measure| measure.metric).collect()
+}
+
+/// The values of `measures` in each of `rows`, the outcomes for members and, without a member, for the run.
+pub fn records<T>(
+    measures: &[Measure<'_, T>],
+    rows: impl IntoIterator<Item = (Option<MemberId>, T)>,
+) -> Vec<MetricRecord> {
+    let record = |(member, of)| MetricRecord {
+        member,
+        values: measures.iter().map(|measure| (measure.value)(&of)).collect(),
+    };
+    rows.into_iter().map(record).collect()
 }
 
 /// The mean; NaN if there are no values.

@@ -22,6 +22,7 @@ pub use reward::{Reward, RewardConfig, SolutionReward};
 pub use sampler::Sampler;
 pub use training_set::TrainingSet;
 
+pub(crate) use fit::FIT;
 pub(crate) use metrics::{Outcomes, all_metrics, metrics, records, row_answers};
 
 use std::sync::Arc;

@@ -1,5 +1,6 @@
 //! Early and late values of the metrics that a verdict looks at.
 
+use crate::recipe::Metric;
 use serde::Serialize;
 
 /// Values that are averaged at either end of a run.
@@ -32,37 +33,22 @@ pub enum Signal {
 crate::named!(Signal, "a signal of a verdict");
 
 impl Signal {
-    /// The metrics that carry it, in the order of preference: recipes have different names for it.
-    pub fn metrics(self) -> &'static [&'static str] {
-        match self {
-            Self::NoSignal => &["no_signal_share"],
-            Self::Entropy => &["entropy", "solver_entropy"],
-            Self::Format => &["format_rate"],
-            Self::Duplicates => &["near_duplicate_rate", "repetition", "copied_share", "duplicate_share"],
-            Self::Valid => &["validity", "valid_share"],
-            Self::Solved => &["solve_rate", "lift_solve_rate"],
-            Self::InBand => &["in_band_share"],
-        }
-    }
-
-    /// The signals of a run that records these metrics, each with the place of its metric. `compares`: whether answers to a
-    /// problem are compared with one another ([`Recipe::compares_answers`]); without, a problem whose answers earn the same
-    /// may teach, and [`Signal::NoSignal`] says nothing.
+    /// The signals of a run that records these ones of its recipe's `metrics`, each with the place of its metric.
+    /// `compares`: whether answers to a problem are compared with one another ([`Recipe::compares_answers`]); without, a
+    /// problem whose answers earn the same may teach, and [`Signal::NoSignal`] says nothing.
     ///
     /// [`Recipe::compares_answers`]: crate::recipe::Recipe::compares_answers
-    pub fn all_in(recorded: &[String], compares: bool) -> Vec<(Self, usize)> {
+    pub fn all_in(metrics: &[Metric], recorded: &[String], compares: bool) -> Vec<(Self, usize)> {
         let told = Self::ALL
             .into_iter()
             .filter(|signal| compares || *signal != Self::NoSignal);
-        told.filter_map(|signal| Some((signal, signal.place_in(recorded)?)))
+        told.filter_map(|signal| Some((signal, signal.metric_in(metrics)?.place_in(recorded)?)))
             .collect()
     }
 
-    /// The first of its metrics among `recorded`, by place.
-    pub fn place_in(self, recorded: &[String]) -> Option<usize> {
-        self.metrics()
-            .iter()
-            .find_map(|name| recorded.iter().position(|one| one == name))
+    /// The one of `metrics` that carries it.
+    pub fn metric_in(self, metrics: &[Metric]) -> Option<&Metric> {
+        metrics.iter().find(|metric| metric.signal == Some(self))
     }
 }
 

@@ -1,5 +1,5 @@
 use super::*;
-use crate::recipe::Registry;
+use crate::recipe::{Recipe as _, Registry, Rlvr};
 
 fn comparison(value: f64, low: f64, high: f64) -> Comparison {
     Comparison {
@@ -255,12 +255,15 @@ fn trends_are_of_the_first_and_the_last_values_that_do_not_overlap() {
 #[test]
 fn every_recipe_records_what_its_verdicts_need() {
     for recipe in Registry::shipped().recipes() {
-        let metrics: Vec<String> = recipe.metric_names().into_iter().map(str::to_owned).collect();
+        let metrics = recipe.metrics();
         for signal in [Signal::NoSignal, Signal::Entropy, Signal::Format] {
-            assert!(signal.place_in(&metrics).is_some(), "{signal} of {}", recipe.name());
+            assert!(signal.metric_in(&metrics).is_some(), "{signal} of {}", recipe.name());
+        }
+        for signal in Signal::ALL {
+            let count = metrics.iter().filter(|metric| metric.signal == Some(signal)).count();
+            assert!(count <= 1, "{count} metrics carry {signal} of {}", recipe.name());
         }
     }
-    assert_eq!(Signal::Valid.place_in(&["entropy".to_owned()]), None);
 }
 
 #[test]
@@ -300,7 +303,7 @@ fn problems_teach_nothing_only_where_answers_to_one_are_compared() {
         }
     }
     let recorded = ["no_signal_share", "entropy"].map(str::to_owned);
-    let found = [true, false].map(|compares| Signal::all_in(&recorded, compares));
+    let found = [true, false].map(|compares| Signal::all_in(&Rlvr.metrics(), &recorded, compares));
     assert_eq!(found[0], [(Signal::NoSignal, 0), (Signal::Entropy, 1)]);
     assert_eq!(found[1], [(Signal::Entropy, 1)]);
 }

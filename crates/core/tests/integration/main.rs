@@ -5,6 +5,7 @@ mod defaults;
 mod diversity;
 mod experiments;
 mod golden;
+mod metrics;
 mod payloads;
 mod ratings;
 mod selection;

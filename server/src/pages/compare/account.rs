@@ -1,20 +1,10 @@
 //! The cost of a run per adapter, the basis for comparing arms (PopuLoRA, appendix 7).
 
-use lyceum_core::{compute::compute_account, id::ExecutionId};
+use lyceum_core::{compute::compute_account, id::ExecutionId, recipe::Expense};
 use lyceum_store::{members, metrics, runs::RunDetail, steps};
 use serde::Serialize;
-use sqlx::PgPool;
 
-use crate::api_error::ApiError;
-
-/// Metrics that are summed over steps.
-const SUMMED: [&str; 5] = [
-    "attempts",
-    "proposals",
-    "completion_tokens",
-    "learned_tokens",
-    "updates",
-];
+use crate::{api::Api, api_error::ApiError};
 
 /// The account of the steps that a run did itself: a fork leaves out those that it took over. Values per adapter are divided
 /// by the number of living adapters.
@@ -39,13 +29,21 @@ pub(crate) struct Account {
 
 impl Account {
     /// The account of `run`.
-    pub(crate) async fn of(db: &PgPool, run: &RunDetail) -> Result<Self, ApiError> {
-        let id = ExecutionId(run.run.id);
+    pub(crate) async fn of(api: &Api, run: &RunDetail) -> Result<Self, ApiError> {
+        let (db, id) = (api.store.pool(), ExecutionId(run.run.id));
         let (adapters, _) = members::lives(db, id).await?;
-        let places = SUMMED.map(|name| run.metrics.iter().position(|metric| metric == name));
-        let known: Vec<usize> = places.iter().flatten().copied().collect();
+        let summed = [
+            Expense::Attempts,
+            Expense::Proposals,
+            Expense::CompletionTokens,
+            Expense::LearnedTokens,
+            Expense::Updates,
+        ];
+        let known = api.registry.metrics(&run.run.recipe);
+        let places = summed.map(|expense| expense.place_in(&known, &run.metrics));
+        let recorded: Vec<usize> = places.iter().flatten().copied().collect();
         let first = run.run.forked_at_step.unwrap_or_default().max(0).cast_unsigned();
-        let mut sums = metrics::sums(db, id, &known, first).await?.into_iter();
+        let mut sums = metrics::sums(db, id, &recorded, first).await?.into_iter();
         let by_adapter = places.map(|place| {
             let sum = place.and_then(|_| sums.next().flatten())?;
             (adapters > 0).then(|| sum / adapters as f64)

@@ -6,9 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::super::figure::Series;
 
-/// The metric that counts a step's tokens.
-pub(super) const TOKENS: &str = "completion_tokens";
-
 /// The x axis of a comparison.
 #[derive(
     Clone,

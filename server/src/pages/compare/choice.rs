@@ -11,10 +11,8 @@ const DRAWN: usize = 16;
 
 /// The units of the metrics that the recipes of the runs record.
 pub(super) fn units(registry: &Registry, compared: &[Compared]) -> BTreeMap<&'static str, &'static str> {
-    let recipes = compared
-        .iter()
-        .filter_map(|run| registry.get(&run.detail.run.recipe).ok());
-    let metrics = recipes.flat_map(|recipe| recipe.metrics());
+    let recipes = compared.iter().map(|run| &run.detail.run.recipe);
+    let metrics = recipes.flat_map(|recipe| registry.metrics(recipe));
     metrics.map(|metric| (metric.name, metric.unit)).collect()
 }
 
@@ -34,8 +32,7 @@ pub(super) fn usual(registry: &Registry, compared: &[Compared], known: &[String]
     let recipes: BTreeSet<&str> = compared.iter().map(|run| run.detail.run.recipe.as_str()).collect();
     let metrics: Vec<Metric> = recipes
         .into_iter()
-        .filter_map(|name| registry.get(name).ok())
-        .flat_map(|recipe| recipe.metrics())
+        .flat_map(|name| registry.metrics(name))
         .filter(|metric| metric.highlights.contains(&Highlight::Comparison))
         .collect();
     let is_usual = |name: &&String| metrics.iter().any(|metric| metric.name == **name);

@@ -1,18 +1,17 @@
 //! A run in a comparison, with its curves.
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::{id::ExecutionId, recipe::Expense};
 use lyceum_store::{
     metrics::{self, MetricRow, MetricsQuery},
     runs::RunDetail,
     steps,
 };
-use sqlx::PgPool;
 
 use super::{
     super::curves::level_for,
-    alignment::{Over, Progress, TOKENS},
+    alignment::{Over, Progress},
 };
-use crate::api_error::ApiError;
+use crate::{api::Api, api_error::ApiError};
 
 /// Runs whose curves have a band from minimum to maximum where a point covers several steps; those of more would hide one another.
 const BANDS: usize = 4;
@@ -36,11 +35,11 @@ pub(super) struct Compared {
 impl Compared {
     /// Reads the curves of a run that is compared with others, `runs` in all, with 4^`level` steps per point.
     pub(super) async fn read(
-        db: &PgPool,
+        api: &Api,
         runs: usize,
         (detail, label, level, over): (RunDetail, String, u8, Over),
     ) -> Result<Self, ApiError> {
-        let id = ExecutionId(detail.run.id);
+        let (db, id) = (api.store.pool(), ExecutionId(detail.run.id));
         let query = MetricsQuery {
             run_alone: true,
             level,
@@ -59,7 +58,8 @@ impl Compared {
         } else {
             Vec::new()
         };
-        let place = detail.metrics.iter().position(|name| name == TOKENS);
+        let known = api.registry.metrics(&detail.run.recipe);
+        let place = Expense::CompletionTokens.place_in(&known, &detail.metrics);
         let progress = match over {
             Over::Steps => None,
             Over::Tokens => Some(Progress::by_tokens(&rows, place)),

@@ -1,6 +1,6 @@
 //! The charts of the growing set and of the critic's scores.
 
-use lyceum_core::wilson::Interval;
+use lyceum_core::{recipe::Growth as Column, wilson::Interval};
 
 use super::super::{
     curves,
@@ -15,8 +15,8 @@ pub(super) fn growth(growth: &Growth, suite: Option<&str>) -> Figure {
         .items
         .iter()
         .filter_map(|step| {
-            let size = *step.values.get("pool_size")?;
-            Some((f64::from(step.step + step.width), size))
+            let size = growth.size(step)?;
+            Some((f64::from(step.step + step.width), Some(size)))
         })
         .collect();
     let measured = growth.validation.iter().filter(|one| Some(one.suite.as_str()) == suite);
@@ -70,32 +70,30 @@ pub(super) fn growth(growth: &Growth, suite: Option<&str>) -> Figure {
 
 /// Mean scores beside what they should follow.
 pub(super) fn inflation(growth: &Growth, metrics: &[String]) -> Figure {
-    let wanted = [
-        "question_score",
-        "plan_score",
-        "critic_auc",
-        "stated_right_share",
-        "admitted_right_share",
-    ];
-    let style = |series: Series| match series.name.as_str() {
-        "question score" => Series {
-            style: Style::Bold,
-            colour: Colour::Judging,
-            ..series
-        },
-        "plan score" => Series {
-            colour: Colour::Planning,
-            ..series
-        },
-        "critic auc" => Series {
-            name: "critic AUC".to_owned(),
-            ..series
-        },
-        _ => Series {
-            style: Style::Dashed,
-            ..series
-        },
-    };
+    let series = growth.metrics.iter().flat_map(|metric| {
+        let style = |series: Series| match metric.growth {
+            Some(Column::Size | Column::Admitted) | None => None,
+            Some(Column::QuestionScore) => Some(Series {
+                style: Style::Bold,
+                colour: Colour::Judging,
+                ..series
+            }),
+            Some(Column::PlanScore) => Some(Series {
+                colour: Colour::Planning,
+                ..series
+            }),
+            Some(Column::CriticAuc) => Some(Series {
+                name: "critic AUC".to_owned(),
+                ..series
+            }),
+            Some(Column::StatedRight | Column::AdmittedRight) => Some(Series {
+                style: Style::Dashed,
+                ..series
+            }),
+        };
+        let curve = curves::of(&growth.rows, metrics, &[metric.name]);
+        curve.into_iter().filter_map(style)
+    });
     Figure {
         id: "inflation".to_owned(),
         title: "Scores over time".to_owned(),
@@ -105,7 +103,7 @@ pub(super) fn inflation(growth: &Growth, metrics: &[String]) -> Figure {
         x: "step".to_owned(),
         y: "from 0 to 1".to_owned(),
         range: Some([0.0, 1.0]),
-        series: curves::of(&growth.rows, metrics, &wanted).into_iter().map(style).collect(),
+        series: series.collect(),
         ..Figure::default()
     }
 }
@@ -197,6 +195,7 @@ fn points(scores: &Scores, value: impl Fn(&ScoreBucket) -> Option<f64>) -> Vec<(
 mod tests {
     use super::*;
     use crate::curriculum::{GrowthStep, Validation};
+    use lyceum_core::recipe::Metric;
 
     fn grown(sizes: &[f64], scores: &[(i32, f64)]) -> Growth {
         let step = |(step, size): (i32, &f64)| GrowthStep {
@@ -216,6 +215,7 @@ mod tests {
             threshold: Some(0.7),
             items: (0..).zip(sizes).map(step).collect(),
             validation: scores.iter().map(measured).collect(),
+            metrics: vec![Metric::number("pool_size", &[]).growth(Column::Size)],
             rows: Vec::new(),
         }
     }

@@ -6,9 +6,11 @@ use super::{Parameters, memory::Memory};
 use crate::{
     id::ProblemId,
     recipe::{
-        Lesson, PlanError, Progress, Role, RunState, StepView, both,
-        code::{Ask, Attempt, Exam, Judged, Problem, Scene, Sitting, Tally},
+        CostClass, Lesson, Phase, PlanError, Progress, Role, RunState, StepView, both,
+        code::{Ask, Attempt, Exam, Judged, Problem, SEED, Scene, Sitting, Tally},
         join,
+        metric::Costs,
+        phase::{CHECK, GRADE, PROPOSE, SOLVE},
     },
     reward::proposer_reward,
     work::MemberUpdated,
@@ -16,6 +18,10 @@ use crate::{
 
 /// The lowest possible objective of a valid problem, the zero point of qd_score.
 const LOWEST_OBJECTIVE: f32 = -0.5;
+
+const PRACTISE: Phase = Phase::new("practise", CostClass::Solve);
+const GRADE_PRACTICE: Phase = Phase::new("grade-practice", CostClass::Grade);
+const PHASES: [Phase; 7] = [SEED, PROPOSE, CHECK, SOLVE, GRADE, PRACTISE, GRADE_PRACTICE];
 
 /// The phases, in order.
 pub(super) struct Step<'a> {
@@ -121,7 +127,7 @@ impl<'a> Step<'a> {
         let parts = (0..).zip(sittings.chunks(self.parameters.items.solve as usize));
         let graded = join(parts, |(chunk, part)| {
             let exam = Exam {
-                phases: ["practise", "grade-practice"],
+                phases: [PRACTISE, GRADE_PRACTICE],
                 round: 0,
                 chunk,
                 samples: 1,
@@ -159,7 +165,7 @@ impl<'a> Step<'a> {
         let duplicates = experience.remember(run.run, judged, problems, 1);
         let updated: Vec<(usize, &MemberUpdated)> = updated.iter().map(|new| (0, *new)).collect();
         let tally = Tally {
-            view: self.scene.draft.view,
+            costs: Costs::of(self.scene.draft.view, &PHASES)?,
             judged,
             duplicates: &duplicates,
             practice,

@@ -9,7 +9,10 @@ use crate::{
     id::ProblemId,
     problem::Values,
     prompt::ProposalText,
-    recipe::{ParentRelation, PlanError, ProblemRecord, Progress, Sample, completions},
+    recipe::{
+        ParentRelation, PlanError, ProblemRecord, Progress, Sample, completions,
+        phase::{CHECK, PROPOSE},
+    },
     verify::{ProblemKind, Proposal, Status, Task, Verdict},
     work::{Completion, RolloutResult},
 };
@@ -35,8 +38,8 @@ impl Scene<'_> {
         samples: u32,
         proposed: &RolloutResult,
     ) -> Progress<Arc<Vec<Judged>>> {
-        let source = self.draft.key("propose", chunk);
-        let key = self.draft.key("check", chunk);
+        let source = self.draft.key(PROPOSE, chunk);
+        let key = self.draft.key(CHECK, chunk);
         let view = self.draft.view;
         let material = &self.material;
         let parsed = view.once(&format!("parsed/{key}"), || -> Progress<Vec<Parsed>> {
@@ -111,7 +114,7 @@ impl Scene<'_> {
             id,
             index,
             proposer: proposer.map(|member| member.playing(self.draft.run.run)),
-            source: Some(self.draft.key("propose", chunk)),
+            source: Some(self.draft.key(PROPOSE, chunk)),
             kind: ask.kind,
             prompt: self.material.rendered(ask)?.text,
             proposal: completion.text.clone(),

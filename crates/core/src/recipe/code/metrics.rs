@@ -8,31 +8,28 @@ pub(crate) use scope::Tally;
 
 use crate::{
     id::MemberId,
-    recipe::{Metric, MetricRecord, Role, Side, metric::values},
+    recipe::{Metric, MetricRecord, Role, Side, metric},
 };
 use measures::measures;
 use scope::{Scope, Scoped};
 
 /// The metrics, in the order of their values.
 pub(crate) fn metrics() -> Vec<Metric> {
-    measures().iter().map(|measure| measure.metric).collect()
+    metric::metrics(&measures())
 }
 
 impl Tally<'_> {
     /// The run's row and one row per member; members are given by position, the role their metrics are about, and
     /// identifier.
     pub(crate) fn records(&self, members: impl IntoIterator<Item = (usize, Role, MemberId)>) -> Vec<MetricRecord> {
-        let record = |scope, member| MetricRecord {
-            member,
-            values: values(&measures(), &Scoped::new(self, scope)),
-        };
         let members = members.into_iter().map(|(place, role, id)| {
             let scope = match role.side() {
                 Side::Solves => Scope::Student(place),
                 _ => Scope::Teacher(place),
             };
-            record(scope, Some(id))
+            (Some(id), Scoped::new(self, scope))
         });
-        members.chain([record(Scope::Run, None)]).collect()
+        let run = (None, Scoped::new(self, Scope::Run));
+        metric::records(&measures(), members.chain([run]))
     }
 }

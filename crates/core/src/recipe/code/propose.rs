@@ -7,7 +7,7 @@ use super::{
 use crate::{
     id::ProblemId,
     prompt::{Reference, Rendered},
-    recipe::{Generation, PlanError, Pool, Progress},
+    recipe::{Generation, PlanError, Pool, Progress, phase::PROPOSE},
     seed::stream,
     verify::ProblemKind,
     work::RolloutResult,
@@ -42,7 +42,7 @@ impl<'a> Scene<'a> {
 
     /// The proposals of a chunk, `samples` per prompt.
     pub(crate) fn propose(&mut self, chunk: u32, asks: &[Ask], samples: u32) -> Progress<&'a RolloutResult> {
-        let key = self.draft.key("propose", chunk);
+        let key = self.draft.key(PROPOSE, chunk);
         let material = &self.material;
         self.draft.generate(&key, [asks.len(), samples as usize], || {
             let mut requests = Vec::with_capacity(asks.len());

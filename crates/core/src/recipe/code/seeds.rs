@@ -10,10 +10,12 @@ use super::{
 use crate::{
     dataset::SeedProblem,
     id::{ProblemId, WorkId},
-    recipe::{PlanError, Pool, ProblemRecord, Progress, join},
+    recipe::{CostClass, Phase, PlanError, Pool, ProblemRecord, Progress, join},
     verify::{ProblemKind, Proposal, Task},
     work::WorkKey,
 };
+
+pub(crate) const SEED: Phase = Phase::new("seed", CostClass::Check);
 
 /// Seed problems checked per item.
 const PER_ITEM: usize = 64;
@@ -100,7 +102,7 @@ impl Scene<'_> {
     }
 
     fn checked(&mut self, chunk: u32, part: &[(u32, (ProblemKind, Proposal))], first: u32) -> Progress<Vec<Seed>> {
-        let key = self.draft.key("seed", chunk);
+        let key = self.draft.key(SEED, chunk);
         let verdicts = self.draft.verify(&key, part.len(), || {
             let task = |(number, (_, proposal)): &(u32, (_, Proposal))| Task {
                 id: number.to_string(),

@@ -5,7 +5,10 @@ use std::sync::Arc;
 use super::{Attempt, Judged, Problem, Scene, scene::prompt_error};
 use crate::{
     prompt::{Answer, PromptSet},
-    recipe::{AttemptRecord, Draft, Generation, ProblemOutcomeRecord, Progress, Role, Sample, completions},
+    recipe::{
+        AttemptRecord, Draft, Generation, Phase, ProblemOutcomeRecord, Progress, Role, Sample, completions,
+        phase::{GRADE, SOLVE},
+    },
     reward::{Solved, student_reward},
     verify::{Status, Task, Verdict},
     work::{Completion, RolloutResult, Sampling},
@@ -15,7 +18,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Exam<'p> {
     /// The phases that sample solutions and grade them.
-    pub(crate) phases: [&'static str; 2],
+    pub(crate) phases: [Phase; 2],
     /// The round of both phases.
     pub(crate) round: u32,
     /// The chunk of both phases.
@@ -66,7 +69,7 @@ impl<'p> Part<'p> {
             })
         };
         Exam {
-            phases: ["solve", "grade"],
+            phases: [SOLVE, GRADE],
             round: 0,
             chunk: self.chunk,
             samples,

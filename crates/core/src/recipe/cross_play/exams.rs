@@ -9,7 +9,9 @@ use crate::{
     recipe::{
         Living, Plan, PlanError, Progress, Role, RunState, StepView,
         code::{Exam, Problem, Scene, Sitting},
-        join, populora,
+        join,
+        phase::{GRADE, SOLVE},
+        populora,
     },
 };
 
@@ -73,7 +75,7 @@ impl<'a> Exams<'a> {
                 solver: *student,
             });
             let exam = Exam {
-                phases: ["solve", "grade"],
+                phases: [SOLVE, GRADE],
                 round: 0,
                 chunk: *chunk,
                 samples: self.parameters.samples,

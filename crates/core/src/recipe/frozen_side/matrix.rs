@@ -11,6 +11,7 @@ use crate::recipe::{
     Living, Pause, Plan, PlanError, Progress, Records, Role, RunState, StepView,
     code::{Ask, Exam, Play, Scene, Sitting},
     join,
+    phase::{GRADE, SOLVE},
 };
 
 /// Rounds of proposals after which a teacher makes do with the valid problems it has.
@@ -168,7 +169,7 @@ impl<'a> Matrix<'a> {
             solver: *student,
         };
         let exam = Exam {
-            phases: ["solve", "grade"],
+            phases: [SOLVE, GRADE],
             round: 0,
             chunk,
             samples: self.parameters.samples,

@@ -15,6 +15,7 @@ use crate::{
         Generation, PlanError, ProblemRecord, Progress, Role, Sample,
         code::{Problem, shown, solvable},
         completions, join,
+        phase::{CHECK, PROPOSE},
     },
     verify::{ProblemKind, Proposal, Status, Task, Verdict},
     work::Completion,
@@ -42,7 +43,7 @@ impl Step<'_> {
     }
 
     fn check(&mut self, round: u32, chunk: u32, asks: &[Ask]) -> Progress<Arc<Vec<Checked>>> {
-        let [source, key] = ["propose", "check"].map(|phase| self.draft.key(phase, chunk).round(round));
+        let [source, key] = [PROPOSE, CHECK].map(|phase| self.draft.key(phase, chunk).round(round));
         let teacher = self.player(Role::Teacher)?;
         let sampling = &self.parameters.sampling.propose;
         let proposed = self.draft.generate(&source, [asks.len(), 1], || {

@@ -8,6 +8,7 @@ use crate::{
         Progress, Role,
         code::{Desk, Exam, Problem, Sitting},
         join,
+        phase::{ESTIMATE, GRADE_ESTIMATE},
     },
     reward::Solved,
 };
@@ -40,7 +41,7 @@ impl Step<'_> {
                 solver,
             });
             let exam = Exam {
-                phases: ["estimate", "grade-estimate"],
+                phases: [ESTIMATE, GRADE_ESTIMATE],
                 round,
                 chunk,
                 samples: self.parameters.trials,

@@ -6,23 +6,33 @@ mod solving;
 use super::{
     Parameters, ROLES,
     memory::{Memory, Stone},
+    novelty::EMBED,
     round::Posed,
 };
 use crate::{
     recipe::{
-        Draft, Metric, MetricRecord, Role,
+        CostClass, Draft, Metric, MetricRecord, Phase, PlanError, Role,
         code::Attempt,
-        metric::{
-            Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, check_seconds, diversity_seconds,
-            grade_seconds, halvings, learned_tokens, measure, of_prompts, policy, prompt_tokens, propose_seconds,
-            solve_seconds, update_seconds, updates, values,
-        },
-        rows::Answer,
+        metric::{self, Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, of_cost, of_prompts, policy},
+        phase::{CHECK, ESTIMATE, GRADE, GRADE_ESTIMATE, PROPOSE, SOLVE},
+        rows::{Answer, FIT},
     },
     verify::ProblemKind,
     work::MemberUpdated,
 };
 use std::collections::BTreeMap;
+
+type Measures<'t> = Vec<Measure<'t, Scope<'t>>>;
+
+const PHASES: [Phase; 8] = [PROPOSE, CHECK, EMBED, ESTIMATE, GRADE_ESTIMATE, SOLVE, GRADE, FIT];
+const COSTS: [CostClass; 6] = [
+    CostClass::Propose,
+    CostClass::Check,
+    CostClass::Diversity,
+    CostClass::Solve,
+    CostClass::Grade,
+    CostClass::Update,
+];
 
 /// The outcome of a step.
 #[derive(Clone, Default)]
@@ -49,26 +59,11 @@ struct Scope<'t> {
 }
 
 /// All measures. Those of real data are last, and only there if there are any.
-fn measures<'t>(has_real_data: bool) -> Vec<Measure<Scope<'t>>> {
+fn measures<'t>(has_real_data: bool) -> Measures<'t> {
     let mut measures = posing::measures();
     measures.extend(solving::measures());
     measures.extend(policy());
-    let rest: Vec<Measure<Scope<'t>>> = vec![
-        updates(),
-        prompt_tokens(),
-        measure("completion_tokens", "tokens", "Tokens generated.", &[&TOKENS], |of| {
-            of.costs.completion_tokens
-        }),
-        learned_tokens(),
-        propose_seconds(),
-        check_seconds(),
-        diversity_seconds(),
-        solve_seconds(),
-        grade_seconds(),
-        update_seconds(),
-        halvings(),
-    ];
-    measures.extend(rest);
+    measures.extend(of_cost(&COSTS));
     if has_real_data {
         measures.extend(solving::of_real_data());
     }
@@ -77,7 +72,7 @@ fn measures<'t>(has_real_data: bool) -> Vec<Measure<Scope<'t>>> {
 
 /// The metrics, in the order of their values; those of real data only if there are any.
 pub(super) fn metrics(has_real_data: bool) -> Vec<Metric> {
-    measures(has_real_data).iter().map(|measure| measure.metric).collect()
+    metric::metrics(&measures(has_real_data))
 }
 
 /// The run's row and a row for each member.
@@ -86,7 +81,7 @@ pub(super) fn records(
     parameters: &Parameters,
     memory: &Memory,
     tally: &Tally<'_>,
-) -> Vec<MetricRecord> {
+) -> Result<Vec<MetricRecord>, PlanError> {
     let target = parameters.rounds.target;
     let members = draft.members.iter().map(|member| {
         let id = member.id(draft.run.run);
@@ -107,15 +102,10 @@ pub(super) fn records(
         roles: ROLES.to_vec(),
         target,
         buffer_size: memory.buffers.len() as f64,
-        costs: Costs::of(draft.view),
+        costs: Costs::of(draft.view, &PHASES)?,
     };
     let measures = measures(parameters.real_data.is_some());
-    let rows = members.chain([(None, run)]);
-    rows.map(|(member, scope)| MetricRecord {
-        member,
-        values: values(&measures, &scope),
-    })
-    .collect()
+    Ok(metric::records(&measures, members.chain([(None, run)])))
 }
 
 impl Scope<'_> {

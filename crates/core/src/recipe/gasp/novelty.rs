@@ -10,9 +10,11 @@ use crate::{
     artifact::Digest,
     id::ProblemId,
     problem::Values,
-    recipe::{PlanError, Progress, Role, code::Problem},
+    recipe::{CostClass, Phase, PlanError, Progress, Role, code::Problem},
     work::{Embedded, EmbeddingBatch, RolloutPayload, Sampling},
 };
+
+pub(super) const EMBED: Phase = Phase::new("embed", CostClass::Diversity);
 
 /// How similar a valid candidate is to others.
 #[derive(Clone, Debug, PartialEq)]
@@ -72,7 +74,7 @@ impl Step<'_> {
             Stone::Lift => skipped + buffers.lemmas.len(),
         };
         let own = first..first + buffers.of(stone).len();
-        let key = self.draft.key("embed", 0).round(posed.rounds);
+        let key = self.draft.key(EMBED, 0).round(posed.rounds);
         let teacher = self.player(Role::Teacher)?;
         let centred = self.parameters.novelty.centred;
         let texts = valid.iter().map(|problem| text(problem)).collect();

@@ -53,7 +53,7 @@ impl<'a> RealData<'a> {
             updated,
             ..Tally::default()
         };
-        let records = records(draft, self.parameters, &self.memory, &tally);
+        let records = records(draft, self.parameters, &self.memory, &tally)?;
         draft.plan.records.metrics = records;
         self.memory.members = std::mem::take(&mut draft.members);
         self.memory.fitted = self.rlvr.fitted.take();

@@ -11,6 +11,7 @@ use crate::{
         ParentRelation, PlanError, ProblemRecord, Progress, Role, Sequence,
         code::{Attempt, Desk, Exam, Problem, Sitting},
         join,
+        phase::{GRADE, SOLVE},
     },
     seed::stream,
     verify::{ProblemKind, Status},
@@ -115,7 +116,7 @@ impl<'a> Step<'a> {
                 solver,
             });
             let exam = Exam {
-                phases: ["solve", "grade"],
+                phases: [SOLVE, GRADE],
                 round: 0,
                 chunk,
                 samples: self.parameters.solve.samples,

@@ -54,7 +54,7 @@ impl<'a> Step<'a> {
 
     /// Metrics, and the state before the next step.
     fn finish(&mut self, tally: &Tally<'_>) -> Progress<RunState> {
-        let records = records(&self.draft, self.parameters, &self.memory, tally);
+        let records = records(&self.draft, self.parameters, &self.memory, tally)?;
         self.draft.plan.records.metrics = records;
         self.memory.members = std::mem::take(&mut self.draft.members);
         self.parameters.next(self.draft.run, &self.memory)

@@ -1,9 +1,10 @@
 //! Metrics of answers that are learned from.
 
-use super::{Chart, LEARNING, Measure, chart, mean, measure, share};
+use super::{Chart, LEARNING, Measure, Metric, chart, mean, share};
 use crate::{
     advantage::{Sampled, has_signal},
     recipe::SOLVING,
+    verdict::Signal,
 };
 use std::collections::BTreeMap;
 
@@ -33,53 +34,36 @@ pub(crate) fn of_prompts<K>(groups: BTreeMap<K, Vec<f32>>) -> impl Iterator<Item
     groups.into_values().filter(|rewards| rewards.len() > 1)
 }
 
-const PASS_RATE: Chart = chart(&SOLVING, "Pass rate", "Share of the answers that are correct.");
-const FORMAT_RATE: Chart = chart(
-    &SOLVING,
-    "Format rate",
-    "Share of the answers in which a solution was found.",
-);
-const NO_SIGNAL: Chart = chart(
-    &SOLVING,
-    "No signal",
-    "Groups of samples that all got the same reward; a group estimator learns nothing from them.",
-);
-const RESPONSE_LENGTH: Chart = chart(&LEARNING, "Response length", "Mean tokens of an answer.");
+const PASS_RATE: Chart = chart(&SOLVING, "Pass rate").about("Share of the answers that are correct.");
+const FORMAT_RATE: Chart = chart(&SOLVING, "Format rate").about("Share of the answers in which a solution was found.");
+const NO_SIGNAL: Chart = chart(&SOLVING, "No signal")
+    .about("Groups of samples that all got the same reward; a group estimator learns nothing from them.");
+const RESPONSE_LENGTH: Chart = chart(&LEARNING, "Response length").about("Mean tokens of an answer.");
 
-pub(crate) const fn pass_rate<T: HasAnswers>() -> Measure<T> {
-    measure("pass_rate", "share", "Answers that are correct.", &[&PASS_RATE], |of| {
-        mean(of.answers().map(|answer| share(answer.correct)))
-    })
+pub(crate) fn pass_rate<'t, T: HasAnswers + 't>() -> Measure<'t, T> {
+    Metric::share("pass_rate", &[&PASS_RATE])
+        .summary("Answers that are correct.")
+        .of(|of| mean(of.answers().map(|answer| share(answer.correct))))
 }
 
-pub(crate) const fn format_rate<T: HasAnswers>() -> Measure<T> {
-    measure(
-        "format_rate",
-        "share",
-        "Answers with a solution in them.",
-        &[&FORMAT_RATE],
-        |of| mean(of.answers().map(|answer| share(answer.well_formed))),
-    )
+pub(crate) fn format_rate<'t, T: HasAnswers + 't>() -> Measure<'t, T> {
+    Metric::share("format_rate", &[&FORMAT_RATE])
+        .summary("Answers with a solution in them.")
+        .signal(Signal::Format)
+        .of(|of| mean(of.answers().map(|answer| share(answer.well_formed))))
 }
 
-pub(crate) const fn no_signal_share<T: HasAnswers>() -> Measure<T> {
-    measure(
-        "no_signal_share",
-        "share",
-        "Groups of samples that all got the same reward.",
-        &[&NO_SIGNAL],
-        |of| mean(of.groups().iter().map(|rewards| share(!has_signal(rewards)))),
-    )
+pub(crate) fn no_signal_share<'t, T: HasAnswers + 't>() -> Measure<'t, T> {
+    Metric::share("no_signal_share", &[&NO_SIGNAL])
+        .summary("Groups of samples that all got the same reward.")
+        .signal(Signal::NoSignal)
+        .of(|of| mean(of.groups().iter().map(|rewards| share(!has_signal(rewards)))))
 }
 
-pub(crate) const fn response_length<T: HasAnswers>() -> Measure<T> {
-    measure(
-        "response_length",
-        "tokens",
-        "Mean length of an answer.",
-        &[&RESPONSE_LENGTH],
-        |of| mean(of.answers().map(|answer| f64::from(answer.sampled.tokens))),
-    )
+pub(crate) fn response_length<'t, T: HasAnswers + 't>() -> Measure<'t, T> {
+    Metric::tokens("response_length", &[&RESPONSE_LENGTH])
+        .summary("Mean length of an answer.")
+        .of(|of| mean(of.answers().map(|answer| f64::from(answer.sampled.tokens))))
 }
 
 pub(crate) fn mean_reward<T: HasAnswers>(of: &T) -> f64 {

@@ -1,37 +1,29 @@
 //! Metrics of a step's cost.
 
-use super::{COST, Chart, Measure, measure, parts};
+use super::{COST, Chart, Expense, HasUpdates, Measure, Metric, parts, updates};
 use crate::{
-    diversity::PHASE,
-    recipe::{StepView, WorkState},
+    recipe::{CostClass, Phase, PlanError, StepView, WorkState},
     work::Outcome,
 };
+use strum::EnumCount as _;
 
-/// The phase that answers held-out rows.
-pub(crate) const MEASURE: &str = "measure";
-/// The phase that grades these answers.
-pub(crate) const GRADE_MEASURE: &str = "grade-measure";
-
-/// The cost of a step's items, by phase.
+/// The cost of a step's items.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Costs {
-    pub(crate) prompt_tokens: f64,
+    prompt_tokens: f64,
     pub(crate) completion_tokens: f64,
-    propose: f64,
-    check: f64,
-    plan: f64,
-    critique: f64,
-    solve: f64,
-    grade: f64,
-    update: f64,
-    evolve: f64,
-    measure: f64,
-    diversity: f64,
     halvings: f64,
+    seconds: [f64; CostClass::COUNT],
 }
 
 /// A step's outcome, as far as cost is concerned.
 pub(crate) trait HasCosts {
     fn costs(&self) -> &Costs;
+
+    /// Tokens generated.
+    fn completion_tokens(&self) -> f64 {
+        self.costs().completion_tokens
+    }
 }
 
 impl Costs {
@@ -39,17 +31,8 @@ impl Costs {
         Self {
             prompt_tokens: value,
             completion_tokens: value,
-            propose: value,
-            check: value,
-            plan: value,
-            critique: value,
-            solve: value,
-            grade: value,
-            update: value,
-            evolve: value,
-            measure: value,
-            diversity: value,
             halvings: value,
+            seconds: [value; CostClass::COUNT],
         }
     }
 
@@ -58,156 +41,127 @@ impl Costs {
         Self::all(f64::NAN)
     }
 
-    /// The costs of the items in `view`. Tokens are those of training: measuring has its own time only.
-    pub(crate) fn of(view: &StepView) -> Self {
+    /// The costs of the items in `view`.
+    ///
+    /// # Errors
+    /// A phase is not one of `phases`, so it is not known what its time counts as.
+    pub(crate) fn of(view: &StepView, phases: &[Phase]) -> Result<Self, PlanError> {
         let mut costs = Self::all(0.0);
         for (key, state) in &view.work {
             let WorkState::Done(outcome) = state else { continue };
-            match outcome {
-                Outcome::Rollout(result) if key.phase == MEASURE => {
-                    costs.measure += result.usage.seconds;
-                    costs.halvings += f64::from(result.usage.halvings);
-                }
+            let class = || {
+                let phase = phases.iter().find(|phase| phase.name == key.phase);
+                phase.map(|phase| phase.cost).ok_or_else(|| {
+                    let known: Vec<&str> = phases.iter().map(|phase| phase.name).collect();
+                    let (phase, known) = (&key.phase, known.join(", "));
+                    PlanError::Other(format!(
+                        "the cost of phase `{phase}` has no class; phases that have one: {known}"
+                    ))
+                })
+            };
+            let (class, seconds, halvings) = match outcome {
                 Outcome::Rollout(result) => {
-                    costs.prompt_tokens += result.usage.prompt_tokens as f64;
-                    costs.completion_tokens += result.usage.completion_tokens as f64;
-                    costs.halvings += f64::from(result.usage.halvings);
-                    match key.phase.as_str() {
-                        "propose" | "challenge" => costs.propose += result.usage.seconds,
-                        "plan" => costs.plan += result.usage.seconds,
-                        "critique-question" | "critique-plan" => costs.critique += result.usage.seconds,
-                        PHASE | "embed" => costs.diversity += result.usage.seconds,
-                        _ => costs.solve += result.usage.seconds,
+                    let (class, usage) = (class()?, &result.usage);
+                    if class != CostClass::Measure {
+                        costs.prompt_tokens += usage.prompt_tokens as f64;
+                        costs.completion_tokens += usage.completion_tokens as f64;
                     }
+                    (class, usage.seconds, usage.halvings)
                 }
                 Outcome::Verify(result) => {
-                    let seconds = result.verdicts.iter().map(|verdict| verdict.millis / 1e3).sum::<f64>();
-                    match key.phase.as_str() {
-                        "check" | "seed" => costs.check += seconds,
-                        GRADE_MEASURE => costs.measure += seconds,
-                        _ => costs.grade += seconds,
-                    }
+                    let millis = result.verdicts.iter().map(|verdict| verdict.millis / 1e3);
+                    (class()?, millis.sum(), 0)
                 }
-                Outcome::Update(result) => {
-                    costs.update += result.seconds;
-                    // The item that sums gradient pieces reports their halvings again.
-                    if result.gradient.is_none() {
-                        costs.halvings += f64::from(result.halvings);
-                    }
-                }
-                Outcome::Evolve(result) => costs.evolve += result.seconds,
-                Outcome::Benchmark(_) => {}
-            }
+                // The item that sums gradient pieces reports their halvings again.
+                Outcome::Update(result) if result.gradient.is_some() => (CostClass::Update, result.seconds, 0),
+                Outcome::Update(result) => (CostClass::Update, result.seconds, result.halvings),
+                Outcome::Evolve(result) => (CostClass::Evolve, result.seconds, 0),
+                Outcome::Benchmark(_) => continue,
+            };
+            costs.seconds[class as usize] += seconds;
+            costs.halvings += f64::from(halvings);
         }
-        costs
+        Ok(costs)
     }
 }
 
-const SECONDS: Chart = parts(&COST, "Seconds by phase", "Workers' time by phase, summed over items.");
-/// Tokens of prompts and of completions, and tokens learned from.
-pub(crate) const TOKENS: Chart = parts(&COST, "Tokens", "Of this step.");
-const HALVINGS: Chart = parts(
-    &COST,
-    "Halvings",
-    "Number of times a batch was halved because memory ran out.",
-);
+const SECONDS: Chart = parts(&COST, "Seconds by phase").about("Workers' time by phase, summed over items.");
+const TOKENS: Chart = parts(&COST, "Tokens").about("Of this step.");
+const HALVINGS: Chart = parts(&COST, "Halvings").about("Number of times a batch was halved because memory ran out.");
 
-pub(crate) const fn prompt_tokens<T: HasCosts>() -> Measure<T> {
-    measure(
-        "prompt_tokens",
-        "tokens",
-        "Tokens of prompts, each counted once whatever the number of samples.",
-        &[&TOKENS],
-        |of| of.costs().prompt_tokens,
-    )
+/// Metrics of updates and of cost, with the time of phases of these classes, in the order of stored rows.
+pub(crate) fn of_cost<'t, T: HasCosts + HasUpdates + 't>(classes: &[CostClass]) -> Vec<Measure<'t, T>> {
+    let before = std::iter::once(updates()).chain(tokens());
+    let seconds = classes.iter().map(|class| seconds(*class));
+    before.chain(seconds).chain([halvings()]).collect()
 }
 
-pub(crate) const fn diversity_seconds<T: HasCosts>() -> Measure<T> {
-    measure(
-        "diversity_seconds",
-        "s",
-        "Worker time on embedding questions and measuring their diversity.",
-        &[&SECONDS],
-        |of| of.costs().diversity,
-    )
+pub(crate) fn tokens<'t, T: HasCosts + HasUpdates + 't>() -> [Measure<'t, T>; 3] {
+    [
+        Metric::tokens("prompt_tokens", &[&TOKENS])
+            .summary("Tokens of prompts, each counted once whatever the number of samples.")
+            .of(|of| of.costs().prompt_tokens),
+        Metric::tokens("completion_tokens", &[&TOKENS])
+            .summary("Tokens generated.")
+            .expense(Expense::CompletionTokens)
+            .of(|of| of.completion_tokens()),
+        Metric::tokens("learned_tokens", &[&TOKENS])
+            .summary("Tokens learned from.")
+            .expense(Expense::LearnedTokens)
+            .of(|of| of.updated().iter().map(|new| new.diagnostics.tokens as f64).sum()),
+    ]
 }
 
-pub(crate) const fn propose_seconds<T: HasCosts>() -> Measure<T> {
-    measure("propose_seconds", "s", "Worker time on proposals.", &[&SECONDS], |of| {
-        of.costs().propose
-    })
+/// The time of phases of one class.
+pub(crate) fn seconds<'t, T: HasCosts + 't>(class: CostClass) -> Measure<'t, T> {
+    let (name, summary) = match class {
+        CostClass::Propose => ("propose_seconds", "Worker time on proposals."),
+        CostClass::Check => ("check_seconds", "Verifier time on proposals, summed over its slots."),
+        CostClass::Plan => ("plan_seconds", "Worker time on plans."),
+        CostClass::Critique => ("critique_seconds", "Worker time on scores of questions and plans."),
+        CostClass::Solve => ("solve_seconds", "Worker time on attempts."),
+        CostClass::Grade => ("grade_seconds", "Verifier time on attempts, summed over its slots."),
+        CostClass::Measure => ("measure_seconds", "Worker and verifier time on held-out rows."),
+        CostClass::Diversity => (
+            "diversity_seconds",
+            "Worker time on embedding questions and measuring their diversity.",
+        ),
+        CostClass::Update => ("update_seconds", "Worker time on updates."),
+        CostClass::Evolve => ("evolve_seconds", "Worker time on births."),
+    };
+    Metric::seconds(name, &[&SECONDS])
+        .summary(summary)
+        .computed_by(move |of: &T| of.costs().seconds[class as usize])
 }
 
-pub(crate) const fn check_seconds<T: HasCosts>() -> Measure<T> {
-    measure(
-        "check_seconds",
-        "s",
-        "Verifier time on proposals, summed over its slots.",
-        &[&SECONDS],
-        |of| of.costs().check,
-    )
+pub(crate) fn halvings<'t, T: HasCosts + 't>() -> Measure<'t, T> {
+    Metric::number("halvings", &[&HALVINGS])
+        .summary(
+            "Number of times a batch was halved because memory ran out; if not 0, the run is not bit-reproducible.",
+        )
+        .of(|of| of.costs().halvings)
 }
 
-pub(crate) const fn plan_seconds<T: HasCosts>() -> Measure<T> {
-    measure("plan_seconds", "s", "Worker time on plans.", &[&SECONDS], |of| {
-        of.costs().plan
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        recipe::phase,
+        work::{VerifyResult, WorkKey},
+    };
 
-pub(crate) const fn critique_seconds<T: HasCosts>() -> Measure<T> {
-    measure(
-        "critique_seconds",
-        "s",
-        "Worker time on scores of questions and plans.",
-        &[&SECONDS],
-        |of| of.costs().critique,
-    )
-}
-
-pub(crate) const fn solve_seconds<T: HasCosts>() -> Measure<T> {
-    measure("solve_seconds", "s", "Worker time on attempts.", &[&SECONDS], |of| {
-        of.costs().solve
-    })
-}
-
-pub(crate) const fn grade_seconds<T: HasCosts>() -> Measure<T> {
-    measure(
-        "grade_seconds",
-        "s",
-        "Verifier time on attempts, summed over its slots.",
-        &[&SECONDS],
-        |of| of.costs().grade,
-    )
-}
-
-pub(crate) const fn update_seconds<T: HasCosts>() -> Measure<T> {
-    measure("update_seconds", "s", "Worker time on updates.", &[&SECONDS], |of| {
-        of.costs().update
-    })
-}
-
-pub(crate) const fn evolve_seconds<T: HasCosts>() -> Measure<T> {
-    measure("evolve_seconds", "s", "Worker time on births.", &[&SECONDS], |of| {
-        of.costs().evolve
-    })
-}
-
-pub(crate) const fn measure_seconds<T: HasCosts>() -> Measure<T> {
-    measure(
-        "measure_seconds",
-        "s",
-        "Worker and verifier time on held-out rows.",
-        &[&SECONDS],
-        |of| of.costs().measure,
-    )
-}
-
-pub(crate) const fn halvings<T: HasCosts>() -> Measure<T> {
-    measure(
-        "halvings",
-        "",
-        "Number of times a batch was halved because memory ran out; if not 0, the run is not bit-reproducible.",
-        &[&HALVINGS],
-        |of| of.costs().halvings,
-    )
+    #[test]
+    fn time_of_an_undeclared_phase_counts_as_no_other() {
+        let mut view = StepView::default();
+        let done = WorkState::Done(Outcome::Verify(VerifyResult { verdicts: Vec::new() }));
+        view.work.insert(WorkKey::new(0, "dream"), done);
+        let refused = Costs::of(&view, &[phase::SOLVE, phase::GRADE])
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(
+            refused.contains("`dream`") && refused.contains("solve, grade"),
+            "{refused}"
+        );
+    }
 }

@@ -5,15 +5,18 @@ use std::sync::Arc;
 use super::step::{Reference, Step};
 use crate::{
     recipe::{
-        Living, PlanError, Progress, join,
-        metric::{GRADE_MEASURE, MEASURE},
+        CostClass, Living, Phase, PlanError, Progress, join,
+        phase::{GRADE_MEASURE, MEASURE},
         rows::{Asking, Question, RewardConfig},
     },
     retention::{ParentPoint, PassRate, RowCounts, TaskResult},
 };
 
 /// The phases that measure base and parents.
-const REFER: [&str; 2] = ["refer", "grade-refer"];
+const REFER: [Phase; 2] = [
+    Phase::new("refer", CostClass::Measure),
+    Phase::new("grade-refer", CostClass::Measure),
+];
 
 /// A member and a task: positions among both.
 type Subject = (usize, usize);
@@ -93,7 +96,7 @@ impl<'a> Step<'a> {
 
     /// Correct answers of members to the measured rows of tasks. An item has rows of one subject, so that equal weights
     /// answer equally to the last bit, and about as many answers as an item of training.
-    fn counts(&mut self, phases: [&'static str; 2], subjects: &[Subject]) -> Progress<Vec<RowCounts>> {
+    fn counts(&mut self, phases: [Phase; 2], subjects: &[Subject]) -> Progress<Vec<RowCounts>> {
         let (parameters, training) = (self.parameters, self.training);
         let tasks = join(0..parameters.tasks.len(), |task| self.questions(task))?;
         let size = (self.rows_of_item().saturating_mul(training.n) / parameters.n).max(1) as usize;

@@ -2,10 +2,13 @@
 
 use super::step::Step;
 use crate::recipe::{
-    Progress, Role,
+    CostClass, Phase, Progress, Role,
     code::{Exam, Judged, Sitting},
     join,
 };
+
+pub(super) const CROSS_PLAY: Phase = Phase::new("cross-play", CostClass::Solve);
+pub(super) const GRADE_CROSS_PLAY: Phase = Phase::new("grade-cross-play", CostClass::Grade);
 
 impl Step<'_> {
     /// In steps where it is due, also lets the students that were not matched with a teacher attempt its valid
@@ -41,7 +44,7 @@ impl Step<'_> {
                 .chunks(self.parameters.items.solve as usize)
             {
                 exams.push(Exam {
-                    phases: ["cross-play", "grade-cross-play"],
+                    phases: [CROSS_PLAY, GRADE_CROSS_PLAY],
                     round: 0,
                     chunk: u32::try_from(exams.len()).unwrap_or(u32::MAX),
                     samples: self.parameters.cross_play_samples,

@@ -1,18 +1,26 @@
 //! The end of a step: pool, metrics and the run's memory.
 
-use super::{Parameters, step::Step};
+use super::{
+    Parameters,
+    cross_play::{CROSS_PLAY, GRADE_CROSS_PLAY},
+    step::Step,
+};
 use crate::{
     id::MemberId,
     rating::Rating,
     recipe::{
-        Progress, Role, RunState, Winner,
-        code::{Judged, Tally},
+        Phase, PlanError, Progress, Role, RunState, Winner,
+        code::{Judged, SEED, Tally},
+        metric::Costs,
+        phase::{CHECK, GRADE, PROPOSE, SOLVE},
     },
     work::MemberUpdated,
 };
 
 /// The lowest possible objective of a valid problem (Eq. 2), the zero point of qd_score.
 const LOWEST_OBJECTIVE: f32 = 0.0;
+
+const PHASES: [Phase; 7] = [SEED, PROPOSE, CHECK, SOLVE, GRADE, CROSS_PLAY, GRADE_CROSS_PLAY];
 
 /// The members that played the step, by position: identifier, and rating in each role. Evolution gives some positions
 /// to others.
@@ -63,13 +71,13 @@ impl Step<'_> {
         } = self.parameters;
         let experience = &mut self.memory.experience;
         let duplicates = experience.remember(run.run, outcome.judged, problems, *samples);
-        self.measure(outcome, &duplicates);
+        self.measure(outcome, &duplicates)?;
         self.memory.members = std::mem::take(&mut self.scene.draft.members);
         Ok(run.next("", &self.memory)?)
     }
 
     /// Writes the step's metrics.
-    fn measure(&mut self, outcome: &Outcome<'_>, duplicates: &[bool]) {
+    fn measure(&mut self, outcome: &Outcome<'_>, duplicates: &[bool]) -> Result<(), PlanError> {
         let players = &outcome.players;
         let place = |new: &MemberUpdated| players.members.iter().position(|(id, _)| *id == new.member);
         let updated: Vec<(usize, &MemberUpdated)> = outcome
@@ -79,7 +87,7 @@ impl Step<'_> {
             .collect();
         let experience = &self.memory.experience;
         let tally = Tally {
-            view: self.scene.draft.view,
+            costs: Costs::of(self.scene.draft.view, &PHASES)?,
             judged: outcome.judged,
             duplicates,
             practice: &[],
@@ -98,5 +106,6 @@ impl Step<'_> {
             .map(|(place, (id, role))| (place, *role, *id));
         let records = tally.records(members);
         self.scene.draft.plan.records.metrics.extend(records);
+        Ok(())
     }
 }

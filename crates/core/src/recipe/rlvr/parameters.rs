@@ -10,6 +10,7 @@ use crate::{
     recipe::{
         ItemConfig, LearningConfig, PlanError,
         config::{MAX_BATCH, MAX_SAMPLES},
+        phase::{GRADE, SOLVE},
         rows::{Asking, HeldOut, RewardConfig, RowsAsked, Sampler, TrainingSet},
     },
     work::Sampling,
@@ -121,7 +122,7 @@ impl Parameters {
     /// How the rows that are learned from are answered.
     pub(in crate::recipe) fn asking(&self) -> Asking<'_> {
         Asking {
-            phases: ["solve", "grade"],
+            phases: [SOLVE, GRADE],
             n: self.n,
             sampling: &self.sampling,
             reward: self.reward,

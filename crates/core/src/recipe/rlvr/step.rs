@@ -107,7 +107,7 @@ impl<'a> Step<'a> {
     fn finish(&mut self, outcomes: Outcomes<'_>) -> Progress<RunState> {
         let draft = &mut self.rows.draft;
         draft.adopt(outcomes.updated);
-        draft.plan.records.metrics = records(draft, outcomes, self.parameters.held_out);
+        draft.plan.records.metrics = records(draft, outcomes, self.parameters.held_out)?;
         draft.plan.records.row_answers = row_answers(outcomes.answers);
         let members = std::mem::take(&mut draft.members);
         let fitted = self.fitted.take();

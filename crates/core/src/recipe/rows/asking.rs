@@ -1,13 +1,13 @@
 //! How questions are put to members.
 
 use super::RewardConfig;
-use crate::work::Sampling;
+use crate::{recipe::Phase, work::Sampling};
 
 /// How questions are put to members.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking<'p> {
     /// The phase that samples answers, and the one that grades them.
-    pub phases: [&'static str; 2],
+    pub phases: [Phase; 2],
     /// Answers to each question.
     pub n: u32,
     /// How answers are sampled.

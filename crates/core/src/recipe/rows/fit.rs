@@ -5,9 +5,11 @@ use serde::{Deserialize, Serialize};
 use super::Rows;
 use crate::{
     id::DatasetId,
-    recipe::{Pause, PlanError, Progress, join},
+    recipe::{CostClass, Pause, Phase, PlanError, Progress, join},
     work::{RolloutPayload, RolloutRequest, Sampling},
 };
+
+pub(crate) const FIT: Phase = Phase::new("fit", CostClass::Solve);
 
 /// Rows per item of work.
 const ROWS: u32 = 1000;
@@ -55,7 +57,7 @@ impl Rows<'_> {
     fn ask_nothing(&mut self, dataset: DatasetId, rows: u32, sampling: &Sampling) -> Progress<()> {
         let chunks = (0..rows.div_ceil(ROWS)).map(|chunk| (chunk, chunk * ROWS..rows.min((chunk + 1) * ROWS)));
         join(chunks, |(chunk, places)| {
-            let key = self.draft.key("fit", chunk);
+            let key = self.draft.key(FIT, chunk);
             if self.draft.view.work.contains_key(&key) {
                 return self.draft.view.rollout(&key)?.map(|_| ()).ok_or(Pause::Waiting);
             }

@@ -9,7 +9,7 @@ use crate::{
     id::DatasetId,
     recipe::{
         HeldOutRecord, Progress, RunState,
-        metric::{GRADE_MEASURE, MEASURE},
+        phase::{GRADE_MEASURE, MEASURE},
     },
     work::{MAX_TEMPERATURE, Sampling},
 };

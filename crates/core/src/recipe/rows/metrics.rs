@@ -2,30 +2,30 @@
 
 mod pass_at_k;
 
-use super::{Answer, HeldOut, Measured, held_out::MAX_HELD_OUT};
+use super::{Answer, HeldOut, Measured, fit::FIT, held_out::MAX_HELD_OUT};
 use crate::{
     id::ProblemId,
     recipe::{
-        Chart, Draft,
+        Chart, CostClass, Draft,
         Highlight::{Comparison, Learnability, StepLine},
-        LEARNING, Metric, MetricRecord, RowAnswersRecord, SOLVING,
+        LEARNING, Metric, MetricRecord, Phase, PlanError, RowAnswersRecord, SOLVING,
         metric::{
-            Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, chart, format_rate, grade_seconds,
-            halvings, highlighted, learned_tokens, mean_entropy, mean_reward, measure, measure_seconds,
-            no_signal_share, of_prompts, pass_rate, policy, prompt_tokens, response_length, solve_seconds,
-            update_seconds, updates, values,
+            self, Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, chart, format_rate, mean_entropy,
+            mean_reward, no_signal_share, of_cost, of_prompts, pass_rate, policy, response_length, seconds,
         },
+        phase::{GRADE, GRADE_MEASURE, MEASURE, SOLVE},
     },
     work::MemberUpdated,
 };
 use std::collections::BTreeMap;
 
-const REWARD: Chart = chart(&SOLVING, "Reward", "Mean reward of an answer, before it is scaled.");
-const SAMPLED_ENTROPY: Chart = chart(
-    &LEARNING,
-    "Sampled entropy",
-    "Mean entropy of the model over its answers, in nats.",
-);
+const REWARD: Chart = chart(&SOLVING, "Reward").about("Mean reward of an answer, before it is scaled.");
+const SAMPLED_ENTROPY: Chart =
+    chart(&LEARNING, "Sampled entropy").about("Mean entropy of the model over its answers, in nats.");
+
+type Measures<'t> = Vec<Measure<'t, Tally<'t>>>;
+
+const PHASES: [Phase; 5] = [FIT, SOLVE, GRADE, MEASURE, GRADE_MEASURE];
 
 /// A step's outcome, for the run or for one member.
 struct Tally<'t> {
@@ -37,62 +37,38 @@ struct Tally<'t> {
 
 /// The metrics of a run with this setting, in the order of their values.
 pub(crate) fn metrics(held_out: Option<HeldOut>) -> Vec<Metric> {
-    let measures = measures(held_out.map(|held_out| held_out.n));
-    measures.iter().map(|measure| measure.metric).collect()
+    metric::metrics(&measures(held_out.map(|held_out| held_out.n)))
 }
 
 /// The metrics that any run may have.
 pub(crate) fn all_metrics() -> Vec<Metric> {
-    measures(Some(MAX_HELD_OUT))
-        .iter()
-        .map(|measure| measure.metric)
-        .collect()
+    metric::metrics(&measures(Some(MAX_HELD_OUT)))
 }
 
 /// The measures of a run with `held_out` answers to each held-out row, which are its first ones.
-fn measures<'t>(held_out: Option<u32>) -> Vec<Measure<Tally<'t>>> {
+fn measures<'t>(held_out: Option<u32>) -> Measures<'t> {
     let mut measures = held_out.map_or_else(Vec::new, pass_at_k::measures);
     measures.extend(of_answers());
     measures.extend(policy());
-    measures.extend(of_costs());
+    measures.extend(of_cost(&[CostClass::Solve, CostClass::Grade, CostClass::Update]));
     if held_out.is_some() {
-        measures.push(measure_seconds());
+        measures.push(seconds(CostClass::Measure));
     }
     measures
 }
 
-fn of_answers<'t>() -> Vec<Measure<Tally<'t>>> {
+fn of_answers<'t>() -> Measures<'t> {
     vec![
-        highlighted(&[StepLine, Comparison], pass_rate()),
-        highlighted(&[StepLine, Comparison], format_rate()),
-        measure("reward", "", "Mean reward of an answer.", &[&REWARD], mean_reward),
-        highlighted(&[StepLine, Learnability], no_signal_share()),
-        highlighted(&[StepLine, Comparison, Learnability], response_length()),
-        measure(
-            "sampled_entropy",
-            "nats",
-            "Mean entropy of the model over its answers.",
-            &[&SAMPLED_ENTROPY],
-            mean_entropy,
-        ),
-    ]
-}
-
-fn of_costs<'t>() -> Vec<Measure<Tally<'t>>> {
-    vec![
-        updates(),
-        prompt_tokens(),
-        measure("completion_tokens", "tokens", "Tokens generated.", &[&TOKENS], |of| {
-            of.answers
-                .iter()
-                .map(|answer| f64::from(answer.sequence.sampled.tokens))
-                .sum()
-        }),
-        learned_tokens(),
-        solve_seconds(),
-        grade_seconds(),
-        update_seconds(),
-        halvings(),
+        pass_rate().highlighted(&[StepLine, Comparison]),
+        format_rate().highlighted(&[StepLine, Comparison]),
+        Metric::number("reward", &[&REWARD])
+            .summary("Mean reward of an answer.")
+            .of(mean_reward),
+        no_signal_share().highlighted(&[StepLine, Learnability]),
+        response_length().highlighted(&[StepLine, Comparison, Learnability]),
+        Metric::nats("sampled_entropy", &[&SAMPLED_ENTROPY])
+            .summary("Mean entropy of the model over its answers.")
+            .of(mean_entropy),
     ]
 }
 
@@ -107,7 +83,11 @@ pub(crate) struct Outcomes<'t> {
 }
 
 /// The run's row and a row for each member.
-pub(crate) fn records(draft: &Draft<'_>, outcomes: Outcomes<'_>, held_out: Option<HeldOut>) -> Vec<MetricRecord> {
+pub(crate) fn records(
+    draft: &Draft<'_>,
+    outcomes: Outcomes<'_>,
+    held_out: Option<HeldOut>,
+) -> Result<Vec<MetricRecord>, PlanError> {
     let Outcomes {
         answers,
         updated,
@@ -127,15 +107,10 @@ pub(crate) fn records(draft: &Draft<'_>, outcomes: Outcomes<'_>, held_out: Optio
         answers: answers.iter().collect(),
         measured: measured.iter().collect(),
         updated: updated.to_vec(),
-        costs: Costs::of(draft.view),
+        costs: Costs::of(draft.view, &PHASES)?,
     };
-    let rows = members.chain([(None, run)]);
     let measures = measures(held_out.map(|held_out| held_out.n));
-    rows.map(|(member, tally)| MetricRecord {
-        member,
-        values: values(&measures, &tally),
-    })
-    .collect()
+    Ok(metric::records(&measures, members.chain([(None, run)])))
 }
 
 /// Answers counted by row, in the order of the rows.
@@ -184,5 +159,10 @@ impl HasUpdates for Tally<'_> {
 impl HasCosts for Tally<'_> {
     fn costs(&self) -> &Costs {
         &self.costs
+    }
+
+    fn completion_tokens(&self) -> f64 {
+        let tokens = self.answers.iter().map(|answer| answer.sequence.sampled.tokens);
+        tokens.map(f64::from).sum()
     }
 }

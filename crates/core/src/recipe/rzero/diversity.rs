@@ -3,10 +3,12 @@
 use super::{metrics::Tally, step::Step};
 use crate::{
     diversity::PHASE,
-    recipe::{PlanError, Progress, mathematics::question_of},
+    recipe::{CostClass, Phase, PlanError, Progress, mathematics::question_of},
     seed::derive,
     work::{DiversityRequest, EmbeddingBatch, RolloutPayload, Sampling},
 };
+
+pub(super) const DIVERSITY: Phase = Phase::new(PHASE, CostClass::Diversity);
 
 impl<'a> Step<'a> {
     /// All valid questions are measured, whether learned from or not; nothing if there are none.
@@ -16,7 +18,7 @@ impl<'a> Step<'a> {
             return Ok(Tally::default());
         }
         self.draft.problems(questions.iter().copied())?;
-        let key = self.draft.key(PHASE, 0);
+        let key = self.draft.key(DIVERSITY, 0);
         let proposer = self.proposers[0];
         let config = &self.parameters.diversity;
         let earlier = self.memory.embedded.clone();

@@ -7,21 +7,34 @@ mod tally;
 
 pub(super) use tally::Tally;
 
-use super::{poll::Polled, step::Step};
+use super::{
+    diversity::DIVERSITY,
+    poll::{Polled, TALLY, VOTE},
+    proposer::REPETITION,
+    step::Step,
+};
 use crate::{
     recipe::{
-        Band,
+        Band, CostClass,
         Highlight::Diversity as DiversityPage,
-        Metric, MetricRecord,
-        metric::{
-            Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, diversity_seconds, grade_seconds,
-            halvings, learned_tokens, measure, of_prompts, policy, prompt_tokens, propose_seconds, solve_seconds,
-            update_seconds, updates, values,
-        },
+        Metric, MetricRecord, Phase, PlanError,
+        metric::{self, Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, of_cost, of_prompts, policy},
+        phase::{GRADE, PROPOSE, SOLVE},
     },
     work::{Diversity, MemberUpdated},
 };
 use std::collections::BTreeMap;
+
+type Measures<'t> = Vec<Measure<'t, Scope<'t>>>;
+
+const PHASES: [Phase; 7] = [PROPOSE, VOTE, TALLY, REPETITION, SOLVE, GRADE, DIVERSITY];
+const COSTS: [CostClass; 5] = [
+    CostClass::Propose,
+    CostClass::Solve,
+    CostClass::Grade,
+    CostClass::Update,
+    CostClass::Diversity,
+];
 
 /// A tally for the run or one member.
 struct Scope<'t> {
@@ -32,26 +45,12 @@ struct Scope<'t> {
 }
 
 /// All measures. Those of epiplexity are last, and only there if it is measured.
-fn measures<'t>(has_observer: bool) -> Vec<Measure<Scope<'t>>> {
+fn measures<'t>(has_observer: bool) -> Measures<'t> {
     let mut measures = proposing::measures();
     measures.extend(solving::measures());
     measures.extend(diversity::measures());
     measures.extend(policy());
-    let rest: Vec<Measure<Scope<'t>>> = vec![
-        updates(),
-        prompt_tokens(),
-        measure("completion_tokens", "tokens", "Tokens generated.", &[&TOKENS], |of| {
-            of.costs.completion_tokens
-        }),
-        learned_tokens(),
-        propose_seconds(),
-        solve_seconds(),
-        grade_seconds(),
-        update_seconds(),
-        diversity_seconds(),
-        halvings(),
-    ];
-    measures.extend(rest);
+    measures.extend(of_cost(&COSTS));
     if has_observer {
         measures.extend(diversity::epiplexity());
     }
@@ -60,11 +59,11 @@ fn measures<'t>(has_observer: bool) -> Vec<Measure<Scope<'t>>> {
 
 /// The metrics, in the order of their values; those of epiplexity only if it is measured.
 pub(super) fn metrics(has_observer: bool) -> Vec<Metric> {
-    measures(has_observer).iter().map(|measure| measure.metric).collect()
+    metric::metrics(&measures(has_observer))
 }
 
 /// The run's row and a row for each member.
-pub(super) fn records(step: &Step<'_>, tally: &Tally<'_>) -> Vec<MetricRecord> {
+pub(super) fn records(step: &Step<'_>, tally: &Tally<'_>) -> Result<Vec<MetricRecord>, PlanError> {
     let draft = &step.draft;
     let band = match tally.curriculum {
         Some(_) => step.parameters.curriculum.band,
@@ -84,15 +83,10 @@ pub(super) fn records(step: &Step<'_>, tally: &Tally<'_>) -> Vec<MetricRecord> {
         tally: tally.clone(),
         band,
         keep_rate: step.keep_rate(),
-        costs: Costs::of(draft.view),
+        costs: Costs::of(draft.view, &PHASES)?,
     };
     let measures = measures(step.parameters.diversity.epiplexity.is_some());
-    let rows = members.chain([(None, run)]);
-    rows.map(|(member, scope)| MetricRecord {
-        member,
-        values: values(&measures, &scope),
-    })
-    .collect()
+    Ok(metric::records(&measures, members.chain([(None, run)])))
 }
 
 impl Scope<'_> {

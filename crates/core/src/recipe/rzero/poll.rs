@@ -12,13 +12,16 @@ use crate::{
     problem::Values,
     prompt::Answer,
     recipe::{
-        AttemptRecord, Generation, PlanError, ProblemRecord, Progress, Role, Sample, join,
+        AttemptRecord, CostClass, Generation, Phase, PlanError, ProblemRecord, Progress, Role, Sample, join,
         mathematics::{read_answer, solve_prompt},
     },
     verify::{Check, ProblemKind, Status, Task, Verdict},
     vote::Vote,
     work::{Completion, RolloutResult},
 };
+
+pub(super) const VOTE: Phase = Phase::new("vote", CostClass::Solve);
+pub(super) const TALLY: Phase = Phase::new("tally", CostClass::Grade);
 
 /// A proposal without its texts, and the vote on it.
 #[derive(Clone, Debug)]
@@ -74,7 +77,7 @@ impl<'a> Step<'a> {
                 .zip(of())
                 .filter_map(|(at, (proposal, ballot))| tally(at, proposal, ballot))
                 .collect();
-            let key = self.draft.key("tally", part);
+            let key = self.draft.key(TALLY, part);
             let mut verdicts = self.draft.verify(&key, tasks.len(), || tasks)?.iter();
             let mut polled = Vec::with_capacity(proposals.len());
             for (number, (proposal, ballot)) in (0..).zip(of()) {
@@ -99,7 +102,7 @@ impl<'a> Step<'a> {
         if asked.is_empty() {
             return Ok(None);
         }
-        let key = self.draft.key("vote", part);
+        let key = self.draft.key(VOTE, part);
         let prompts = Arc::clone(&self.prompts);
         let vote = &self.parameters.vote;
         let voted = self.draft.generate(&key, [asked.len(), vote.samples as usize], || {
@@ -206,7 +209,7 @@ impl<'a> Step<'a> {
         right: &[bool],
     ) {
         let run = self.draft.run.run;
-        let source = self.draft.key("vote", part);
+        let source = self.draft.key(VOTE, part);
         for (sample, ((completion, answer), correct)) in (0..).zip(ballot.iter().zip(right)) {
             let of = Sample::of(&source, number, sample, completion);
             self.draft.plan.records.attempts.push(AttemptRecord {

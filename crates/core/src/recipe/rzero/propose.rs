@@ -11,6 +11,7 @@ use crate::{
     recipe::{
         Generation, PlanError, Progress, Sample, completions,
         mathematics::{ANSWER, SOLVE, is_right, prompt_error},
+        phase::PROPOSE,
         room::{Room, Written},
     },
     seed::derive,
@@ -98,7 +99,7 @@ impl Step<'_> {
         call: Call<'_>,
         (chunk, first, end): (u32, u32, u32),
     ) -> Progress<Arc<Vec<Proposal>>> {
-        let key = self.draft.key("propose", chunk);
+        let key = self.draft.key(PROPOSE, chunk);
         let members = |number: u32| {
             let (number, proposers) = (number as usize, self.proposers.len());
             let solver = (number / proposers) % self.solvers.len();

@@ -10,10 +10,12 @@ use super::{
     step::Step,
 };
 use crate::{
-    recipe::{ProblemOutcomeRecord, Progress, Sequence, both, join},
+    recipe::{CostClass, Phase, ProblemOutcomeRecord, Progress, Sequence, both, join},
     verify::{Task, Tolerance, Wordings},
     vocabulary_dropout::Purpose,
 };
+
+pub(super) const REPETITION: Phase = Phase::new("repetition", CostClass::Grade);
 
 impl<'a> Step<'a> {
     pub(super) fn train_proposers(&mut self) -> Progress<Tally<'a>> {
@@ -104,7 +106,7 @@ impl<'a> Step<'a> {
                 }
                 .into(),
             };
-            let key = self.draft.key("repetition", 0);
+            let key = self.draft.key(REPETITION, 0);
             let tasks = || (0..).zip(&batches).map(task).collect();
             let verdicts = self.draft.verify(&key, batches.len(), tasks)?;
             for (batch, verdict) in batches.iter().zip(verdicts) {

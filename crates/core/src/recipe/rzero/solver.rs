@@ -8,6 +8,7 @@ use crate::{
     recipe::{
         AttemptRecord, Generation, PlanError, Progress, Role, Sample, Sequence, completions, join,
         mathematics::{given, question_of, read_answer, solve_prompt},
+        phase::{GRADE, SOLVE},
         rows::Sampler,
     },
 };
@@ -98,7 +99,7 @@ impl<'a> Step<'a> {
 
     fn solve_and_grade(&mut self, chunk: u32, drawn: &[Drawn]) -> Progress<Arc<Vec<Graded>>> {
         let stage = &self.parameters.solver;
-        let source = self.draft.key("solve", chunk);
+        let source = self.draft.key(SOLVE, chunk);
         let prompts = Arc::clone(&self.prompts);
         let solved = self.draft.generate(&source, [drawn.len(), stage.n as usize], || {
             let requests = drawn.iter().map(|drawn| {
@@ -121,7 +122,7 @@ impl<'a> Step<'a> {
                 given(format!("{}/{index}", drawn.number), &drawn.label, answer)
             });
             let given = given.collect();
-            let key = self.draft.key("grade", chunk);
+            let key = self.draft.key(GRADE, chunk);
             let judged = self.draft.judge(&key, given)?;
             let mut graded = Vec::with_capacity(answers.len());
             for ((drawn, index, completion), judged) in answers.into_iter().zip(judged) {

@@ -113,7 +113,7 @@ impl<'a> Step<'a> {
     /// Metrics, and the state before the next step.
     fn finish(&mut self, tally: &Tally<'_>) -> Progress<RunState> {
         let run = self.draft.run;
-        let records = records(self, tally);
+        let records = records(self, tally)?;
         self.draft.plan.records.metrics = records;
         self.memory.members = std::mem::take(&mut self.draft.members);
         let next = run.next(self.parameters.stages().name_at(run.step + 1), &self.memory)?;

@@ -5,7 +5,7 @@ use crate::{
     id::ProblemId,
     prompt::{PromptError, PromptSet, Rendered},
     recipe::{
-        AttemptRecord, Generation, PlanError, Progress, Role, Sample, judge::Judged, mathematics::prompt_error,
+        AttemptRecord, Generation, Phase, PlanError, Progress, Role, Sample, judge::Judged, mathematics::prompt_error,
         rows::Reward,
     },
     work::{Completion, Sampling},
@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call<'p> {
     /// The phase of the items.
-    pub(super) phase: &'static str,
+    pub(super) phase: Phase,
     pub(super) role: Role,
     /// Completions of each prompt.
     pub(super) samples: u32,

@@ -15,12 +15,14 @@ use crate::{
     id::ProblemId,
     prompt::{PromptError, PromptSet, Reading, Rendered},
     recipe::{
-        PlanError, Progress, Role, Sample,
+        CostClass, Phase, PlanError, Progress, Role, Sample,
         mathematics::prompt_error,
         room::{Room, Written},
     },
     verify::ProblemKind,
 };
+
+pub(super) const CHALLENGE: Phase = Phase::new("challenge", CostClass::Propose);
 
 /// A task as the challenger posed it.
 #[derive(Clone, Debug)]
@@ -52,7 +54,7 @@ impl Step<'_> {
     pub(super) fn challenge(&mut self, chunk: u32, references: &[(u32, Arc<Task>)]) -> Progress<Vec<Challenge>> {
         let parameters = self.parameters;
         let call = Call {
-            phase: "challenge",
+            phase: CHALLENGE,
             role: Role::Challenger,
             samples: 1,
             sampling: &parameters.sampling.challenge,

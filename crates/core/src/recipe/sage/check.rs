@@ -7,6 +7,7 @@ use crate::{
     recipe::{
         Progress,
         judge::{Given, Judged},
+        phase::CHECK,
     },
     verify::Status,
 };
@@ -31,7 +32,7 @@ impl Step<'_> {
             Some(trial(verifier, challenge.number.to_string()))
         });
         let given = given.collect();
-        let key = self.draft.key("check", chunk);
+        let key = self.draft.key(CHECK, chunk);
         let mut judged = self.draft.judge(&key, given)?.into_iter();
         let checked = read.iter().map(|task| {
             let task = task.clone()?;

@@ -12,11 +12,14 @@ use super::{
 use crate::{
     prompt::{Answer, PromptError, PromptSet, Reading, Rendered},
     recipe::{
-        AttemptRecord, PlanError, Progress, Role, SCORE_OF_PLAN, SCORE_OF_QUESTION, Sequence, judge::Judged,
-        score::number,
+        AttemptRecord, CostClass, Phase, PlanError, Progress, Role, SCORE_OF_PLAN, SCORE_OF_QUESTION, Sequence,
+        judge::Judged, score::number,
     },
     verify::Status,
 };
+
+pub(super) const CRITIQUE_QUESTION: Phase = Phase::new("critique-question", CostClass::Critique);
+pub(super) const CRITIQUE_PLAN: Phase = Phase::new("critique-plan", CostClass::Critique);
 
 /// What the critic scores.
 #[derive(Clone, Debug)]
@@ -45,10 +48,10 @@ pub(super) enum Scored {
 }
 
 impl Scored {
-    fn phase(self) -> &'static str {
+    fn phase(self) -> Phase {
         match self {
-            Self::Questions => "critique-question",
-            Self::Plans => "critique-plan",
+            Self::Questions => CRITIQUE_QUESTION,
+            Self::Plans => CRITIQUE_PLAN,
         }
     }
 

@@ -10,7 +10,11 @@ use super::{
     step::Step,
     task::Task,
 };
-use crate::recipe::{AttemptRecord, PlanError, Progress, Role, rows::Reward};
+use crate::recipe::{
+    AttemptRecord, PlanError, Progress, Role,
+    phase::{ESTIMATE, GRADE_ESTIMATE},
+    rows::Reward,
+};
 
 /// How often a task was solved without a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +40,7 @@ impl Step<'_> {
     ) -> Progress<(Vec<Option<Estimate>>, Vec<AttemptRecord>)> {
         let parameters = self.parameters;
         let call = Call {
-            phase: "estimate",
+            phase: ESTIMATE,
             role: Role::Solver,
             samples: parameters.difficulty_samples,
             sampling: &parameters.sampling.solve,
@@ -53,7 +57,7 @@ impl Step<'_> {
             said.iter().map(move |said| (task, said))
         });
         let answers: Vec<(&Task, &Said<'_>)> = answers.collect();
-        let judged = self.grade(("grade-estimate", chunk), &answers)?;
+        let judged = self.grade((GRADE_ESTIMATE, chunk), &answers)?;
         let samples = parameters.difficulty_samples;
         let correct = judged.chunks(samples as usize).map(|judged| Estimate {
             correct: judged.iter().filter(|judged| judged.correct).count() as u32,

@@ -5,19 +5,47 @@ mod judging;
 mod planning;
 mod solving;
 
-use super::{admit::Candidate, solve::Solved, step::Step, update::lessons};
+use super::{
+    admit::Candidate,
+    challenge::CHALLENGE,
+    critique::{CRITIQUE_PLAN, CRITIQUE_QUESTION},
+    plan::PLAN,
+    solve::Solved,
+    step::Step,
+    update::lessons,
+};
 use crate::{
     recipe::{
-        Metric, MetricRecord, PlanError, Role,
-        metric::{
-            Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, TOKENS, check_seconds, critique_seconds,
-            grade_seconds, halvings, learned_tokens, measure, plan_seconds, policy, prompt_tokens, propose_seconds,
-            solve_seconds, update_seconds, updates, values,
-        },
+        CostClass, Metric, MetricRecord, Phase, PlanError, Role,
+        metric::{self, Answered, Costs, HasAnswers, HasCosts, HasUpdates, Measure, of_cost, policy},
+        phase::{CHECK, ESTIMATE, GRADE, GRADE_ESTIMATE, SOLVE},
     },
     work::MemberUpdated,
 };
 use std::collections::BTreeMap;
+
+type Measures<'t> = Vec<Measure<'t, Scope<'t>>>;
+
+const PHASES: [Phase; 9] = [
+    CHALLENGE,
+    CRITIQUE_QUESTION,
+    CHECK,
+    ESTIMATE,
+    GRADE_ESTIMATE,
+    PLAN,
+    CRITIQUE_PLAN,
+    SOLVE,
+    GRADE,
+];
+const COSTS: [CostClass; 7] = [
+    CostClass::Propose,
+    CostClass::Check,
+    CostClass::Critique,
+    CostClass::Plan,
+    CostClass::Solve,
+    CostClass::Grade,
+    CostClass::Update,
+];
 
 /// The outcome of a step.
 #[derive(Clone, Copy)]
@@ -39,35 +67,19 @@ struct Scope<'t> {
     costs: Costs,
 }
 
-fn measures<'t>() -> Vec<Measure<Scope<'t>>> {
+fn measures<'t>() -> Measures<'t> {
     let mut measures = challenging::measures();
     measures.extend(judging::measures());
     measures.extend(planning::measures());
     measures.extend(solving::measures());
     measures.extend(policy());
-    let rest: Vec<Measure<Scope<'t>>> = vec![
-        updates(),
-        prompt_tokens(),
-        measure("completion_tokens", "tokens", "Tokens generated.", &[&TOKENS], |of| {
-            of.costs.completion_tokens
-        }),
-        learned_tokens(),
-        propose_seconds(),
-        check_seconds(),
-        critique_seconds(),
-        plan_seconds(),
-        solve_seconds(),
-        grade_seconds(),
-        update_seconds(),
-        halvings(),
-    ];
-    measures.extend(rest);
+    measures.extend(of_cost(&COSTS));
     measures
 }
 
 /// The metrics, in the order of their values.
 pub(super) fn metrics() -> Vec<Metric> {
-    measures().iter().map(|measure| measure.metric).collect()
+    metric::metrics(&measures())
 }
 
 /// The run's row and a row for each member.
@@ -92,14 +104,9 @@ pub(super) fn records(step: &Step<'_>, outcomes: Outcomes<'_>) -> Result<Vec<Met
         updated: outcomes.updated.to_vec(),
         roles: super::ROLES.to_vec(),
         pool_size: step.size()? as f64,
-        costs: Costs::of(draft.view),
+        costs: Costs::of(draft.view, &PHASES)?,
     };
-    let measures = measures();
-    let rows = members.chain([(None, run)]).map(|(member, scope)| MetricRecord {
-        member,
-        values: values(&measures, &scope),
-    });
-    Ok(rows.collect())
+    Ok(metric::records(&measures(), members.chain([(None, run)])))
 }
 
 impl<'t> Scope<'t> {

@@ -11,9 +11,11 @@ use super::{
 };
 use crate::{
     prompt::Answer,
-    recipe::{AttemptRecord, Progress, Role, Sequence, judge::Judged},
+    recipe::{AttemptRecord, CostClass, Phase, Progress, Role, Sequence, judge::Judged},
     verify::Status,
 };
+
+pub(super) const PLAN: Phase = Phase::new("plan", CostClass::Plan);
 
 /// A plan.
 #[derive(Clone, Debug)]
@@ -38,7 +40,7 @@ impl Step<'_> {
     pub(super) fn plan(&mut self, chunk: u32, tasks: &[(u32, Arc<Task>)]) -> Progress<Vec<Draught>> {
         let parameters = self.parameters;
         let call = Call {
-            phase: "plan",
+            phase: PLAN,
             role: Role::Planner,
             samples: 1,
             sampling: &parameters.sampling.plan,

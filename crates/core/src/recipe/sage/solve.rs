@@ -11,7 +11,11 @@ use super::{
 };
 use crate::{
     prompt::{PromptError, PromptSet, Rendered},
-    recipe::{Progress, Role, Sequence, join, judge::Judged},
+    recipe::{
+        Phase, Progress, Role, Sequence, join,
+        judge::Judged,
+        phase::{GRADE, SOLVE},
+    },
 };
 
 /// An answer that is learned from, and the plan for its task.
@@ -75,7 +79,7 @@ impl Step<'_> {
     fn solve(&mut self, chunk: u32, tasks: &[(u32, Arc<Task>)], plans: Vec<Option<Draught>>) -> Progress<Vec<Solved>> {
         let parameters = self.parameters;
         let call = Call {
-            phase: "solve",
+            phase: SOLVE,
             role: Role::Solver,
             samples: 1,
             sampling: &parameters.sampling.solve,
@@ -98,7 +102,7 @@ impl Step<'_> {
             .zip(&said)
             .map(|((_, task), said)| (task.as_ref(), said))
             .collect();
-        let judged = self.grade(("grade", chunk), &answers)?;
+        let judged = self.grade((GRADE, chunk), &answers)?;
         let mut solved = Vec::with_capacity(tasks.len());
         for ((((_, shown), said), judged), draught) in shown.iter().zip(&said).zip(judged).zip(plans) {
             let (planned, rows) = draught.map(|draught| (draught.planned, draught.rows)).unzip();
@@ -127,7 +131,7 @@ impl Step<'_> {
     /// Judges answers to tasks, in order.
     pub(super) fn grade(
         &mut self,
-        (phase, chunk): (&str, u32),
+        (phase, chunk): (Phase, u32),
         answers: &[(&Task, &Said<'_>)],
     ) -> Progress<Vec<Judged>> {
         let given = answers.iter().map(|(task, said)| {

@@ -3,7 +3,7 @@
 use crate::{
     rating::Rating,
     recipe::{
-        Role, StepView, Winner,
+        Role, Winner,
         code::{Attempt, Judged},
         metric::{Costs, HasCosts, HasUpdates, mean, share},
     },
@@ -14,7 +14,7 @@ use crate::{
 
 /// All data behind a step's metrics.
 pub(crate) struct Tally<'a> {
-    pub(crate) view: &'a StepView,
+    pub(crate) costs: Costs,
     /// All proposals with their attempts and rewards, by index.
     pub(crate) judged: &'a [(Judged, f32)],
     /// Whether each of them is a near duplicate.
@@ -101,7 +101,7 @@ impl<'t> Scoped<'t> {
                 .collect(),
             updated: updated.map(|(_, new)| *new).collect(),
             costs: if scope == Scope::Run {
-                Costs::of(tally.view)
+                tally.costs
             } else {
                 Costs::none()
             },
@@ -196,14 +196,6 @@ impl<'t> Scoped<'t> {
         proposals.chain(attempts).map(f64::from)
     }
 
-    /// Tokens generated: for the run, counted by item, including discarded ones; for a member, those of its samples.
-    pub(super) fn completion_tokens(&self) -> f64 {
-        match self.scope {
-            Scope::Run => self.costs.completion_tokens,
-            _ => self.proposal_lengths().chain(self.answer_lengths()).sum(),
-        }
-    }
-
     fn own_attempts(&self) -> impl Iterator<Item = &'t Attempt> {
         let attempts = self.attempts.iter().copied();
         attempts.filter(|attempt| self.scope.is(attempt.solver))
@@ -223,5 +215,13 @@ impl HasUpdates for Scoped<'_> {
 impl HasCosts for Scoped<'_> {
     fn costs(&self) -> &Costs {
         &self.costs
+    }
+
+    /// For the run, counted by item, including discarded ones; for a member, those of its samples.
+    fn completion_tokens(&self) -> f64 {
+        match self.scope {
+            Scope::Run => self.costs.completion_tokens,
+            _ => self.proposal_lengths().chain(self.answer_lengths()).sum(),
+        }
     }
 }

@@ -1,214 +1,134 @@
 //! Metrics of lemmas and lifts.
 
-use super::Scope;
-use crate::recipe::{
-    Chart,
-    Highlight::{Comparison, Learnability, StepLine},
-    PROPOSING, Side,
-    gasp::{
-        candidate::{Candidate, Fate},
-        memory::Stone,
-        round::Posed,
+use super::{Measures, Scope};
+use crate::{
+    recipe::{
+        Chart,
+        Highlight::{Comparison, Learnability, StepLine},
+        Metric, PROPOSING, Side,
+        gasp::{
+            candidate::{Candidate, Fate},
+            memory::Stone,
+            round::Posed,
+        },
+        metric::{chart, mean, of_side, parts, share},
     },
-    metric::{Measure, chart, highlighted, mean, measure, of_side, parts, share},
+    verdict::Signal,
 };
 
-const ACCEPTED: Chart = parts(&PROPOSING, "Accepted", "Lemmas and lifts accepted in a stage.");
-const SHORTFALL: Chart = parts(
-    &PROPOSING,
-    "Shortfall",
-    "How many lemmas and lifts were missing when the rounds of a stage were spent; 0 if there were enough.",
-);
-const ROUNDS: Chart = parts(&PROPOSING, "Rounds", "Rounds of candidates in a stage.");
-const SOLVE_RATE: Chart = parts(
-    &PROPOSING,
-    "Pass rate of candidates",
-    "Mean share of the student's trials that solve a candidate, of those that were attempted.",
-);
-const REWARD: Chart = parts(&PROPOSING, "Teacher reward", "Mean reward of a candidate.");
-const DISSIMILARITY: Chart = parts(
-    &PROPOSING,
-    "Buffer dissimilarity",
+const ACCEPTED: Chart = parts(&PROPOSING, "Accepted").about("Lemmas and lifts accepted in a stage.");
+const SHORTFALL: Chart = parts(&PROPOSING, "Shortfall")
+    .about("How many lemmas and lifts were missing when the rounds of a stage were spent; 0 if there were enough.");
+const ROUNDS: Chart = parts(&PROPOSING, "Rounds").about("Rounds of candidates in a stage.");
+const SOLVE_RATE: Chart = parts(&PROPOSING, "Pass rate of candidates")
+    .about("Mean share of the student's trials that solve a candidate, of those that were attempted.");
+const REWARD: Chart = parts(&PROPOSING, "Teacher reward").about("Mean reward of a candidate.");
+const DISSIMILARITY: Chart = parts(&PROPOSING, "Buffer dissimilarity").about(
     "Mean dissimilarity of accepted lemmas and lifts to those of earlier iterations (Figure 10). It falls when the teacher \
      repeats itself.",
 );
-const VALID: Chart = chart(
-    &PROPOSING,
-    "Valid candidates",
-    "Share of the candidates that pass the verifier.",
-);
-const DUPLICATES: Chart = chart(
-    &PROPOSING,
-    "Duplicates",
-    "Share of the valid candidates that were rejected as too similar to others.",
-);
-const IN_BAND: Chart = chart(
-    &PROPOSING,
-    "In band",
-    "Share of the attempted candidates whose pass rate is within the band.",
-);
-const SIMILARITY: Chart = chart(
-    &PROPOSING,
-    "Similarity",
-    "Mean of the highest cosine similarity of a valid candidate to another one.",
-);
-const LENGTH: Chart = chart(&PROPOSING, "Proposal length", "Mean tokens of a candidate.");
-const BUFFER: Chart = parts(&PROPOSING, "Global buffers", "Lemmas and lifts accepted so far.");
+const VALID: Chart = chart(&PROPOSING, "Valid candidates").about("Share of the candidates that pass the verifier.");
+const DUPLICATES: Chart =
+    chart(&PROPOSING, "Duplicates").about("Share of the valid candidates that were rejected as too similar to others.");
+const IN_BAND: Chart =
+    chart(&PROPOSING, "In band").about("Share of the attempted candidates whose pass rate is within the band.");
+const SIMILARITY: Chart =
+    chart(&PROPOSING, "Similarity").about("Mean of the highest cosine similarity of a valid candidate to another one.");
+const LENGTH: Chart = chart(&PROPOSING, "Proposal length").about("Mean tokens of a candidate.");
+const BUFFER: Chart = parts(&PROPOSING, "Global buffers").about("Lemmas and lifts accepted so far.");
 
-pub(super) fn measures<'t>() -> Vec<Measure<Scope<'t>>> {
-    let by_stone = by_stone().into_iter().chain(of_both());
-    let sided = by_stone.map(|measure| of_side(Side::Proposes, measure));
-    let of_run: Measure<Scope<'t>> = measure(
-        "buffer_size",
-        "",
-        "Lemmas and lifts accepted so far.",
-        &[&BUFFER],
-        |of| of.buffer_size,
-    );
-    sided.chain([of_run]).collect()
+pub(super) fn measures<'t>() -> Measures<'t> {
+    let mut measures = by_stone();
+    measures.extend(of_both());
+    let mut measures = of_side(Side::Proposes, measures);
+    let of_run: Measures<'t> = vec![
+        Metric::number("buffer_size", &[&BUFFER])
+            .summary("Lemmas and lifts accepted so far.")
+            .of(|of| of.buffer_size),
+    ];
+    measures.extend(of_run);
+    measures
 }
 
-fn by_stone<'t>() -> Vec<Measure<Scope<'t>>> {
+fn by_stone<'t>() -> Measures<'t> {
     vec![
-        highlighted(
-            &[StepLine, Comparison],
-            measure("lemma_accepted", "", "Lemmas accepted.", &[&ACCEPTED], |of| {
-                of.of_stone(Stone::Lemma, accepted)
-            }),
-        ),
-        highlighted(
-            &[StepLine, Comparison],
-            measure("lift_accepted", "", "Lifts accepted.", &[&ACCEPTED], |of| {
-                of.of_stone(Stone::Lift, accepted)
-            }),
-        ),
-        highlighted(
-            &[Learnability],
-            measure(
-                "lemma_shortfall",
-                "",
-                "Lemmas missing to the target when all rounds were spent.",
-                &[&SHORTFALL],
-                |of| of.of_stone(Stone::Lemma, shortfall),
-            ),
-        ),
-        highlighted(
-            &[Learnability],
-            measure(
-                "lift_shortfall",
-                "",
-                "Lifts missing to the target when all rounds were spent.",
-                &[&SHORTFALL],
-                |of| of.of_stone(Stone::Lift, shortfall),
-            ),
-        ),
-        measure("lemma_rounds", "", "Rounds of lemmas.", &[&ROUNDS], |of| {
-            of.of_stone(Stone::Lemma, rounds)
-        }),
-        measure("lift_rounds", "", "Rounds of lifts.", &[&ROUNDS], |of| {
-            of.of_stone(Stone::Lift, rounds)
-        }),
-        measure(
-            "lemma_solve_rate",
-            "share",
-            "Mean pass rate of lemmas that were attempted.",
-            &[&SOLVE_RATE],
-            |of| of.of_stone(Stone::Lemma, solve_rate),
-        ),
-        measure(
-            "lift_solve_rate",
-            "share",
-            "Mean pass rate of lifts that were attempted.",
-            &[&SOLVE_RATE],
-            |of| of.of_stone(Stone::Lift, solve_rate),
-        ),
-        highlighted(
-            &[StepLine],
-            measure("lemma_reward", "", "Mean reward of a lemma.", &[&REWARD], |of| {
-                of.of_stone(Stone::Lemma, reward)
-            }),
-        ),
-        highlighted(
-            &[StepLine],
-            measure("lift_reward", "", "Mean reward of a lift.", &[&REWARD], |of| {
-                of.of_stone(Stone::Lift, reward)
-            }),
-        ),
-        highlighted(
-            &[Comparison],
-            measure(
-                "lemma_dissimilarity",
-                "",
-                "Mean dissimilarity of accepted lemmas to those of earlier iterations.",
-                &[&DISSIMILARITY],
-                |of| of.of_stone(Stone::Lemma, dissimilarity),
-            ),
-        ),
-        highlighted(
-            &[Comparison],
-            measure(
-                "lift_dissimilarity",
-                "",
-                "Mean dissimilarity of accepted lifts to those of earlier iterations.",
-                &[&DISSIMILARITY],
-                |of| of.of_stone(Stone::Lift, dissimilarity),
-            ),
-        ),
+        Metric::number("lemma_accepted", &[&ACCEPTED])
+            .summary("Lemmas accepted.")
+            .highlighted(&[StepLine, Comparison])
+            .of(|of| of.of_stone(Stone::Lemma, accepted)),
+        Metric::number("lift_accepted", &[&ACCEPTED])
+            .summary("Lifts accepted.")
+            .highlighted(&[StepLine, Comparison])
+            .of(|of| of.of_stone(Stone::Lift, accepted)),
+        Metric::number("lemma_shortfall", &[&SHORTFALL])
+            .summary("Lemmas missing to the target when all rounds were spent.")
+            .highlighted(&[Learnability])
+            .of(|of| of.of_stone(Stone::Lemma, shortfall)),
+        Metric::number("lift_shortfall", &[&SHORTFALL])
+            .summary("Lifts missing to the target when all rounds were spent.")
+            .highlighted(&[Learnability])
+            .of(|of| of.of_stone(Stone::Lift, shortfall)),
+        Metric::number("lemma_rounds", &[&ROUNDS])
+            .summary("Rounds of lemmas.")
+            .of(|of| of.of_stone(Stone::Lemma, rounds)),
+        Metric::number("lift_rounds", &[&ROUNDS])
+            .summary("Rounds of lifts.")
+            .of(|of| of.of_stone(Stone::Lift, rounds)),
+        Metric::share("lemma_solve_rate", &[&SOLVE_RATE])
+            .summary("Mean pass rate of lemmas that were attempted.")
+            .of(|of| of.of_stone(Stone::Lemma, solve_rate)),
+        Metric::share("lift_solve_rate", &[&SOLVE_RATE])
+            .summary("Mean pass rate of lifts that were attempted.")
+            .signal(Signal::Solved)
+            .of(|of| of.of_stone(Stone::Lift, solve_rate)),
+        Metric::number("lemma_reward", &[&REWARD])
+            .summary("Mean reward of a lemma.")
+            .highlighted(&[StepLine])
+            .of(|of| of.of_stone(Stone::Lemma, reward)),
+        Metric::number("lift_reward", &[&REWARD])
+            .summary("Mean reward of a lift.")
+            .highlighted(&[StepLine])
+            .of(|of| of.of_stone(Stone::Lift, reward)),
+        Metric::number("lemma_dissimilarity", &[&DISSIMILARITY])
+            .summary("Mean dissimilarity of accepted lemmas to those of earlier iterations.")
+            .highlighted(&[Comparison])
+            .of(|of| of.of_stone(Stone::Lemma, dissimilarity)),
+        Metric::number("lift_dissimilarity", &[&DISSIMILARITY])
+            .summary("Mean dissimilarity of accepted lifts to those of earlier iterations.")
+            .highlighted(&[Comparison])
+            .of(|of| of.of_stone(Stone::Lift, dissimilarity)),
     ]
 }
 
-fn of_both<'t>() -> Vec<Measure<Scope<'t>>> {
+fn of_both<'t>() -> Measures<'t> {
     vec![
-        highlighted(
-            &[StepLine],
-            measure(
-                "valid_share",
-                "share",
-                "Candidates that pass the verifier.",
-                &[&VALID],
-                |of| mean(of.candidates().map(|one| share(one.fate != Fate::Invalid))),
-            ),
-        ),
-        highlighted(
-            &[Learnability],
-            measure(
-                "duplicate_share",
-                "share",
-                "Valid candidates that were rejected as too similar to others.",
-                &[&DUPLICATES],
-                |of| {
-                    let valid = of.candidates().filter(|one| one.fate != Fate::Invalid);
-                    mean(valid.map(|one| share(one.fate == Fate::Duplicate)))
-                },
-            ),
-        ),
-        highlighted(
-            &[StepLine, Learnability],
-            measure(
-                "in_band_share",
-                "share",
-                "Attempted candidates whose pass rate is within the band.",
-                &[&IN_BAND],
-                |of| {
-                    let attempted = of.candidates().filter(|one| one.solved.is_some());
-                    mean(attempted.map(|one| share(one.fate == Fate::InBand)))
-                },
-            ),
-        ),
-        measure(
-            "nearest_similarity",
-            "",
-            "Mean of the highest cosine similarity of a valid candidate to another one.",
-            &[&SIMILARITY],
-            |of| mean(of.candidates().filter_map(|one| one.similarity).map(f64::from)),
-        ),
-        measure(
-            "proposal_length",
-            "tokens",
-            "Mean length of a candidate.",
-            &[&LENGTH],
-            |of| mean(of.candidates().map(|one| f64::from(one.sample.tokens))),
-        ),
+        Metric::share("valid_share", &[&VALID])
+            .summary("Candidates that pass the verifier.")
+            .signal(Signal::Valid)
+            .highlighted(&[StepLine])
+            .of(|of| mean(of.candidates().map(|one| share(one.fate != Fate::Invalid)))),
+        Metric::share("duplicate_share", &[&DUPLICATES])
+            .summary("Valid candidates that were rejected as too similar to others.")
+            .signal(Signal::Duplicates)
+            .highlighted(&[Learnability])
+            .of(|of| {
+                let valid = of.candidates().filter(|one| one.fate != Fate::Invalid);
+                mean(valid.map(|one| share(one.fate == Fate::Duplicate)))
+            }),
+        Metric::share("in_band_share", &[&IN_BAND])
+            .summary("Attempted candidates whose pass rate is within the band.")
+            .signal(Signal::InBand)
+            .highlighted(&[StepLine, Learnability])
+            .of(|of| {
+                let attempted = of.candidates().filter(|one| one.solved.is_some());
+                mean(attempted.map(|one| share(one.fate == Fate::InBand)))
+            }),
+        Metric::number("nearest_similarity", &[&SIMILARITY])
+            .summary("Mean of the highest cosine similarity of a valid candidate to another one.")
+            .of(|of| mean(of.candidates().filter_map(|one| one.similarity).map(f64::from))),
+        Metric::tokens("proposal_length", &[&LENGTH])
+            .summary("Mean length of a candidate.")
+            .of(|of| mean(of.candidates().map(|one| f64::from(one.sample.tokens)))),
     ]
 }
 

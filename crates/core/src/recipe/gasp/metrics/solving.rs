@@ -1,111 +1,64 @@
 //! Metrics of the student.
 
-use super::Scope;
+use super::{Measures, Scope};
 use crate::{
     recipe::{
         Chart,
         Highlight::{Comparison, Learnability, StepLine},
-        SOLVING, Side,
+        Metric, SOLVING, Side,
         metric::{
-            Measure, chart, format_rate, highlighted, mean, mean_reward, measure, no_signal_share, of_side, parts,
-            pass_rate, response_length, share,
+            chart, format_rate, mean, mean_reward, no_signal_share, of_side, parts, pass_rate, response_length, share,
         },
     },
     verify::ProblemKind,
 };
 
-const REWARD: Chart = chart(
-    &SOLVING,
-    "Student reward",
-    "Mean reward of an attempt at a lemma or lift.",
-);
-const BY_FORMAT: Chart = parts(
-    &SOLVING,
-    "Pass rate by format",
-    "Share of correct attempts at lemmas and lifts that are asked as induction, deduction and abduction.",
-);
-const REAL: Chart = parts(
-    &SOLVING,
-    "Real data",
-    "Share of the answers to real data that are correct, and that have a solution.",
-);
-const REAL_REWARD: Chart = chart(
-    &SOLVING,
-    "Reward on real data",
-    "Mean reward of an answer to real data.",
-);
+const REWARD: Chart = chart(&SOLVING, "Student reward").about("Mean reward of an attempt at a lemma or lift.");
+const BY_FORMAT: Chart = parts(&SOLVING, "Pass rate by format")
+    .about("Share of correct attempts at lemmas and lifts that are asked as induction, deduction and abduction.");
+const REAL: Chart =
+    parts(&SOLVING, "Real data").about("Share of the answers to real data that are correct, and that have a solution.");
+const REAL_REWARD: Chart = chart(&SOLVING, "Reward on real data").about("Mean reward of an answer to real data.");
 
-pub(super) fn measures<'t>() -> Vec<Measure<Scope<'t>>> {
-    let measures: Vec<Measure<Scope<'t>>> = vec![
-        highlighted(&[StepLine, Comparison], pass_rate()),
-        measure(
-            "induction_pass_rate",
-            "share",
-            "Correct attempts at problems asked as induction.",
-            &[&BY_FORMAT],
-            |of| of.pass_rate_of(ProblemKind::CodeF),
-        ),
-        measure(
-            "deduction_pass_rate",
-            "share",
-            "Correct attempts at problems asked as deduction.",
-            &[&BY_FORMAT],
-            |of| of.pass_rate_of(ProblemKind::CodeO),
-        ),
-        measure(
-            "abduction_pass_rate",
-            "share",
-            "Correct attempts at problems asked as abduction.",
-            &[&BY_FORMAT],
-            |of| of.pass_rate_of(ProblemKind::CodeI),
-        ),
+pub(super) fn measures<'t>() -> Measures<'t> {
+    let measures: Measures<'t> = vec![
+        pass_rate().highlighted(&[StepLine, Comparison]),
+        Metric::share("induction_pass_rate", &[&BY_FORMAT])
+            .summary("Correct attempts at problems asked as induction.")
+            .of(|of| of.pass_rate_of(ProblemKind::CodeF)),
+        Metric::share("deduction_pass_rate", &[&BY_FORMAT])
+            .summary("Correct attempts at problems asked as deduction.")
+            .of(|of| of.pass_rate_of(ProblemKind::CodeO)),
+        Metric::share("abduction_pass_rate", &[&BY_FORMAT])
+            .summary("Correct attempts at problems asked as abduction.")
+            .of(|of| of.pass_rate_of(ProblemKind::CodeI)),
         format_rate(),
-        measure(
-            "student_reward",
-            "",
-            "Mean reward of an attempt at a lemma or lift.",
-            &[&REWARD],
-            mean_reward,
-        ),
-        highlighted(&[Learnability], no_signal_share()),
+        Metric::number("student_reward", &[&REWARD])
+            .summary("Mean reward of an attempt at a lemma or lift.")
+            .of(mean_reward),
+        no_signal_share().highlighted(&[Learnability]),
         response_length(),
     ];
-    let sided = measures.into_iter().map(|measure| of_side(Side::Solves, measure));
-    sided.collect()
+    of_side(Side::Solves, measures)
 }
 
-pub(super) fn of_real_data<'t>() -> Vec<Measure<Scope<'t>>> {
-    let measures: Vec<Measure<Scope<'t>>> = vec![
-        highlighted(
-            &[StepLine, Comparison],
-            measure(
-                "real_pass_rate",
-                "share",
-                "Answers to real data that are correct.",
-                &[&REAL],
-                |of| mean(of.real_answers().iter().map(|answer| share(answer.correct))),
-            ),
-        ),
-        measure(
-            "real_format_rate",
-            "share",
-            "Answers to real data with a solution in them.",
-            &[&REAL],
-            |of| mean(of.real_answers().iter().map(|answer| share(answer.well_formed))),
-        ),
-        measure(
-            "real_reward",
-            "",
-            "Mean reward of an answer to real data.",
-            &[&REAL_REWARD],
-            |of| {
+pub(super) fn of_real_data<'t>() -> Measures<'t> {
+    let measures: Measures<'t> = vec![
+        Metric::share("real_pass_rate", &[&REAL])
+            .summary("Answers to real data that are correct.")
+            .highlighted(&[StepLine, Comparison])
+            .of(|of| mean(of.real_answers().iter().map(|answer| share(answer.correct)))),
+        Metric::share("real_format_rate", &[&REAL])
+            .summary("Answers to real data with a solution in them.")
+            .of(|of| mean(of.real_answers().iter().map(|answer| share(answer.well_formed)))),
+        Metric::number("real_reward", &[&REAL_REWARD])
+            .summary("Mean reward of an answer to real data.")
+            .of(|of| {
                 let rewards = of.real_answers().iter().map(|answer| answer.sequence.sampled.reward);
                 mean(rewards.map(f64::from))
-            },
-        ),
+            }),
     ];
-    let sided = measures.into_iter().map(|measure| of_side(Side::Solves, measure));
-    sided.collect()
+    of_side(Side::Solves, measures)
 }
 
 impl Scope<'_> {

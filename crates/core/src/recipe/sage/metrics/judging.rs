@@ -1,82 +1,57 @@
 //! Metrics of the critic.
 
-use super::{super::critique::Critique, Scope};
+use super::{super::critique::Critique, Measures, Scope};
 use crate::{
     auc::auc,
     recipe::{
         Chart,
         Highlight::{Comparison, Learnability, StepLine},
-        JUDGING, Role, Side,
-        metric::{Measure, chart, highlighted, mean, measure, of_side, share},
+        JUDGING, Metric, Role, Side,
+        metric::{Growth, chart, mean, of_side, share},
     },
 };
 
-const QUESTIONS: Chart = chart(
-    &JUDGING,
-    "Score of questions",
-    "Mean score of a challenge. Rising while the AUC does not, the critic is inflating its scores.",
-);
-const PLANS: Chart = chart(&JUDGING, "Score of plans", "Mean score of a plan.");
-const AUC: Chart = chart(
-    &JUDGING,
-    "Critic AUC",
-    "How well the score of a question tells right from wrong stated answers; 0.5 is guessing.",
-);
-const UNSCORED: Chart = chart(
-    &JUDGING,
-    "Unscored",
-    "Share of the critic's answers without a number; their score is 0.5.",
-);
-const REWARD: Chart = chart(&JUDGING, "Critic reward", "Mean reward of a score: its format.");
+const QUESTIONS: Chart = chart(&JUDGING, "Score of questions")
+    .about("Mean score of a challenge. Rising while the AUC does not, the critic is inflating its scores.");
+const PLANS: Chart = chart(&JUDGING, "Score of plans").about("Mean score of a plan.");
+const AUC: Chart = chart(&JUDGING, "Critic AUC")
+    .about("How well the score of a question tells right from wrong stated answers; 0.5 is guessing.");
+const UNSCORED: Chart =
+    chart(&JUDGING, "Unscored").about("Share of the critic's answers without a number; their score is 0.5.");
+const REWARD: Chart = chart(&JUDGING, "Critic reward").about("Mean reward of a score: its format.");
 
-pub(super) fn measures<'t>() -> Vec<Measure<Scope<'t>>> {
-    let measures: Vec<Measure<Scope<'t>>> = vec![
-        highlighted(
-            &[StepLine, Comparison],
-            measure(
-                "question_score",
-                "",
-                "Mean score of a challenge.",
-                &[&QUESTIONS],
-                |of| mean(of.questions().map(|critique| f64::from(critique.score))),
-            ),
-        ),
-        highlighted(
-            &[StepLine, Comparison],
-            measure("plan_score", "", "Mean score of a plan.", &[&PLANS], |of| {
-                mean(of.plans().map(|critique| f64::from(critique.score)))
+const AUC_SUMMARY: &str = "Probability that a right stated answer has a higher score than a wrong one, of the challenges \
+                           that can be evaluated exactly.";
+
+pub(super) fn measures<'t>() -> Measures<'t> {
+    let measures: Measures<'t> = vec![
+        Metric::number("question_score", &[&QUESTIONS])
+            .summary("Mean score of a challenge.")
+            .growth(Growth::QuestionScore)
+            .highlighted(&[StepLine, Comparison])
+            .of(|of| mean(of.questions().map(|critique| f64::from(critique.score)))),
+        Metric::number("plan_score", &[&PLANS])
+            .summary("Mean score of a plan.")
+            .growth(Growth::PlanScore)
+            .highlighted(&[StepLine, Comparison])
+            .of(|of| mean(of.plans().map(|critique| f64::from(critique.score)))),
+        Metric::number("critic_auc", &[&AUC])
+            .summary(AUC_SUMMARY)
+            .highlighted(&[Comparison])
+            .growth(Growth::CriticAuc)
+            .of(Scope::critic_auc),
+        Metric::share("unscored_share", &[&UNSCORED])
+            .summary("Answers of the critic without a number.")
+            .highlighted(&[Learnability])
+            .of(|of| {
+                let all = of.questions().chain(of.plans());
+                mean(all.map(|critique| share(!critique.is_scored)))
             }),
-        ),
-        highlighted(
-            &[Comparison],
-            measure(
-                "critic_auc",
-                "",
-                "Probability that a right stated answer has a higher score than a wrong one, of the challenges that can be \
-                 evaluated exactly.",
-                &[&AUC],
-                Scope::critic_auc,
-            ),
-        ),
-        highlighted(
-            &[Learnability],
-            measure(
-                "unscored_share",
-                "share",
-                "Answers of the critic without a number.",
-                &[&UNSCORED],
-                |of| {
-                    let all = of.questions().chain(of.plans());
-                    mean(all.map(|critique| share(!critique.is_scored)))
-                },
-            ),
-        ),
-        measure("critic_reward", "", "Mean reward of a score.", &[&REWARD], |of| {
-            mean(of.rewards(Role::Critic))
-        }),
+        Metric::number("critic_reward", &[&REWARD])
+            .summary("Mean reward of a score.")
+            .of(|of| mean(of.rewards(Role::Critic))),
     ];
-    let sided = measures.into_iter().map(|measure| of_side(Side::Judges, measure));
-    sided.collect()
+    of_side(Side::Judges, measures)
 }
 
 impl Scope<'_> {
