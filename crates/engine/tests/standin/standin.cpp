@@ -171,6 +171,8 @@ size_t standin_fail_allocation(size_t after) {
   memory.fails_at = after ? done + after : 0;
   return done;
 }
+/// Calls so far of "kernels", "views", or an operation as the log names it, such as "copy device to host".
+uint64_t standin_calls(const char* what) { return standin::record().calls(what); }
 int cudaGetDevice(int* device) {
   *device = standin::current;
   return 0;
