@@ -1,18 +1,18 @@
-//! What the host asks of a GPU in a decoding step, counted by the stand-in for CUDA (`script/gpu-standin`). Launching
-//! kernels is what bounds the speed of small batches.
+//! What the host asks of a GPU, counted by the stand-in for CUDA (`script/gpu-standin`): launching kernels bounds the speed of
+//! small batches, and each transfer to the host waits for all earlier work.
 
 use std::ffi::CStr;
 
 use lyceum_core::work::{Dtype, Sampling};
-use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator};
-use lyceum_engine::{Model, Placement};
+use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, Generator};
+use lyceum_engine::{Model, Placement, Population};
 
 use crate::device::placement;
 use crate::engine::fixtures::{STACKED, model_folder, population};
 
 const NAME: &str = "qwen2-tied";
 
-/// Calls so far of `kernels`, `views`, or an operation as the stand-in's log names it.
+/// Calls of this thread so far of `kernels`, `views`, or an operation as the stand-in's log names it.
 fn calls(what: &CStr) -> u64 {
     // SAFETY: the name is NUL-terminated, and the stand-in's function has this signature.
     unsafe {
@@ -41,8 +41,8 @@ const COMPACTED: [Samples; 5] = [
     (Some(2), 2, 4),
 ];
 
-/// Kernels and views of the last decoding step of a model of so many layers, in bf16.
-fn of_a_step(layers: usize, samples: &[Samples], share_prompts: bool) -> [u64; 2] {
+/// A model of so many layers in bf16, with three members.
+fn of_layers(layers: usize) -> (Model, Population) {
     let placement = Placement {
         dtype: Dtype::Bf16,
         ..placement()
@@ -52,6 +52,12 @@ fn of_a_step(layers: usize, samples: &[Samples], share_prompts: bool) -> [u64; 2
     model.layers.truncate(layers);
     model.config.num_hidden_layers = layers;
     population.layers.truncate(layers);
+    (model, population)
+}
+
+/// Kernels and views of the last decoding step of a model of so many layers.
+fn of_a_step(layers: usize, samples: &[Samples], share_prompts: bool) -> [u64; 2] {
+    let (model, population) = of_layers(layers);
     let request = |(number, &(adapter, n, max_tokens)): (usize, &Samples)| GenerationRequest {
         id: number.to_string(),
         prompt: (0..9 + number as i64).collect(),
@@ -76,12 +82,13 @@ fn of_a_step(layers: usize, samples: &[Samples], share_prompts: bool) -> [u64; 2
     };
     let mut counted = Vec::new();
     let mut count = || counted.push([calls(c"kernels"), calls(c"views")]);
-    generator.generate(&requests, &options, &mut |event| {
-        if let lyceum_engine::generate::GenerationEvent::Progress { .. } = event {
-            count();
-        }
-    })
-    .unwrap();
+    generator
+        .generate(&requests, &options, &mut |event| {
+            if let GenerationEvent::Progress { .. } = event {
+                count();
+            }
+        })
+        .unwrap();
     let [.., before, after] = counted.as_slice() else {
         panic!("at least two steps: {counted:?}");
     };
@@ -93,7 +100,10 @@ fn of_a_step(layers: usize, samples: &[Samples], share_prompts: bool) -> [u64; 2
 fn a_layer_of_a_decoding_step_takes_few_kernels_however_rows_are_distributed() {
     for (share_prompts, most) in [(false, 30), (true, 42)] {
         for (name, samples) in [("even", &EVEN[..]), ("ragged", &RAGGED), ("compacted", &COMPACTED)] {
-            let (one, two) = (of_a_step(1, samples, share_prompts), of_a_step(2, samples, share_prompts));
+            let (one, two) = (
+                of_a_step(1, samples, share_prompts),
+                of_a_step(2, samples, share_prompts),
+            );
             let [kernels, views] = [0, 1].map(|which| two[which] - one[which]);
             println!(
                 "{name}, prompts {}: {kernels} kernels and {views} views a layer, {} and {} besides",
@@ -101,7 +111,7 @@ fn a_layer_of_a_decoding_step_takes_few_kernels_however_rows_are_distributed() {
                 one[0] - kernels,
                 one[1] - views,
             );
-            assert!(kernels <= most || most > 0, "{name}: {kernels} kernels a layer");
+            assert!(kernels <= most, "{name}: {kernels} kernels a layer");
         }
     }
 }
