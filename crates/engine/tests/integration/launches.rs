@@ -3,12 +3,14 @@
 
 use std::ffi::CStr;
 
-use lyceum_core::work::{Dtype, Sampling};
+use lyceum_core::work::{Dtype, Optimizer, Sampling};
 use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, Generator};
+use lyceum_engine::learn::{TrainingSequence, Update, UpdateOptions};
 use lyceum_engine::{Model, Placement, Population};
 
 use crate::device::placement;
 use crate::engine::fixtures::{STACKED, model_folder, population};
+use crate::learning::batch::fresh;
 
 const NAME: &str = "qwen2-tied";
 
@@ -114,4 +116,52 @@ fn a_layer_of_a_decoding_step_takes_few_kernels_however_rows_are_distributed() {
             assert!(kernels <= most, "{name}: {kernels} kernels a layer");
         }
     }
+}
+
+/// Transfers to and from the host in an update with clipping, for a model of so many layers.
+fn transfers_of_an_update(layers: usize) -> [u64; 3] {
+    let (model, start) = of_layers(layers);
+    let sequence = |number: i64| TrainingSequence {
+        id: number.to_string(),
+        prompt: (0..4 + number).collect(),
+        completion: (number..number + 6).collect(),
+        logprobs: vec![-5.0; 6],
+        advantage: if number % 2 == 0 { 1.0 } else { -1.0 },
+    };
+    let sequences: Vec<Vec<_>> = (0..3)
+        .map(|member| (member..member + 3).map(sequence).collect())
+        .collect();
+    let options = UpdateOptions {
+        optimizer: Optimizer {
+            max_grad_norm: 1e-3,
+            ..Optimizer::default()
+        },
+        ..UpdateOptions::default()
+    };
+    let update = Update {
+        model: &model,
+        options: &options,
+        reference: None,
+    };
+    let state = fresh(&start);
+    let count = || {
+        [
+            c"copy device to host",
+            c"copy host to device",
+            c"aten::_local_scalar_dense",
+        ]
+        .map(calls)
+    };
+    let before = count();
+    update.run(&start, &state, &sequences, &mut |_| ()).unwrap();
+    let after = count();
+    [0, 1, 2].map(|which| after[which] - before[which])
+}
+
+#[test]
+#[ignore = "needs script/gpu-standin"]
+fn an_update_of_more_layers_waits_for_the_device_as_often() {
+    let (one, two) = (transfers_of_an_update(1), transfers_of_an_update(2));
+    println!("{one:?}, {two:?}");
+    assert_eq!(one, two);
 }
