@@ -91,16 +91,19 @@ impl KeyValues {
             }
             Ok(new)
         };
-        for (keys, values) in &mut self.layers {
-            (*keys, *values) = (grown(keys)?, grown(values)?);
-        }
+        self.replace(grown)?;
         (self.rows, self.capacity) = (rows, capacity);
-        self.changed()
+        Ok(())
     }
 
-    /// To be called when the layers are other tensors than before.
-    fn changed(&mut self) -> Result<()> {
+    /// Replaces each layer's keys and values, one after the other, so that no more than one is held twice: before, the views
+    /// are dropped, which would keep all of them.
+    fn replace(&mut self, new: impl Fn(&Tensor) -> Result<Tensor>) -> Result<()> {
         self.first.take();
+        self.places.clear();
+        for (keys, values) in &mut self.layers {
+            (*keys, *values) = (new(keys)?, new(values)?);
+        }
         let flat = |x: &Tensor| x.f_view([-1, self.head_dim]);
         let places = self
             .layers
@@ -136,12 +139,9 @@ impl KeyValues {
         if self.capacity == 0 {
             return Ok(());
         }
-        self.capacity = self.capacity.min(capacity);
-        let kept = |x: &Tensor| -> Result<Tensor> { Ok(x.f_narrow(2, 0, self.capacity)?.f_index_select(0, rows)?) };
-        for (keys, values) in &mut self.layers {
-            (*keys, *values) = (kept(keys)?, kept(values)?);
-        }
-        self.changed()
+        let capacity = self.capacity.min(capacity);
+        self.capacity = capacity;
+        self.replace(|x| Ok(x.f_narrow(2, 0, capacity)?.f_index_select(0, rows)?))
     }
 
     /// Stores a new token's `key` and `value`, `[rows, 1, kv_heads, head_dim]`.
