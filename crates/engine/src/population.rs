@@ -7,6 +7,7 @@ mod low_rank;
 mod selection;
 
 pub use factors::{Factors, LayerFactors};
+pub(crate) use groups::IdleRows;
 pub use groups::RowGroups;
 pub use joint::JointProjection;
 pub use low_rank::{LayerAdapters, LowRank};

@@ -53,6 +53,19 @@ pub(crate) fn write_product(left: &Tensor, right: &Tensor, out: &mut Tensor) -> 
     Ok(())
 }
 
+/// [`product_in_fp32`] of stacks of matrices, to `out`.
+pub(crate) fn write_product_in_fp32(left: &Tensor, right: &Tensor, out: &mut Tensor) -> Result<()> {
+    if left.kind() == Kind::Float {
+        return write_product(left, right, out);
+    }
+    if !left.device().is_cuda() {
+        out.f_copy_(&left.f_bmm(right)?)?;
+        return Ok(());
+    }
+    let _ = left.f_bmm_dtype_out(out, right, Kind::Float)?;
+    Ok(())
+}
+
 /// Adds `left · right` to `out`.
 pub(crate) fn add_product(left: &Tensor, right: &Tensor, out: &mut Tensor) -> Result<()> {
     if on_host(left, right, out, Before::Kept)? {

@@ -36,6 +36,8 @@ pub(crate) struct RunNow {
     pub(crate) eta_seconds: Option<f64>,
     /// The time of the last activity, if the run is stalled.
     pub(crate) stalled_since: Option<DateTime<Utc>>,
+    /// Whether it computes on a GPU, where the last bits of an update vary.
+    pub(crate) on_gpu: bool,
     /// Why a server cannot plan it, if it waits to be planned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refusal: Option<Refusal>,
@@ -50,10 +52,11 @@ impl RunNow {
             after: None,
             order: Order::Newest,
         };
-        let (phases, pace, stalled_since, refusal, last_steps) = futures::try_join!(
+        let (phases, pace, stalled_since, on_gpu, refusal, last_steps) = futures::try_join!(
             steps::phases(db, id, run.step),
             executions::pace(db, id),
             executions::stalled_since(db, id),
+            executions::is_on_gpu(db, id),
             plan::refusal(db, id),
             steps::page(db, id, &newest),
         )?;
@@ -62,6 +65,7 @@ impl RunNow {
             eta_seconds: eta(run, &pace).filter(|_| stalled_since.is_none()),
             pace,
             stalled_since,
+            on_gpu,
             refusal,
             last_steps: last_steps.items,
         })

@@ -293,3 +293,26 @@ async fn an_items_page_has_what_was_said_in_each_try() {
     assert_eq!(kept[0]["lines"][0]["text"], "loaded base model seedling");
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn a_run_says_that_it_computes_on_a_gpu() {
+    let server = TestServer::start().await;
+    let reader = server.actor(Scope::Read).await;
+    let filled = filled(&server, 1).await;
+    let worker = registered(&server, "one").await;
+    for (device, kind, on_gpu) in [
+        ("cpu", "update", false),
+        ("cuda:0", "verify", false),
+        ("cuda:0", "update", true),
+    ] {
+        let change = "WITH one AS (UPDATE workers SET device = $2 WHERE id = $1)
+            UPDATE work SET kind = $3, worker_id = $1, started_at = now() WHERE id = $4";
+        let changed = sqlx::query(change).bind(worker.0).bind(device).bind(kind);
+        let changed = changed.bind(filled.work.0).execute(server.store.pool()).await;
+        assert_eq!(changed.expect("an item").rows_affected(), 1);
+        let json = reader.clone().with("accept", "application/json");
+        let now = json.get(&format!("/runs/{}/now", filled.run)).await.expect(200).json();
+        assert_eq!(now["on_gpu"], json!(on_gpu), "{kind} on {device}");
+    }
+    server.stop().await;
+}

@@ -1,5 +1,8 @@
 //! Keys and values of several rows, with room for equally many positions in each.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use tch::{Kind, Tensor};
 
 use crate::config::ModelConfig;
@@ -13,11 +16,27 @@ pub(super) type Layers = Vec<(Tensor, Tensor)>;
 #[derive(Debug)]
 pub(super) struct KeyValues {
     layers: Layers,
+    /// The same, `[rows · kv_heads · capacity, head_dim]`, for new tokens.
+    places: Layers,
+    /// The first so many positions of each layer, from one step to the next.
+    first: RefCell<Option<(i64, Rc<[First]>)>>,
     rows: i64,
     capacity: i64,
     kv_heads: i64,
     head_dim: i64,
     placement: Placement,
+}
+
+/// Views of a layer's keys and values up to some position.
+#[derive(Debug)]
+pub(super) struct First {
+    /// `[rows, kv_heads, length, head_dim]`
+    pub(super) keys: Tensor,
+    pub(super) values: Tensor,
+    /// `[rows · kv_heads, head_dim, length]`
+    pub(super) keys_by_head: Tensor,
+    /// `[rows · kv_heads, length, head_dim]`
+    pub(super) values_by_head: Tensor,
 }
 
 impl KeyValues {
@@ -27,6 +46,8 @@ impl KeyValues {
         let layers = (0..config.num_hidden_layers).map(|_| Ok((empty()?, empty()?)));
         Ok(Self {
             layers: layers.collect::<Result<_>>()?,
+            places: Vec::new(),
+            first: RefCell::default(),
             rows,
             capacity: 0,
             kv_heads: config.num_key_value_heads,
@@ -70,10 +91,25 @@ impl KeyValues {
             }
             Ok(new)
         };
-        for (keys, values) in &mut self.layers {
-            (*keys, *values) = (grown(keys)?, grown(values)?);
-        }
+        self.replace(grown)?;
         (self.rows, self.capacity) = (rows, capacity);
+        Ok(())
+    }
+
+    /// Replaces each layer's keys and values, one after the other, so that no more than one is held twice: before, the views
+    /// are dropped, which would keep all of them.
+    fn replace(&mut self, new: impl Fn(&Tensor) -> Result<Tensor>) -> Result<()> {
+        self.first.take();
+        self.places.clear();
+        for (keys, values) in &mut self.layers {
+            (*keys, *values) = (new(keys)?, new(values)?);
+        }
+        let flat = |x: &Tensor| x.f_view([-1, self.head_dim]);
+        let places = self
+            .layers
+            .iter()
+            .map(|(keys, values)| Ok((flat(keys)?, flat(values)?)));
+        self.places = places.collect::<Result<_>>()?;
         Ok(())
     }
 
@@ -103,35 +139,40 @@ impl KeyValues {
         if self.capacity == 0 {
             return Ok(());
         }
-        self.capacity = self.capacity.min(capacity);
-        let kept = |x: &Tensor| -> Result<Tensor> { Ok(x.f_narrow(2, 0, self.capacity)?.f_index_select(0, rows)?) };
-        for (keys, values) in &mut self.layers {
-            (*keys, *values) = (kept(keys)?, kept(values)?);
-        }
-        Ok(())
+        let capacity = self.capacity.min(capacity);
+        self.capacity = capacity;
+        self.replace(|x| Ok(x.f_narrow(2, 0, capacity)?.f_index_select(0, rows)?))
     }
 
     /// Stores a new token's `key` and `value`, `[rows, 1, kv_heads, head_dim]`.
     pub(super) fn store(&self, layer: usize, places: &Places, key: &Tensor, value: &Tensor) -> Result<()> {
-        let (keys, values) = &self.layers[layer];
-        let place = [
-            Some(&places.row_index),
-            Some(&places.head_index),
-            Some(&places.positions),
-        ];
+        let (keys, values) = &self.places[layer];
         for (here, new) in [(keys, key), (values, value)] {
-            let _ = here
-                .shallow_clone()
-                .f_index_put_(&place, &new.f_squeeze_dim(1)?, false)?;
+            let _ = here.shallow_clone().f_index_put_(&[Some(&places.index)], new, false)?;
         }
         Ok(())
     }
 
-    /// A layer's keys and values of the first `length` positions, `[rows, kv_heads, length, head_dim]`: views, because this is
-    /// most of the memory a step reads.
-    pub(super) fn first(&self, layer: usize, length: i64) -> Result<(Tensor, Tensor)> {
-        let (keys, values) = &self.layers[layer];
-        Ok((keys.f_narrow(2, 0, length)?, values.f_narrow(2, 0, length)?))
+    /// Each layer's keys and values of the first `length` positions: views, because this is most of the memory a step reads.
+    /// They are kept until another length is asked for, since making them takes a GPU's host longer than some products.
+    pub(super) fn first(&self, length: i64) -> Result<Rc<[First]>> {
+        let mut kept = self.first.borrow_mut();
+        if let Some((_, first)) = kept.as_ref().filter(|(of, _)| *of == length) {
+            return Ok(Rc::clone(first));
+        }
+        let first = self.layers.iter().map(|(keys, values)| {
+            let (keys, values) = (keys.f_narrow(2, 0, length)?, values.f_narrow(2, 0, length)?);
+            let by_head = [self.rows * self.kv_heads, length, self.head_dim];
+            Ok(First {
+                keys_by_head: keys.f_view(by_head)?.f_transpose(1, 2)?,
+                values_by_head: values.f_view(by_head)?,
+                keys,
+                values,
+            })
+        });
+        let first: Rc<[First]> = first.collect::<Result<_>>()?;
+        *kept = Some((length, Rc::clone(&first)));
+        Ok(first)
     }
 
     fn tensors<'a>(&'a self, pass: &'a Layers) -> impl Iterator<Item = (&'a Tensor, &'a Tensor)> {
@@ -143,8 +184,8 @@ impl KeyValues {
 /// Where each row's new token is stored.
 #[derive(Debug)]
 pub(super) struct Places {
-    row_index: Tensor,
-    head_index: Tensor,
+    /// Among the positions of all rows and heads, `[rows, 1, kv_heads]`.
+    index: Tensor,
     /// `[rows, 1]`
     positions: Tensor,
 }
@@ -152,10 +193,10 @@ pub(super) struct Places {
 impl Places {
     /// `positions` `[rows]` in the rows of `of`.
     pub(super) fn new(of: &KeyValues, positions: &Tensor) -> Result<Self> {
-        let index = (Kind::Int64, of.placement.device);
+        let heads = Tensor::f_arange(of.rows * of.kv_heads, (Kind::Int64, of.placement.device))?;
+        let starts = heads.f_mul_scalar(of.capacity)?.f_view([of.rows, 1, of.kv_heads])?;
         Ok(Self {
-            row_index: Tensor::f_arange(of.rows, index)?.f_unsqueeze(1)?,
-            head_index: Tensor::f_arange(of.kv_heads, index)?.f_unsqueeze(0)?,
+            index: starts.f_add(&positions.f_view([-1, 1, 1])?)?,
             positions: positions.f_unsqueeze(1)?,
         })
     }

@@ -135,7 +135,7 @@ impl Run<'_> {
         let (count, length) = (prompts.len() as i64, length as i64);
         let ids = upload(&padded, device)?.f_view([count, length])?;
         let members: Vec<_> = pass.iter().map(|running| request(running).adapter).collect();
-        let adapters = self.adapters_of(&members, length)?;
+        let adapters = self.adapters_of(|population, device| RowGroups::new(&members, length, population, device))?;
         let adapters = adapters.as_ref().map(|(layers, groups)| (layers.as_slice(), groups));
         let height = self.generator.population.map_or(0, Population::members);
         let groups = match adapters {

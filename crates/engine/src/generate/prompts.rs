@@ -144,8 +144,7 @@ mod tests {
     }
 
     fn held(blocks: &PromptBlocks, block: &Block) -> f64 {
-        let (keys, _) = blocks.key_values.first(0, block.length).unwrap();
-        let keys = keys.get(block.row());
+        let keys = blocks.key_values.first(block.length).unwrap()[0].keys.get(block.row());
         assert_eq!(keys.min(), keys.max());
         keys.double_value(&[0, 0, 0])
     }

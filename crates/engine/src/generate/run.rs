@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
 use lyceum_core::work::FinishReason;
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 use super::allotment::allot;
 use super::cache::KvCache;
@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
         };
         Ok(Rows {
             cache,
-            adapters: self.adapters_of(&members, 1)?,
+            adapters: self.adapters_of(|population, device| RowGroups::filled(&members, population, device))?,
         })
     }
 
@@ -367,15 +367,14 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The adapters of sequences of `length` tokens; `None` if no sequence has one.
+    /// The adapters of a batch that `groups` groups, given the number of members and the device; `None` if no sequence has one.
     pub(super) fn adapters_of(
         &self,
-        members: &[Option<usize>],
-        length: i64,
+        groups: impl FnOnce(usize, Device) -> Result<Option<RowGroups>>,
     ) -> Result<Option<(Vec<LayerAdapters>, RowGroups)>> {
         let Generator { model, population, .. } = *self.generator;
         let Some(population) = population else { return Ok(None) };
-        let Some(groups) = RowGroups::new(members, length, population.members(), model.placement.device)? else {
+        let Some(groups) = groups(population.members(), model.placement.device)? else {
             return Ok(None);
         };
         let layers = self.adapters.iter().map(|layer| layer.select(&groups));

@@ -104,6 +104,15 @@ impl Samples {
         Ok(x.f_view([-1, queries, width])?.f_index_select(0, &self.places)?)
     }
 
+    /// The same into `out` `[slots · kv_heads, queries, width]`.
+    pub(super) fn scatter_to(&self, out: &Tensor, x: &Tensor) -> Result<()> {
+        let (_, queries, width) = out.size3()?;
+        let _ = x
+            .f_view([-1, queries, width])?
+            .f_index_select_out(out, 0, &self.places)?;
+        Ok(())
+    }
+
     /// Which of `length` positions come after the end of a slot's prompt, `[slots, length]`.
     pub(super) fn beyond(&self, length: i64) -> Result<Tensor> {
         let positions = Tensor::f_arange(length, (Kind::Int64, self.lengths.device()))?;

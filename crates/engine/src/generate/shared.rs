@@ -1,21 +1,24 @@
 //! Attention of a decoding step, if each prompt is held once for all its samples.
 
+use std::rc::Rc;
+
 use tch::{Kind, Tensor};
 
 use super::cache::KvCache;
-use super::key_values::{KeyValues, Places};
+use super::key_values::{First, KeyValues, Places};
 use super::prompts::{Block, PromptBlocks};
 use super::samples::{Samples, Table, TableParts};
 use super::upload::{Indices, Upload, Uploaded};
 use crate::error::Result;
 use crate::model::Attend;
-use crate::product::product_in_fp32;
+use crate::product::{product_in_fp32, write_product_in_fp32};
 
 /// Attention of one new token per slot to its prompt's keys, with the queries of all samples of a prompt in one product, and
 /// to the slot's own. Both have one softmax.
 pub(super) struct SharedAttention<'a> {
-    slots: Part<'a>,
-    prompts: Part<'a>,
+    slots: &'a KeyValues,
+    own: Part,
+    prompts: Part,
     places: Places,
     samples: Samples,
     /// Attention mask `[slots, 1, 1, prompts.length + slots.length]`: 0 where a slot's token may attend, minus infinity
@@ -24,8 +27,8 @@ pub(super) struct SharedAttention<'a> {
 }
 
 /// Keys and values, and the number of positions to attend to.
-struct Part<'a> {
-    key_values: &'a KeyValues,
+struct Part {
+    cached: Rc<[First]>,
     length: i64,
 }
 
@@ -59,20 +62,22 @@ impl<'a> SharedAttention<'a> {
         parts: &SharedParts,
         uploaded: &Uploaded,
     ) -> Result<Self> {
-        let part = |key_values, length| Part {
-            key_values,
-            length: cache.rounding.attention(length),
+        let part = |key_values: &KeyValues, length| -> Result<Part> {
+            let length = cache.rounding.attention(length);
+            let cached = key_values.first(length)?;
+            Ok(Part { cached, length })
         };
-        let slots = part(&cache.slots, parts.length);
-        let prompts = part(&prompts.key_values, prompts.longest());
-        let places = Places::new(slots.key_values, &uploaded.indices(parts.positions)?)?;
+        let own = part(&cache.slots, parts.length)?;
+        let prompts = part(&prompts.key_values, prompts.longest())?;
+        let places = Places::new(&cache.slots, &uploaded.indices(parts.positions)?)?;
         let samples = Samples::new(&parts.table, uploaded)?;
-        let hidden = Tensor::f_cat(&[samples.beyond(prompts.length)?, places.after(slots.length)?], 1)?;
+        let hidden = Tensor::f_cat(&[samples.beyond(prompts.length)?, places.after(own.length)?], 1)?;
         let (rows, width) = hidden.size2()?;
         let mask = Tensor::f_zeros([rows, width], (Kind::Float, hidden.device()))?;
         let mask = mask.f_masked_fill(&hidden, f64::NEG_INFINITY)?;
         Ok(Self {
-            slots,
+            slots: &cache.slots,
+            own,
             prompts,
             places,
             samples,
@@ -83,44 +88,35 @@ impl<'a> SharedAttention<'a> {
 
 impl Attend for SharedAttention<'_> {
     fn attend(&self, layer: usize, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor> {
-        self.slots.key_values.store(layer, &self.places, key, value)?;
+        self.slots.store(layer, &self.places, key, value)?;
         let (slots, _, heads, head_dim) = query.size4()?;
-        let kv_heads = self.slots.key_values.kv_heads();
+        let kv_heads = self.slots.kv_heads();
         // Query heads that share a key head are treated as consecutive queries, so that keys are not repeated.
         let [rows, queries] = [slots * kv_heads, heads / kv_heads];
         let query = query
             .f_mul_scalar(1.0 / (head_dim as f64).sqrt())?
             .f_reshape([rows, queries, head_dim])?;
-        let (keys, values) = self.slots.of(layer)?;
-        let (prompt_keys, prompt_values) = self.prompts.of(layer)?;
+        let (own, prompts) = (&self.own.cached[layer], &self.prompts.cached[layer]);
 
-        let to_prompts = product_in_fp32(&self.samples.gather(&query)?, &prompt_keys.f_transpose(1, 2)?)?;
-        let to_prompts = self.samples.scatter(&to_prompts, queries)?;
-        let to_own = product_in_fp32(&query, &keys.f_transpose(1, 2)?)?;
-        let width = self.prompts.length + self.slots.length;
-        let scores = Tensor::f_cat(&[to_prompts, to_own], 2)?
-            .f_view([slots, kv_heads, queries, width])?
-            .f_add_(&self.mask)?;
+        let to_prompts = product_in_fp32(&self.samples.gather(&query)?, &prompts.keys_by_head)?;
+        let width = self.prompts.length + self.own.length;
+        let scores = Tensor::f_empty([rows, queries, width], (Kind::Float, query.device()))?;
+        let of_prompts = scores.f_narrow(2, 0, self.prompts.length)?;
+        self.samples.scatter_to(&of_prompts, &to_prompts)?;
+        let mut of_own = scores.f_narrow(2, self.prompts.length, self.own.length)?;
+        write_product_in_fp32(&query, &own.keys_by_head, &mut of_own)?;
+        let scores = scores.f_view([slots, kv_heads, queries, width])?.f_add_(&self.mask)?;
 
-        let weights = scores.f_softmax(-1, Kind::Float)?.f_to_kind(values.kind())?;
+        let weights = scores.f_softmax(-1, Kind::Float)?.f_to_kind(query.kind())?;
         let weights = weights.f_view([rows, queries, width])?;
         let of_prompts = weights.f_narrow(2, 0, self.prompts.length)?;
-        let of_own = weights.f_narrow(2, self.prompts.length, self.slots.length)?;
-        let from_prompts = product_in_fp32(&self.samples.gather(&of_prompts)?, &prompt_values)?;
-        let attended = product_in_fp32(&of_own, &values)?.f_add_(&self.samples.scatter(&from_prompts, queries)?)?;
+        let of_own = weights.f_narrow(2, self.prompts.length, self.own.length)?;
+        let from_prompts = product_in_fp32(&self.samples.gather(&of_prompts)?, &prompts.values_by_head)?;
+        let attended =
+            product_in_fp32(&of_own, &own.values_by_head)?.f_add_(&self.samples.scatter(&from_prompts, queries)?)?;
         Ok(attended
             .f_to_kind(query.kind())?
-            .f_reshape([slots, 1, heads * head_dim])?)
-    }
-}
-
-impl Part<'_> {
-    /// A layer's keys and values, `[rows · kv_heads, length, head_dim]`, as views.
-    fn of(&self, layer: usize) -> Result<(Tensor, Tensor)> {
-        let (keys, values) = self.key_values.first(layer, self.length)?;
-        let (_, _, _, head_dim) = keys.size4()?;
-        let flat = [-1, self.length, head_dim];
-        Ok((keys.f_view(flat)?, values.f_view(flat)?))
+            .f_view([slots, kv_heads, queries, head_dim])?)
     }
 }
 
@@ -221,7 +217,7 @@ mod tests {
             assert_eq!(parts.length, 67);
             let uploaded = upload.send(Device::Cpu).unwrap();
             let attention = SharedAttention::new(&cache, prompts, &parts, &uploaded).unwrap();
-            let width = attention.prompts.length + attention.slots.length;
+            let width = attention.prompts.length + attention.own.length;
             assert_eq!(width, rounding.attention(70) + rounding.attention(67));
             let attended = attention.attend(0, &query, &key, &value).unwrap();
             assert!(bool::try_from(attended.isfinite().all()).unwrap());

@@ -10,16 +10,20 @@ use super::shared::{SharedAttention, SharedParts};
 use super::upload::{Upload, Uploaded};
 use crate::error::Result;
 use crate::model::Attend;
+use crate::population::IdleRows;
 
 impl Run<'_> {
     /// Computes the next token of each of `running`, which are in some of the `slots`.
     pub(super) fn next_tokens(&self, running: &[Running], slots: usize, rows: &mut Rows) -> Result<Vec<Drawn>> {
         let model = self.generator.model;
-        // Idle rows are computed too, at position 0 of their slot.
-        let (mut ids, mut positions, mut blocks) = (vec![0; slots], vec![0; slots], vec![None; slots]);
+        let idle = rows.adapters.as_ref().and_then(|(_, groups)| groups.idle());
+        let row = |slot: i64| idle.map_or(slot, |idle| idle.places()[slot as usize]);
+        let batch = idle.map_or(slots, IdleRows::batch);
+        // Slots without a sequence are computed too, at their position 0.
+        let (mut ids, mut positions, mut blocks) = (vec![0; batch], vec![0; slots], vec![None; slots]);
         for running in running {
             let slot = running.slot as usize;
-            ids[slot] = running.ids.last().copied().unwrap_or(0);
+            ids[row(running.slot) as usize] = running.ids.last().copied().unwrap_or(0);
             positions[slot] = self.position(running);
             let own = running.ids.len() as i64 - 1;
             blocks[slot] = running.block.as_deref().map(|block| (block, own));
@@ -28,8 +32,8 @@ impl Run<'_> {
         let draws = self.draws(running);
         let mut upload = Upload::default();
         let (ids, positions) = (upload.indices(&ids), upload.indices(&positions));
-        let active = (running.len() < slots)
-            .then(|| upload.indices(&running.iter().map(|running| running.slot).collect::<Vec<_>>()));
+        let active = (running.len() < batch)
+            .then(|| upload.indices(&running.iter().map(|running| row(running.slot)).collect::<Vec<_>>()));
         let parts = DrawParts::add(&draws, model.config.vocab_size, &mut upload);
         let prompts = rows.cache.prompts.as_ref();
         let shared = prompts.map(|prompts| SharedParts::add(&blocks, prompts, &mut upload));

@@ -2,11 +2,12 @@
 
 use lyceum_core::work::Optimizer;
 use lyceum_kernels::adamw as kernel;
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 use super::clip::per_member;
 use super::optimizer_state::OptimizerState;
 use super::trained::TrainedTensor;
+use crate::device::upload;
 use crate::error::Result;
 use crate::host;
 
@@ -23,6 +24,22 @@ pub struct AdamW {
     pub eps: f64,
     /// Decoupled weight decay.
     pub weight_decay: f64,
+}
+
+/// Corrections of the moments' bias by member, `[members]`: what the second's root and the step are multiplied by.
+struct Factors {
+    root: Tensor,
+    rate: Tensor,
+}
+
+impl Factors {
+    fn of(&self, member: usize) -> Result<Self> {
+        let of = |factor: &Tensor| factor.f_narrow(0, member as i64, 1);
+        Ok(Self {
+            root: of(&self.root)?,
+            rate: of(&self.rate)?,
+        })
+    }
 }
 
 impl From<&Optimizer> for AdamW {
@@ -58,11 +75,13 @@ impl AdamW {
         for &member in members {
             state.steps[member] += 1;
         }
+        let Some(first) = trained.first() else { return Ok(()) };
+        let factors = self.factors(&state.steps, first.values.device())?;
         let all = members.len() == state.steps.len();
         for ((tensor, gradient), moments) in trained.iter().zip(gradients).zip(&state.moments) {
             if all {
                 let (values, exp_avg, exp_avg_sq) = (&tensor.values, &moments.exp_avg, &moments.exp_avg_sq);
-                match self.step_tensor(values, gradient, exp_avg, exp_avg_sq, &state.steps) {
+                match self.step_tensor(values, gradient, exp_avg, exp_avg_sq, &state.steps, &factors) {
                     // One member after the other needs less.
                     Err(error) if error.is_out_of_memory() => {}
                     result => {
@@ -79,10 +98,23 @@ impl AdamW {
                     &of_member(&moments.exp_avg)?,
                     &of_member(&moments.exp_avg_sq)?,
                     &state.steps[member..=member],
+                    &factors.of(member)?,
                 )?;
             }
         }
         Ok(())
+    }
+
+    /// What depends on the number of steps, once for all tensors.
+    fn factors(&self, steps: &[u64], device: Device) -> Result<Factors> {
+        let of_steps = |value: &dyn Fn(f64) -> f64| {
+            let by_member: Vec<f32> = steps.iter().map(|&step| value(step as f64) as f32).collect();
+            upload(&by_member, device)
+        };
+        Ok(Factors {
+            root: of_steps(&|step| (1.0 - self.beta2.powf(step)).sqrt().recip())?,
+            rate: of_steps(&|step| -self.learning_rate / (1.0 - self.beta1.powf(step)))?,
+        })
     }
 
     /// If memory runs out, nothing has changed: what needs memory comes first.
@@ -93,16 +125,12 @@ impl AdamW {
         exp_avg: &Tensor,
         exp_avg_sq: &Tensor,
         steps: &[u64],
+        Factors { root, rate }: &Factors,
     ) -> Result<()> {
         if let Some(()) = self.step_in_place(values, gradient, exp_avg, exp_avg_sq, steps) {
             return Ok(());
         }
-        let of_steps = |value: &dyn Fn(f64) -> f64| -> Result<Tensor> {
-            let by_member: Vec<f32> = steps.iter().map(|&step| value(step as f64) as f32).collect();
-            per_member(&by_member, values)
-        };
-        let root = of_steps(&|step| (1.0 - self.beta2.powf(step)).sqrt().recip())?;
-        let rate = of_steps(&|step| -self.learning_rate / (1.0 - self.beta1.powf(step)))?;
+        let (root, rate) = (per_member(root, values)?, per_member(rate, values)?);
         let (square, change) = (gradient.f_square()?, gradient.f_empty_like()?);
         let (mut exp_avg, mut exp_avg_sq) = (exp_avg.shallow_clone(), exp_avg_sq.shallow_clone());
         let _ = exp_avg.f_lerp_(gradient, 1.0 - self.beta1)?;

@@ -4,6 +4,7 @@ use lyceum_kernels::squares;
 use tch::{Device, Kind, Tensor};
 
 use super::trained::TrainedTensor;
+use crate::device::upload;
 use crate::error::{EngineError, Result};
 use crate::host;
 use crate::unwinding::as_errors;
@@ -38,9 +39,9 @@ pub fn clip_gradients(
         .collect();
     if scales.iter().any(|&scale| scale < 1.0) {
         // Before any gradient changes: what needs memory comes first, so that a failure leaves all of them as they were.
-        let scales = gradients.iter().map(|gradient| per_member(&scales, gradient));
-        for (gradient, scales) in gradients.iter().zip(scales.collect::<Result<Vec<_>>>()?) {
-            let _ = gradient.shallow_clone().f_mul_(&scales)?;
+        let scales = upload(&scales, gradients[0].device())?;
+        for gradient in gradients {
+            let _ = gradient.shallow_clone().f_mul_(&per_member(&scales, gradient)?)?;
         }
     }
     Ok(norms)
@@ -55,38 +56,54 @@ pub(super) fn check_values(trained: &[TrainedTensor], members: &[usize]) -> Resu
         .try_for_each(|&member| require_finite("the weight", trained, &squares, member))
 }
 
-/// One value per member, shaped to multiply a stacked tensor.
-pub(super) fn per_member(values: &[f32], like: &Tensor) -> Result<Tensor> {
+/// One value per member, `[members]`, shaped to multiply a stacked tensor.
+pub(super) fn per_member(values: &Tensor, like: &Tensor) -> Result<Tensor> {
     let mut shape = vec![1; like.dim()];
-    shape[0] = values.len() as i64;
-    Ok(Tensor::f_from_slice(values)?
-        .f_view(shape.as_slice())?
-        .f_to_device(like.device())?)
+    shape[0] = -1;
+    Ok(values.f_view(shape.as_slice())?)
 }
 
 /// The sum of squares of each tensor, by member.
 fn member_squares(tensors: &[Tensor]) -> Result<Vec<Vec<f64>>> {
-    let squares = tensors.iter().map(|tensor| {
-        if let Some(numbers) = host::numbers(tensor) {
-            let members = numbers.chunks_exact(numbers.len() / tensor.size()[0] as usize);
-            return Ok(members.map(|member| squares::sum(host::threads(), member)).collect());
-        }
-        together_or_in_turn(tensor, |members| {
-            let norms = members
-                .f_flatten(1, -1)?
-                .f_linalg_norm(2, [1].as_slice(), false, Kind::Double)?;
-            Ok(Vec::<f64>::try_from(&norms.f_square()?.f_to_device(Device::Cpu)?)?)
-        })
-    });
-    squares.collect()
+    let mut squares = Vec::with_capacity(tensors.len());
+    let (mut elsewhere, mut places) = (Vec::new(), Vec::new());
+    for tensor in tensors {
+        let members = tensor.size()[0] as usize;
+        squares.push(match host::numbers(tensor) {
+            Some(numbers) => {
+                let members = numbers.chunks_exact(numbers.len() / members);
+                members.map(|member| squares::sum(host::threads(), member)).collect()
+            }
+            None => {
+                elsewhere.push(together_or_in_turn(tensor, squares_by_libtorch)?);
+                places.push(squares.len());
+                vec![0.0; members]
+            }
+        });
+    }
+    if elsewhere.is_empty() {
+        return Ok(squares);
+    }
+    // One transfer for all, because each would wait for the device.
+    let read = Vec::<f64>::try_from(&Tensor::f_cat(&elsewhere, 0)?.f_to_device(Device::Cpu)?)?;
+    let mut read = read.into_iter();
+    for place in places {
+        squares[place].fill_with(|| read.next().unwrap_or(f64::NAN));
+    }
+    Ok(squares)
+}
+
+fn squares_by_libtorch(members: &Tensor) -> Result<Tensor> {
+    let flat = members.f_flatten(1, -1)?;
+    Ok(flat.f_linalg_norm(2, [1].as_slice(), false, Kind::Double)?.f_square()?)
 }
 
 /// What `compute` gives for all members of a stacked tensor; if memory runs out, for one after the other.
-fn together_or_in_turn(stacked: &Tensor, compute: impl Fn(&Tensor) -> Result<Vec<f64>>) -> Result<Vec<f64>> {
+fn together_or_in_turn(stacked: &Tensor, compute: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
     match as_errors(|| compute(stacked)) {
         Err(error) if error.is_out_of_memory() => {
             let members = (0..stacked.size()[0]).map(|member| compute(&stacked.f_narrow(0, member, 1)?));
-            Ok(members.collect::<Result<Vec<_>>>()?.concat())
+            Ok(Tensor::f_cat(&members.collect::<Result<Vec<_>>>()?, 0)?)
         }
         result => result,
     }

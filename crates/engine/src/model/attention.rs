@@ -10,7 +10,7 @@ use crate::error::Result;
 /// Attention of queries to keys and values: within the batch ([`CausalAttention`]) or through a cache.
 pub trait Attend {
     /// `query` `[sequences, length, heads, head_dim]`, `key` and `value` `[sequences, length, kv_heads, head_dim]`,
-    /// rotated. Returns `[sequences, length, heads · head_dim]`.
+    /// rotated. Returns `[sequences, ..]`, with the `[length, heads, head_dim]` of each sequence in any shape and layout.
     fn attend(&self, layer: usize, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor>;
 }
 
@@ -21,7 +21,7 @@ pub struct CausalAttention;
 
 impl Attend for CausalAttention {
     fn attend(&self, _layer: usize, query: &Tensor, key: &Tensor, value: &Tensor) -> Result<Tensor> {
-        let (sequences, length, heads, head_dim) = query.size4()?;
+        let heads = query.size()[2];
         let grouped = heads != key.size()[2];
         // libtorch's fused attention for fp32 on a GPU takes no grouped heads; what it would fall back to holds all scores.
         let repeats = grouped && query.device().is_cuda() && query.kind() == Kind::Float;
@@ -42,9 +42,7 @@ impl Attend for CausalAttention {
         } else {
             attend(key, value)?
         };
-        Ok(attended
-            .f_transpose(1, 2)?
-            .f_reshape([sequences, length, heads * head_dim])?)
+        Ok(attended.f_transpose(1, 2)?)
     }
 }
 

@@ -57,11 +57,19 @@ impl LayerPass for Inference<'_> {
     }
 
     fn attend(&self, qkv: Tensor) -> Result<(Tensor, ())> {
-        let qkv = qkv.f_view([self.sequences, self.length, -1])?;
+        let idle = self.adapters.and_then(|(_, groups)| groups.idle());
+        let qkv = match idle {
+            Some(idle) => idle.without(&qkv)?,
+            None => qkv,
+        };
+        let qkv = qkv.f_view([qkv.size()[0] / self.length, self.length, -1])?;
         let (query, key, value) = rotated_heads(self.config, self.weights, &qkv, self.rope)?;
-        let attended = self.attention.attend(self.index, &query, &key, &value)?;
+        let mut attended = self.attention.attend(self.index, &query, &key, &value)?;
+        if let Some(idle) = idle {
+            attended = idle.with(&attended)?;
+        }
         let rows = [self.sequences * self.length, self.config.query_size()];
-        Ok((attended.f_view(rows)?, ()))
+        Ok((attended.f_reshape(rows)?, ()))
     }
 
     fn wanted(&self, x: &Tensor) -> Result<Tensor> {

@@ -83,33 +83,41 @@ impl LowRank {
         if groups.is_uniform() {
             let grouped = groups.group(&outputs)?;
             for up in &self.up {
-                let width = up.weight.size()[2];
-                let mut part = grouped.f_narrow(2, up.output_offset, width)?;
+                let mut part = columns(&grouped, up.output_offset, up.weight.size()[2])?;
                 add_product(&self.inner_of(&inner, up)?, &up.weight, &mut part)?;
             }
             return Ok(outputs);
         }
-        let mut columns = Vec::with_capacity(2 * self.up.len() + 1);
+        let mut parts = Vec::with_capacity(2 * self.up.len() + 1);
         let mut filled = 0;
         let shape = |width| [inner.size()[0], inner.size()[1], width];
         let zeros = |width| Tensor::f_zeros(shape(width), (inner.kind(), inner.device()));
         for up in &self.up {
             if up.output_offset > filled {
-                columns.push(zeros(up.output_offset - filled)?);
+                parts.push(zeros(up.output_offset - filled)?);
             }
-            columns.push(product(&self.inner_of(&inner, up)?, &up.weight)?);
+            parts.push(product(&self.inner_of(&inner, up)?, &up.weight)?);
             filled = up.output_offset + up.weight.size()[2];
         }
         if filled < self.outputs {
-            columns.push(zeros(self.outputs - filled)?);
+            parts.push(zeros(self.outputs - filled)?);
         }
-        let share = groups.ungroup(&Tensor::f_cat(&columns, 2)?)?;
+        let share = groups.ungroup(&Tensor::f_cat(&parts, 2)?)?;
         Ok(outputs.f_add(&share)?)
     }
 
     fn inner_of(&self, inner: &Tensor, up: &Up) -> Result<Tensor> {
-        Ok(inner.f_narrow(2, up.rank_offset, up.weight.size()[1])?)
+        columns(inner, up.rank_offset, up.weight.size()[1])
     }
+}
+
+/// Some columns of `[groups, rows, width]`; a view is made only if these are not all.
+fn columns(x: &Tensor, offset: i64, width: i64) -> Result<Tensor> {
+    Ok(if x.size()[2] == width {
+        x.shallow_clone()
+    } else {
+        x.f_narrow(2, offset, width)?
+    })
 }
 
 /// The adapters' contribution to one decoder layer.

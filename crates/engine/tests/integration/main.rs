@@ -3,5 +3,6 @@
 mod device;
 mod engine;
 mod evolution;
+mod launches;
 mod learning;
 mod out_of_memory;

@@ -191,6 +191,15 @@ Tensor product_dtype(const char* name, const Tensor& left, const Tensor& right, 
 }
 Tensor mm_dtype(const Tensor& a, const Tensor& b, at::ScalarType out) { return product_dtype("mm.dtype", a, b, out); }
 Tensor bmm_dtype(const Tensor& a, const Tensor& b, at::ScalarType out) { return product_dtype("bmm.dtype", a, b, out); }
+Tensor& bmm_dtype_out(const Tensor& a, const Tensor& b, at::ScalarType type, Tensor& out) {
+  same_device("bmm.dtype", {&a, &out});
+  TORCH_CHECK(out.scalar_type() == type && out.size(1) == a.size(1) && out.size(2) == b.size(2), "stand-in: another result");
+  TORCH_CHECK(out.stride(2) == 1, "stand-in: cuBLAS would write into a copy");
+  const Tensor product = product_dtype("bmm.dtype", a, b, type);
+  Aliases aliases;
+  aliases.of(out).copy_(aliases.of(product));
+  return out;
+}
 
 std::tuple<Tensor, Tensor> fused_rms_norm(const Tensor& input, at::IntArrayRef shape, const std::optional<Tensor>& weight,
                                           std::optional<double> eps) {

@@ -4,13 +4,20 @@
 
 #include <unistd.h>
 
+#include <set>
 #include <string>
 
 namespace standin {
+/// Operations that only look at a tensor's memory in another way.
+const std::set<std::string> views{"aten::as_strided", "aten::view", "aten::_reshape_alias", "aten::unfold"};
+
+thread_local std::map<std::string, uint64_t> of_thread;
+
 struct Record {
   std::mutex lock;
   std::map<std::string, uint64_t> launches, kinds, notes;
   void count(const std::string& op, const std::string& signature) {
+    ++of_thread[op];
     std::lock_guard<std::mutex> guard(lock);
     ++launches[op];
     ++kinds[signature];
@@ -18,6 +25,15 @@ struct Record {
   void note(const std::string& what) {
     std::lock_guard<std::mutex> guard(lock);
     ++notes[what];
+  }
+  /// Calls of this thread so far of "kernels", "views", or an operation of the log.
+  static uint64_t calls(const std::string& what) {
+    uint64_t all = 0;
+    for (auto& [op, count] : of_thread) {
+      const bool view = views.count(op), copy = op.rfind("copy ", 0) == 0;
+      if (what == "kernels" ? !view && !copy : what == "views" ? view : what == op) all += count;
+    }
+    return all;
   }
   void write() {
     const char* path = std::getenv("STANDIN_LOG");

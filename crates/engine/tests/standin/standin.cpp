@@ -111,6 +111,7 @@ struct Registered {
     library.impl("copy_", TORCH_FN(copy_));
     library.impl("mm.dtype", TORCH_FN(mm_dtype));
     library.impl("bmm.dtype", TORCH_FN(bmm_dtype));
+    library.impl("bmm.dtype_out", TORCH_FN(bmm_dtype_out));
     library.impl("_fused_rms_norm", TORCH_FN(fused_rms_norm));
     library.impl("_fused_rms_norm_backward", TORCH_FN(fused_rms_norm_backward));
     library.impl("_fused_sdp_choice", TORCH_FN(sdp_choice));
@@ -118,7 +119,7 @@ struct Registered {
     library.impl("_scaled_dot_product_efficient_attention_backward", TORCH_FN(efficient_backward));
     library.impl("_scaled_dot_product_flash_attention", TORCH_FN(flash));
     library.impl("_scaled_dot_product_flash_attention_backward", TORCH_FN(flash_backward));
-    const std::set<std::string> done{"empty.memory_format", "empty_strided", "copy_", "mm.dtype", "bmm.dtype", "_fused_rms_norm",
+    const std::set<std::string> done{"empty.memory_format", "empty_strided", "copy_", "mm.dtype", "bmm.dtype", "bmm.dtype_out", "_fused_rms_norm",
         "_fused_rms_norm_backward", "_fused_sdp_choice", "_scaled_dot_product_efficient_attention",
         "_scaled_dot_product_efficient_attention_backward", "_scaled_dot_product_flash_attention",
         "_scaled_dot_product_flash_attention_backward"};
@@ -171,6 +172,8 @@ size_t standin_fail_allocation(size_t after) {
   memory.fails_at = after ? done + after : 0;
   return done;
 }
+/// Calls of this thread so far of "kernels", "views", or an operation as the log names it, such as "copy device to host".
+uint64_t standin_calls(const char* what) { return standin::Record::calls(what); }
 int cudaGetDevice(int* device) {
   *device = standin::current;
   return 0;
