@@ -63,14 +63,6 @@ pub enum Expense {
     Updates,
 }
 
-impl Expense {
-    /// The place of the one of `metrics` that adds it, among those that a run records.
-    pub fn place_in(self, metrics: &[Metric], recorded: &[String]) -> Option<usize> {
-        let metric = metrics.iter().find(|metric| metric.expense == Some(self))?;
-        metric.place_in(recorded)
-    }
-}
-
 /// What a growing set and its critic are judged by, in the order of the columns of their table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Growth {

@@ -6,7 +6,7 @@ use std::{
 };
 
 use super::{
-    Azr, BenchmarkEvaluation, CrossPlayEvaluation, DatasetCheckEvaluation, FrozenSideEvaluation, Gasp,
+    Azr, BenchmarkEvaluation, CrossPlayEvaluation, DatasetCheckEvaluation, Expense, FrozenSideEvaluation, Gasp,
     GoalpostsEvaluation, Metric, OperatorRetentionEvaluation, Planner, Populora, RZero, Recipe, RegenerateEvaluation,
     Rlvr, Sage,
 };
@@ -125,6 +125,14 @@ impl Registry {
     /// The metrics of the recipe called `name`; none if there is no such recipe.
     pub fn metrics(&self, name: &str) -> Vec<Metric> {
         self.get(name).map(|recipe| recipe.metrics()).unwrap_or_default()
+    }
+
+    /// The place of the metric that adds `expense` among those that a run records; any recipe may declare it, so that runs
+    /// of recipes that are unknown here have an account too.
+    pub fn expense_in(&self, expense: Expense, recorded: &[String]) -> Option<usize> {
+        let metrics = self.recipes().flat_map(|recipe| recipe.metrics());
+        let mut adding = metrics.filter(|metric| metric.expense == Some(expense));
+        adding.find_map(|metric| metric.place_in(recorded))
     }
 
     /// The recipes, by name.

@@ -39,8 +39,7 @@ impl Account {
             Expense::LearnedTokens,
             Expense::Updates,
         ];
-        let known = api.registry.metrics(&run.run.recipe);
-        let places = summed.map(|expense| expense.place_in(&known, &run.metrics));
+        let places = summed.map(|expense| api.registry.expense_in(expense, &run.metrics));
         let recorded: Vec<usize> = places.iter().flatten().copied().collect();
         let first = run.run.forked_at_step.unwrap_or_default().max(0).cast_unsigned();
         let mut sums = metrics::sums(db, id, &recorded, first).await?.into_iter();

@@ -58,8 +58,7 @@ impl Compared {
         } else {
             Vec::new()
         };
-        let known = api.registry.metrics(&detail.run.recipe);
-        let place = Expense::CompletionTokens.place_in(&known, &detail.metrics);
+        let place = api.registry.expense_in(Expense::CompletionTokens, &detail.metrics);
         let progress = match over {
             Over::Steps => None,
             Over::Tokens => Some(Progress::by_tokens(&rows, place)),
