@@ -5,6 +5,7 @@ use lyceum_core::{
     fault::{Fault, Faults},
     id::ExecutionId,
     recipe::{Capabilities, Highlight, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, Side, StepView},
+    verdict::Signal,
 };
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -79,6 +80,11 @@ impl Recipe for Scripted {
         let reward = Metric::new("reward", "points", &[])
             .side(Side::Proposes)
             .highlighted(&[Highlight::Comparison]);
-        vec![reward, Metric::number("solve_rate", &[])]
+        let signals = [
+            Metric::number("solve_rate", &[]).signal(Signal::Solved),
+            Metric::number("format_rate", &[]).signal(Signal::Format),
+            Metric::number("no_signal_share", &[]).signal(Signal::NoSignal),
+        ];
+        [reward].into_iter().chain(signals).collect()
     }
 }
