@@ -3,5 +3,7 @@
 mod device;
 mod engine;
 mod evolution;
+mod gpus;
 mod learning;
 mod out_of_memory;
+mod standin;
