@@ -19,8 +19,8 @@ const SETTINGS: [(&str, &str); 5] = [
 pub fn prepare() {
     let is_set = |name: &str| std::env::var_os(name).is_some();
     // The allocator's settings have a second name, which counts only without the first.
-    let is_missing = |name: &str| !is_set(name) && !(name == "PYTORCH_CUDA_ALLOC_CONF" && is_set("PYTORCH_ALLOC_CONF"));
-    let missing: Vec<_> = SETTINGS.into_iter().filter(|(name, _)| is_missing(name)).collect();
+    let is_given = |name: &str| is_set(name) || name == "PYTORCH_CUDA_ALLOC_CONF" && is_set("PYTORCH_ALLOC_CONF");
+    let missing: Vec<_> = SETTINGS.into_iter().filter(|(name, _)| !is_given(name)).collect();
     if missing.is_empty() {
         return;
     }
