@@ -19,7 +19,8 @@ COPY --from=build /lyceum/.libtorch /opt/libtorch
 COPY --from=build /lyceum/.venv /lyceum/.venv
 COPY --from=build /lyceum/models /lyceum/models
 COPY --from=build /lyceum/target/release/lyceum-worker /usr/local/bin/lyceum-worker
-ENV LD_LIBRARY_PATH=/opt/libtorch/lib GOMP_SPINCOUNT=0 OMP_WAIT_POLICY=passive TORCH_CUDNN_SDPA_DEPRIORITIZED=1 LYCEUM_LOG_FORMAT=json
+ENV LD_LIBRARY_PATH=/opt/libtorch/lib GOMP_SPINCOUNT=0 OMP_WAIT_POLICY=passive TORCH_CUDNN_SDPA_DEPRIORITIZED=1 \
+    CUDA_DEVICE_ORDER=PCI_BUS_ID PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True LYCEUM_LOG_FORMAT=json
 # Used by NVIDIA's container runtime only.
 ENV NVIDIA_DRIVER_CAPABILITIES=compute,utility
 USER 10001

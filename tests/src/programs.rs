@@ -39,11 +39,23 @@ impl House {
 
     /// Starts `lyceum-worker work` under a name, with further arguments.
     pub fn lyceum_worker(&self, programs: &Programs, name: &str, arguments: &[&str]) -> Result<Process> {
+        self.lyceum_worker_in(programs, name, arguments, &[])
+    }
+
+    /// The same, with further variables in its environment.
+    pub fn lyceum_worker_in(
+        &self,
+        programs: &Programs,
+        name: &str,
+        arguments: &[&str],
+        environment: &[(&str, &str)],
+    ) -> Result<Process> {
         Process::start(
             Command::new(&programs.worker)
                 .args(["work", "--name", name, "--database", self.worker_url(), "--artifacts"])
                 .arg(self.artifacts())
                 .args(arguments)
+                .envs(environment.iter().copied())
                 // What a killed one leaves goes with the house.
                 .env("TMPDIR", self.artifacts().parent().context("a folder")?)
                 .env("LYCEUM_LOG", "error"),

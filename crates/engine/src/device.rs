@@ -1,5 +1,8 @@
 //! The device that holds the tensors and the precision the model computes in.
 
+pub(crate) mod cuda;
+mod memory;
+
 use std::sync::OnceLock;
 
 use lyceum_core::work::Dtype;
@@ -7,6 +10,7 @@ use tch::kind::Element;
 use tch::{Device, Kind, Tensor};
 
 use crate::error::{EngineError, Result};
+pub use memory::{limit_memory, memory};
 
 /// The libtorch kind of a precision.
 pub fn kind(dtype: Dtype) -> Kind {
@@ -40,6 +44,14 @@ impl Placement {
         })
     }
 
+    /// The GPU's index, as CUDA counts.
+    pub fn gpu(self) -> Option<usize> {
+        match self.device {
+            Device::Cuda(index) => Some(index),
+            _ => None,
+        }
+    }
+
     /// libtorch's name of the precision.
     pub fn kind(self) -> Kind {
         kind(self.dtype)
@@ -71,10 +83,9 @@ pub(crate) fn upload<T: Element>(values: &[T], device: Device) -> Result<Tensor>
         .f_to_device_(device, here.kind(), true, false)?)
 }
 
-/// Bytes of memory of the GPU that CUDA counts as `index`, in use or not; `None` if CUDA does not tell.
-pub(crate) fn memory(index: usize) -> Option<u64> {
-    cuda::load().ok()?;
-    cuda::memory(index)
+/// The name of the GPU that CUDA counts as `index`, such as `NVIDIA H100 80GB HBM3`; `None` if there is no driver to tell it.
+pub fn gpu_name(index: usize) -> Option<String> {
+    cuda::name(index)
 }
 
 fn device(asked: &str) -> Result<Device> {
@@ -84,14 +95,8 @@ fn device(asked: &str) -> Result<Device> {
     };
     let index = match asked {
         "cpu" => return Ok(Device::Cpu),
-        "auto" => {
-            return Ok(if cuda::load().is_ok() && tch::Cuda::is_available() {
-                Device::Cuda(0)
-            } else {
-                Device::Cpu
-            });
-        }
-        "cuda" => 0,
+        "auto" if cuda::load().is_err() || !tch::Cuda::is_available() => return Ok(Device::Cpu),
+        "auto" | "cuda" => 0,
         other => other
             .strip_prefix("cuda:")
             .and_then(|index| index.parse::<usize>().ok())
@@ -102,73 +107,6 @@ fn device(asked: &str) -> Result<Device> {
     if index >= count {
         return Err(refuse(format!("libtorch sees {count} CUDA devices")));
     }
+    memory::note(index);
     Ok(Device::Cuda(index))
-}
-
-/// libtorch's CUDA half is opened at run time rather than linked, so one binary serves machines with and without a GPU.
-pub(crate) mod cuda {
-    use std::ffi::{CStr, c_int, c_void};
-    use std::mem::transmute;
-    use std::sync::OnceLock;
-
-    /// Opens `libtorch_cuda.so` once with global symbols, which registers the CUDA kernels.
-    pub(crate) fn load() -> Result<(), String> {
-        static LOADED: OnceLock<Result<(), String>> = OnceLock::new();
-        LOADED.get_or_init(|| open(c"libtorch_cuda.so")).clone()
-    }
-
-    fn open(library: &CStr) -> Result<(), String> {
-        // SAFETY: `library` is a NUL-terminated string; the handle is kept open for the life of the process.
-        let handle: *mut c_void = unsafe { libc::dlopen(library.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-        if !handle.is_null() {
-            return Ok(());
-        }
-        // SAFETY: dlerror returns NULL or a NUL-terminated string that is valid until the next dl call of this thread.
-        let message = unsafe {
-            let text = libc::dlerror();
-            if text.is_null() {
-                "unknown reason".to_owned()
-            } else {
-                CStr::from_ptr(text).to_string_lossy().into_owned()
-            }
-        };
-        Err(format!(
-            "libtorch_cuda.so cannot be opened ({message}); it must be next to libtorch_cpu.so or on LD_LIBRARY_PATH"
-        ))
-    }
-
-    /// Bytes of memory of a GPU, by the runtime that libtorch has loaded; tch does not give them.
-    pub(super) fn memory(index: usize) -> Option<u64> {
-        let index = c_int::try_from(index).ok()?;
-        let (get, set, info) = (
-            symbol(c"cudaGetDevice")?,
-            symbol(c"cudaSetDevice")?,
-            symbol(c"cudaMemGetInfo")?,
-        );
-        // SAFETY: these are the signatures of CUDA's runtime API, whose functions may be called on any thread.
-        let (get, set, info) = unsafe {
-            (
-                transmute::<*mut c_void, unsafe extern "C" fn(*mut c_int) -> c_int>(get),
-                transmute::<*mut c_void, unsafe extern "C" fn(c_int) -> c_int>(set),
-                transmute::<*mut c_void, unsafe extern "C" fn(*mut usize, *mut usize) -> c_int>(info),
-            )
-        };
-        let (mut before, mut free, mut total) = (0, 0, 0);
-        // SAFETY: the pointers are to variables of the types that the functions write. The thread's device is put back.
-        let told = unsafe {
-            if get(&mut before) != 0 || set(index) != 0 {
-                return None;
-            }
-            let told = info(&mut free, &mut total) == 0;
-            set(before);
-            told
-        };
-        told.then_some(total as u64)
-    }
-
-    fn symbol(name: &CStr) -> Option<*mut c_void> {
-        // SAFETY: `name` is a NUL-terminated string.
-        let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-        (!found.is_null()).then_some(found)
-    }
 }

@@ -5,7 +5,8 @@ use std::ops::Range;
 use tch::{Device, Tensor};
 
 use crate::config::ModelConfig;
-use crate::error::Result;
+use crate::error::{EngineError, Result};
+use crate::unwinding::as_errors;
 
 /// Splits sequences of these lengths, in order, into passes of at most `tokens` tokens including padding; a longer
 /// sequence gets a pass of its own. Depends on the lengths only.
@@ -25,6 +26,44 @@ pub(crate) fn passes(lengths: &[usize], tokens: usize) -> Vec<Range<usize>> {
         passes.push(start..lengths.len());
     }
     passes
+}
+
+/// Runs `pass` over the [`passes`] of sequences of these lengths, and joins what it gives for each sequence. When memory runs
+/// out, passes of half as many tokens go on from there, whose number is told to `halved`. `name` names a sequence in errors.
+pub(crate) fn in_passes<T>(
+    (lengths, mut tokens): (&[usize], usize),
+    device: Device,
+    name: &dyn Fn(usize) -> String,
+    halved: &mut dyn FnMut(usize),
+    pass: impl Fn(Range<usize>) -> Result<Vec<T>>,
+) -> Result<Vec<T>> {
+    let mut results = Vec::with_capacity(lengths.len());
+    while results.len() < lengths.len() {
+        let done = results.len();
+        for range in passes(&lengths[done..], tokens) {
+            let range = done + range.start..done + range.end;
+            match as_errors(|| pass(range.clone())) {
+                Ok(of_pass) => results.extend(of_pass),
+                Err(error) if error.is_out_of_memory() => {
+                    let longest = lengths[range.clone()].iter().max().copied().unwrap_or(0);
+                    if range.len() == 1 {
+                        return Err(EngineError::OutOfMemory {
+                            device: format!("{device:?}"),
+                            detail: format!(
+                                "even {} alone, of {longest} ids, does not fit; a shorter one would ({error})",
+                                name(range.start)
+                            ),
+                        });
+                    }
+                    tokens = (range.len() * longest / 2).max(1);
+                    halved(tokens);
+                    break;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(results)
 }
 
 /// Refuses an empty list and ids without an embedding.

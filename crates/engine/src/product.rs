@@ -28,9 +28,10 @@ pub(crate) fn product(left: &Tensor, right: &Tensor) -> Result<Tensor> {
 }
 
 /// `left · right` in fp32, whatever the operands' precision. On a GPU, sums of bf16 products are never rounded to bf16; on
-/// a CPU libtorch rounds each once, at its end.
+/// a CPU, and for autograd, libtorch rounds each once, at its end: what keeps them in fp32 has no derivative.
 pub(crate) fn product_in_fp32(left: &Tensor, right: &Tensor) -> Result<Tensor> {
-    if left.kind() == Kind::Float || !left.device().is_cuda() {
+    let rounds = !left.device().is_cuda() || left.requires_grad() || right.requires_grad();
+    if left.kind() == Kind::Float || rounds {
         return Ok(product(left, right)?.f_to_kind(Kind::Float)?);
     }
     Ok(if left.dim() == 2 {

@@ -4,9 +4,8 @@ use tch::{Device, Kind, Tensor};
 
 use crate::error::{EngineError, Result};
 use crate::model::Model;
-use crate::passes::{Padded, check_ids, passes};
+use crate::passes::{Padded, check_ids, in_passes};
 use crate::population::{Population, RowGroups};
-use crate::unwinding::as_errors;
 
 /// Rows of logits held at a time.
 const LOGIT_ROWS: i64 = 1024;
@@ -125,40 +124,19 @@ pub fn score_observed(
             .map_err(|reason| EngineError::request(id(index), reason))?;
     }
     let lengths: Vec<usize> = requests.iter().map(|request| request.ids.len()).collect();
-    let mut tokens = options.tokens_per_pass;
-    let mut scores = Vec::with_capacity(requests.len());
-    while scores.len() < requests.len() {
-        let done = scores.len();
-        for range in passes(&lengths[done..], tokens) {
-            let of_pass = &requests[done..][range];
-            match as_errors(|| pass(model, population, of_pass, options.last_logits)) {
-                Ok(of_pass) => {
-                    for score in of_pass {
-                        score.check(|| id(scores.len()))?;
-                        scores.push(score);
-                    }
-                }
-                Err(error) if error.is_out_of_memory() => {
-                    if of_pass.len() == 1 {
-                        return Err(EngineError::OutOfMemory {
-                            device: format!("{:?}", model.placement.device),
-                            detail: format!(
-                                "even request `{}` alone, of {} ids, does not fit; a shorter one would ({error})",
-                                id(scores.len()),
-                                of_pass[0].ids.len()
-                            ),
-                        });
-                    }
-                    let longest = of_pass.iter().map(|request| request.ids.len()).max().unwrap_or(0);
-                    tokens = (of_pass.len() * longest / 2).max(1);
-                    halved(tokens);
-                    break;
-                }
-                Err(error) => return Err(error),
+    in_passes(
+        (&lengths, options.tokens_per_pass),
+        model.placement.device,
+        &|index| format!("request `{}`", id(index)),
+        halved,
+        |range| {
+            let scores = pass(model, population, &requests[range.clone()], options.last_logits)?;
+            for (index, score) in range.zip(&scores) {
+                score.check(|| id(index))?;
             }
-        }
-    }
-    Ok(scores)
+            Ok(scores)
+        },
+    )
 }
 
 fn pass(

@@ -212,10 +212,6 @@ async fn start_in(prepared: &Prepared, folder: &DataFolder) -> anyhow::Result<Ru
             environment.extend([
                 ("DATABASE_URL", worker_url),
                 ("LYCEUM_ARTIFACTS", artifacts.to_string()),
-                // What a worker without them would start again with, see ENGINE.md.
-                ("GOMP_SPINCOUNT", "0".to_owned()),
-                ("OMP_WAIT_POLICY", "passive".to_owned()),
-                ("TORCH_CUDNN_SDPA_DEPRIORITIZED", "1".to_owned()),
             ]);
             Some(worker::keep(program, environment).await?)
         }

@@ -10,6 +10,7 @@ mod doctor;
 mod engine;
 mod frozen_side;
 mod gasp;
+mod gpu;
 mod operator_retention;
 mod queue;
 mod releases;

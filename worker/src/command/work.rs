@@ -64,8 +64,8 @@ pub(crate) struct Work {
     #[arg(long, env = "LYCEUM_LEASE_SECONDS", value_name = "SECONDS", default_value_t = 30,
           value_parser = clap::value_parser!(u64).range(2..=3600))]
     lease_seconds: u64,
-    /// Maximum memory for an item, in GiB; items that need more are left to other workers [default: the GPU's memory; on a CPU
-    /// seven eighths of what is free at the start].
+    /// Maximum memory for an item, in GiB; items that need more are left to other workers, and generation on a GPU plans with no
+    /// more [default: what is free on the GPU at the start; on a CPU seven eighths of what is free].
     #[arg(long, env = "LYCEUM_DEVICE_MEMORY_GIB", value_name = "GIB", value_parser = gibibytes)]
     device_memory_gib: Option<u64>,
     /// Adapters to keep in the temporary folder (TMPDIR) after their items, in GiB, so that each is read from the artifacts
@@ -97,6 +97,10 @@ impl Work {
             .await
             .context("cannot use the database (--database)")?;
         // Zygotes and the engine start on threads that may block.
+        #[cfg(feature = "engine")]
+        if let Some(bytes) = self.device_memory_gib {
+            lyceum_engine::device::limit_memory(bytes);
+        }
         let (this, rows) = (Arc::new(self), Rows::Stored(store.clone()));
         let starting = Arc::clone(&this);
         let handlers = tokio::task::spawn_blocking(move || starting.handlers.start(&starting.kinds(), &rows)).await??;
@@ -160,13 +164,8 @@ impl Work {
         if !self.handlers.uses_engine(&self.kinds()) {
             return Ok(Device::cpu());
         }
-        let device = &self.handlers.device;
-        let placement = lyceum_engine::Placement::new(device, Dtype::Fp32)?;
-        let index = device.strip_prefix("cuda:").and_then(|index| index.parse().ok());
-        Ok(match placement.device.is_cuda() {
-            true => Device::cuda(index.unwrap_or(0)),
-            false => Device::cpu(),
-        })
+        let placement = lyceum_engine::Placement::new(&self.handlers.device, Dtype::Fp32)?;
+        Ok(placement.gpu().map_or_else(Device::cpu, Device::cuda))
     }
 
     #[cfg(not(feature = "engine"))]

@@ -43,7 +43,8 @@ impl Default for GenerationOptions {
 }
 
 impl GenerationOptions {
-    /// On a CPU the default. On a GPU as many sequences in flight as have room in its memory. `share_prompts`, if given, is
+    /// On a CPU the default. On a GPU as many sequences in flight as have room in the memory
+    /// that was free when it was chosen, or in less ([`limit_memory`](crate::device::limit_memory)). `share_prompts`, if given, is
     /// taken as it is; otherwise prompts are shared on a GPU if any request has several samples.
     pub fn fitting(
         model: &Model,

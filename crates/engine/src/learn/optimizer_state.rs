@@ -72,6 +72,10 @@ impl OptimizerState {
     /// Stacks the states of single members; `None` is the state before the first step. Every tensor is checked against
     /// the trained ones.
     pub fn read(folders: &[Option<PathBuf>], trained: &[TrainedTensor]) -> Result<Self> {
+        TrainedTensor::beside(trained, "moments", || Self::read_stacked(folders, trained))
+    }
+
+    fn read_stacked(folders: &[Option<PathBuf>], trained: &[TrainedTensor]) -> Result<Self> {
         let mut state = Self::new(trained)?;
         let members = state.steps.len();
         if folders.len() != members {

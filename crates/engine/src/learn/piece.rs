@@ -119,6 +119,10 @@ impl GradientPiece {
 
     /// Reads a piece and checks every tensor against the population's.
     pub fn read(path: &Path, trained: &[TrainedTensor]) -> Result<Self> {
+        TrainedTensor::beside(trained, "gradients", || Self::read_whole(path, trained))
+    }
+
+    fn read_whole(path: &Path, trained: &[TrainedTensor]) -> Result<Self> {
         let file = Checkpoint::from_file(path)?;
         let members = trained.first().map_or(0, TrainedTensor::members);
         let read = |name: &str, shape: &[i64], kind: Kind| -> Result<Tensor> {

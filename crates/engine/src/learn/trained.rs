@@ -1,9 +1,10 @@
 //! The tensors that the optimizer changes.
 
-use tch::Tensor;
+use tch::{Device, Tensor};
 
 use crate::error::Result;
 use crate::population::Population;
+use crate::unwinding::as_errors;
 
 /// A trained tensor. Its first dimension is the member; members never mix. A model trained as a whole is one member.
 #[derive(Debug)]
@@ -34,6 +35,20 @@ impl TrainedTensor {
         Ok(Self {
             name: name.into(),
             values: values.f_detach()?.f_unsqueeze(0)?,
+        })
+    }
+
+    /// Reads `what` there is one of for each number of `trained`, onto its device.
+    pub(super) fn beside<T>(trained: &[Self], what: &str, read: impl FnOnce() -> Result<T>) -> Result<T> {
+        as_errors(read).map_err(|error| {
+            let numbers: usize = trained.iter().map(|tensor| tensor.values.numel()).sum();
+            let members = trained.first().map_or(0, Self::members);
+            error.if_out_of_memory(trained.first().map_or(Device::Cpu, |tensor| tensor.values.device()), || {
+                format!(
+                    "{what} of {members} members, {numbers} numbers together, do not fit; fewer members at a time or a lower \
+                     rank would"
+                )
+            })
         })
     }
 

@@ -1,8 +1,6 @@
 //! What the host asks of a GPU, counted by the stand-in for CUDA (`script/gpu-standin`): launching kernels bounds the speed of
 //! small batches, and each transfer to the host waits for all earlier work.
 
-use std::ffi::CStr;
-
 use lyceum_core::work::{Dtype, Optimizer, Sampling};
 use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, Generator};
 use lyceum_engine::learn::{TrainingSequence, Update, UpdateOptions};
@@ -11,21 +9,9 @@ use lyceum_engine::{Model, Placement, Population};
 use crate::device::placement;
 use crate::engine::fixtures::{STACKED, model_folder, population};
 use crate::learning::batch::fresh;
+use crate::standin::calls;
 
 const NAME: &str = "qwen2-tied";
-
-/// Calls of this thread so far of `kernels`, `views`, or an operation as the stand-in's log names it.
-fn calls(what: &CStr) -> u64 {
-    // SAFETY: the name is NUL-terminated, and the stand-in's function has this signature.
-    unsafe {
-        let found = libc::dlsym(libc::RTLD_DEFAULT, c"standin_calls".as_ptr());
-        assert!(
-            !found.is_null(),
-            "CUDA is not the stand-in; run this with script/gpu-standin"
-        );
-        std::mem::transmute::<*mut libc::c_void, extern "C" fn(*const libc::c_char) -> u64>(found)(what.as_ptr())
-    }
-}
 
 /// Samples of a member (`None`: of the bare base), and how many tokens each gets.
 type Samples = (Option<usize>, usize, u32);

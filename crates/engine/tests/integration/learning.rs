@@ -5,6 +5,7 @@ pub(crate) mod batch;
 mod fixtures;
 mod golden;
 mod layout;
+pub(crate) mod lesson;
 mod members;
 mod memory;
 mod observer;

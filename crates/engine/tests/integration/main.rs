@@ -3,6 +3,8 @@
 mod device;
 mod engine;
 mod evolution;
+mod gpus;
 mod launches;
 mod learning;
 mod out_of_memory;
+mod standin;

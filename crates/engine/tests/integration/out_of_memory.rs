@@ -6,33 +6,22 @@ use std::panic;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lyceum_core::work::{LoraShape, Optimizer, Projection, Sampling};
+use lyceum_core::work::Sampling;
 use lyceum_engine::generate::{GenerationOptions, GenerationRequest, Generator};
-use lyceum_engine::learn::{TrainingSequence, Update, UpdateOptions};
+use lyceum_engine::learn::{GradientPiece, OptimizerState, TrainedTensor, Updated};
 use lyceum_engine::peft::read_population;
 use lyceum_engine::score::{ScoreOptions, ScoreRequest, score};
-use lyceum_engine::{EngineError, Model, Population, Result};
+use lyceum_engine::{EngineError, Model, Result};
 use rand::{Rng as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use crate::device::{device, placement};
 use crate::engine::fixtures::{STACKED, adapter_folder, difference, model, model_folder, population};
-use crate::learning::batch::{fresh, weights};
+use crate::learning::batch::weights;
+use crate::learning::lesson::Lesson;
+use crate::standin::fail_allocation;
 
-const NAME: &str = "qwen2-tied";
-
-/// Makes the allocation of this number from here on, counted from 1, fail once (0: none). Returns how many there have been.
-fn fail_allocation(number: usize) -> usize {
-    // SAFETY: the name is NUL-terminated, and the stand-in's function has this signature.
-    unsafe {
-        let found = libc::dlsym(libc::RTLD_DEFAULT, c"standin_fail_allocation".as_ptr());
-        assert!(
-            !found.is_null(),
-            "CUDA is not the stand-in; run this with script/gpu-standin"
-        );
-        std::mem::transmute::<*mut libc::c_void, extern "C" fn(usize) -> usize>(found)(number)
-    }
-}
+const NAME: &str = Lesson::BASE;
 
 fn points(allocations: usize) -> BTreeSet<usize> {
     if std::env::var("LYCEUM_OOM_POINTS").is_ok_and(|points| points == "all") {
@@ -162,38 +151,77 @@ fn a_score_survives_every_failed_allocation() {
 
 #[test]
 #[ignore = "needs script/gpu-standin"]
-fn an_update_with_clipping_survives_every_failed_allocation() {
+fn embedding_survives_every_failed_allocation() {
     count_panics();
     let model = model(NAME);
-    let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
-    let start = Population::initialise(&model.config, shape, 2, 3, device()).unwrap();
-    let state = fresh(&start);
-    let sequence = |number: i64| TrainingSequence {
-        id: number.to_string(),
-        prompt: (0..4 + number).collect(),
-        completion: (number..number + 6).collect(),
-        logprobs: vec![-5.0; 6],
-        advantage: if number % 2 == 0 { 1.0 } else { -1.0 },
-    };
-    let sequences = vec![(0..3).map(sequence).collect(), (2..5).map(sequence).collect()];
-    let options = UpdateOptions {
-        optimizer: Optimizer {
-            max_grad_norm: 1e-3,
-            ..Optimizer::default()
+    let texts: Vec<Vec<i64>> = (0..6).map(|number| (0..5 + 9 * number).collect()).collect();
+    check(
+        || model.embed_texts(&texts, 150),
+        |whole, again| {
+            for (whole, again) in whole.iter().zip(again) {
+                assert!(difference(whole, again) < 1e-5);
+            }
         },
-        ..UpdateOptions::default()
-    };
-    let update = Update {
-        model: &model,
-        options: &options,
-        reference: None,
+    );
+}
+
+fn assert_same_update(whole: &Updated, again: &Updated) {
+    // AdamW's first step has the size of the learning rate where the gradient is not nearly 0.
+    assert!(difference(&weights(&whole.population), &weights(&again.population)) < 2e-5);
+    assert_eq!(whole.state.steps, again.state.steps);
+}
+
+#[test]
+#[ignore = "needs script/gpu-standin"]
+fn an_update_with_clipping_survives_every_failed_allocation() {
+    count_panics();
+    let lesson = Lesson::new();
+    let state = lesson.fresh();
+    check(|| lesson.learn(&state), assert_same_update);
+}
+
+#[test]
+#[ignore = "needs script/gpu-standin"]
+fn an_update_in_pieces_survives_every_failed_allocation() {
+    count_panics();
+    let lesson = Lesson::new();
+    let (update, start) = (lesson.update(), &lesson.start);
+    let (state, trained) = (lesson.fresh(), TrainedTensor::of_population(start));
+    let folder = tempfile::tempdir().unwrap();
+    let piece = |index: usize| {
+        let path = folder.path().join(index.to_string());
+        update
+            .gradient_piece(start, &lesson.sequences, index, 2, &mut |_| ())?
+            .write(&path)?;
+        GradientPiece::read(&path, &trained)
     };
     check(
-        || update.run(&start, &state, &sequences, &mut |_| ()),
+        || update.apply(start, &state, &[piece(0)?, piece(1)?]),
+        assert_same_update,
+    );
+}
+
+#[test]
+#[ignore = "needs script/gpu-standin"]
+fn reading_the_state_of_the_optimizer_survives_every_failed_allocation() {
+    count_panics();
+    let lesson = Lesson::new();
+    let updated = lesson.learn(&lesson.fresh()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let folders: Vec<_> = (0..2)
+        .map(|member| {
+            let folder = folder.path().join(member.to_string());
+            updated.state.write_member(member, &folder).unwrap();
+            Some(folder)
+        })
+        .collect();
+    let trained = TrainedTensor::of_population(&updated.population);
+    check(
+        || OptimizerState::read(&folders, &trained),
         |whole, again| {
-            // AdamW's first step has the size of the learning rate where the gradient is not nearly 0.
-            assert!(difference(&weights(&whole.population), &weights(&again.population)) < 2e-5);
-            assert_eq!(whole.state.steps, again.state.steps);
+            for (whole, again) in whole.moments.iter().zip(&again.moments) {
+                assert!(whole.exp_avg.equal(&again.exp_avg) && whole.exp_avg_sq.equal(&again.exp_avg_sq));
+            }
         },
     );
 }

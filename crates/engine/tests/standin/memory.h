@@ -15,8 +15,27 @@ inline size_t number(const char* name, size_t otherwise) {
   return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
+/// The GPUs that `CUDA_VISIBLE_DEVICES` shows, all if it is not set; what follows an unknown one is not shown.
+inline std::vector<size_t> visible() {
+  const size_t count = number("STANDIN_GPUS", 1);
+  std::vector<size_t> shown;
+  const char* text = std::getenv("CUDA_VISIBLE_DEVICES");
+  if (!text) {
+    for (size_t gpu = 0; gpu < count; ++gpu) shown.push_back(gpu);
+    return shown;
+  }
+  for (char* end; *text; text = *end == ',' ? end + 1 : end) {
+    const size_t gpu = std::strtoull(text, &end, 10);
+    if (end == text || gpu >= count) break;
+    shown.push_back(gpu);
+  }
+  return shown;
+}
+
 /// One device's memory. `device` is what tensors point to; `host` is where kernels find it.
 struct Arena {
+  size_t gpu = 0;
+  bool has_context = false;
   char* device = nullptr;
   char* host = nullptr;
   size_t size = 0, used = 0, peak = 0;
@@ -31,9 +50,10 @@ struct Memory {
   std::atomic<size_t> fails_at{number("STANDIN_OOM_AT", 0)};
 
   Memory() {
-    const size_t count = number("STANDIN_GPUS", 1), size = number("STANDIN_MEMORY", size_t(8) << 30) & ~size_t(4095);
-    arenas.resize(count);
-    for (auto& arena : arenas) {
+    const size_t size = number("STANDIN_MEMORY", size_t(8) << 30) & ~size_t(4095);
+    for (size_t gpu : visible()) {
+      auto& arena = arenas.emplace_back();
+      arena.gpu = gpu;
       arena.size = size;
       const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
       arena.device = static_cast<char*>(mmap(nullptr, size, PROT_NONE, flags, -1, 0));
@@ -60,6 +80,7 @@ struct Memory {
     const size_t rounded = (bytes + 511) & ~size_t(511);
     std::lock_guard<std::mutex> guard(lock);
     auto& arena = arenas.at(index);
+    arena.has_context = true;
     for (auto it = arena.free.begin(); it != arena.free.end(); ++it) {
       if (it->second < rounded) continue;
       const size_t offset = it->first, rest = it->second - rounded;

@@ -22,6 +22,8 @@ struct Guard final : c10::impl::DeviceGuardImplInterface {
   void setDevice(c10::Device device) const override {
     if (device.index() < 0) return;
     TORCH_CHECK(device.index() < deviceCount(), "CUDA error: invalid device ordinal");
+    // As in c10/cuda/CUDAFunctions.cpp: a context is created, except where a guard puts the device back.
+    if (device.index() != current) memory().arenas[device.index()].has_context = true;
     current = device.index();
   }
   void uncheckedSetDevice(c10::Device device) const noexcept override {
@@ -65,7 +67,7 @@ struct Hooks final : at::CUDAHooksInterface {
   void setCurrentDevice(c10::DeviceIndex index) const override { current = index; }
   c10::DeviceIndex exchangeDevice(c10::DeviceIndex index) const override { return std::exchange(current, index); }
   c10::DeviceIndex maybeExchangeDevice(c10::DeviceIndex index) const override { return std::exchange(current, index); }
-  bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
+  bool hasPrimaryContext(c10::DeviceIndex index) const override { return memory().arenas.at(index).has_context; }
   bool isPinnedPtr(const void* data) const override { return is_pinned(data); }
   c10::Allocator* getPinnedMemoryAllocator() const override { return &pinned_allocator; }
   c10::Allocator* getCUDADeviceAllocator() const override { return &device_allocator; }
@@ -174,6 +176,13 @@ size_t standin_fail_allocation(size_t after) {
 }
 /// Calls of this thread so far of "kernels", "views", or an operation as the log names it, such as "copy device to host".
 uint64_t standin_calls(const char* what) { return standin::Record::calls(what); }
+/// Whether there is a context on a GPU.
+int standin_has_context(int index) { return standin::memory().arenas.at(index).has_context; }
+/// The GPU of this index among those that are shown, or -1.
+int standin_gpu(int index) {
+  auto& arenas = standin::memory().arenas;
+  return index >= 0 && size_t(index) < arenas.size() ? int(arenas[index].gpu) : -1;
+}
 int cudaGetDevice(int* device) {
   *device = standin::current;
   return 0;
@@ -181,6 +190,7 @@ int cudaGetDevice(int* device) {
 int cudaSetDevice(int device) {
   if (device < 0 || size_t(device) >= standin::memory().arenas.size()) return 101;
   standin::current = c10::DeviceIndex(device);
+  standin::memory().arenas[device].has_context = true;
   return 0;
 }
 int cudaMemGetInfo(size_t* free, size_t* total) {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use lyceum_core::work::Dtype;
 use lyceum_engine::learn::AdamW;
 use lyceum_engine::{Model, ModelConfig, Placement};
 use lyceum_workshop::pretrain::{PackedBatch, PackedSample, RowPacker, WeightedTokens};
@@ -11,8 +12,14 @@ pub(crate) fn models() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates/engine/tests/fixtures/models")
 }
 
+/// fp32 on `LYCEUM_TEST_DEVICE`, or on the CPU.
+pub(crate) fn placement() -> Placement {
+    let asked = std::env::var("LYCEUM_TEST_DEVICE").unwrap_or_else(|_| "cpu".to_owned());
+    Placement::new(&asked, Dtype::Fp32).unwrap()
+}
+
 pub(crate) fn model() -> Model {
-    Model::load(&models().join("qwen2-tied"), Placement::REFERENCE).unwrap()
+    Model::load(&models().join("qwen2-tied"), placement()).unwrap()
 }
 
 pub(crate) fn tokens(ids: &[i64], weights: &[f32]) -> WeightedTokens {
@@ -38,7 +45,7 @@ pub(crate) fn packed(samples: &[PackedSample], rows: usize, length: usize, confi
     for sample in samples {
         packer.push(sample.clone()).unwrap();
     }
-    packer.finish(config, Placement::REFERENCE).unwrap()
+    packer.finish(config, placement()).unwrap()
 }
 
 pub(crate) fn optimizer() -> AdamW {

@@ -1,20 +1,20 @@
 //! The written folder contains the trained model.
 
 use lyceum_core::work::Dtype;
-use lyceum_engine::{Model, Placement};
+use lyceum_engine::Model;
 use lyceum_workshop::pretrain::{Pretrainer, write_model_folder};
 
-use super::fixtures::{lesson, model, models, optimizer, packed};
+use super::fixtures::{lesson, model, models, optimizer, packed, placement};
 
 #[test]
 fn what_is_written_is_what_was_trained() {
-    let mut trainer = Pretrainer::from_model(&model(), Placement::REFERENCE).unwrap();
+    let mut trainer = Pretrainer::from_model(&model(), placement()).unwrap();
     let batch = packed(&[lesson(9)], 1, 12, &trainer.model().config);
     trainer.step(&batch, &optimizer(), 1.0).unwrap();
     let out = tempfile::tempdir().unwrap();
     std::fs::copy(models().join("qwen2-tied/config.json"), out.path().join("config.json")).unwrap();
     write_model_folder(trainer.model(), Dtype::Fp32, out.path()).unwrap();
-    let written = Model::load(out.path(), Placement::REFERENCE).unwrap();
+    let written = Model::load(out.path(), placement()).unwrap();
     let weights = |model: &Model| -> Vec<Vec<f32>> {
         let of_layers = model.layers.iter().flat_map(|layer| {
             let bias = layer.qkv_bias.as_ref().expect("a bias");

@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use lyceum_engine::Placement;
 use lyceum_engine::weights::Checkpoint;
 use lyceum_workshop::pretrain::{PackedSample, Pretrainer, WeightedTokens};
 use serde::Deserialize;
-use tch::Tensor;
+use tch::{Device, Tensor};
 
-use super::fixtures::{model, optimizer, packed};
+use super::fixtures::{model, optimizer, packed, placement};
 
 #[derive(Deserialize)]
 struct Fixture {
@@ -57,7 +56,7 @@ fn fixture() -> (Fixture, Vec<PackedSample>, Checkpoint) {
 
 fn assert_close(found: &Tensor, golden: &Checkpoint, name: &str, tolerance: f64) {
     let expected = golden.read(name).unwrap().values;
-    let difference = (found.reshape(expected.size()) - &expected)
+    let difference = (found.to_device(Device::Cpu).reshape(expected.size()) - &expected)
         .abs()
         .max()
         .double_value(&[]);
@@ -67,7 +66,7 @@ fn assert_close(found: &Tensor, golden: &Checkpoint, name: &str, tolerance: f64)
 #[test]
 fn loss_and_gradients_are_those_of_autograd_in_every_packing() {
     let (_, mut samples, golden) = fixture();
-    let trainer = Pretrainer::from_model(&model(), Placement::REFERENCE).unwrap();
+    let trainer = Pretrainer::from_model(&model(), placement()).unwrap();
     let expected = golden.read("loss").unwrap().values.double_value(&[]);
     for (rows, length) in [(1, 60), (4, 25), (2, 40)] {
         samples.rotate_left(1);
@@ -84,7 +83,7 @@ fn loss_and_gradients_are_those_of_autograd_in_every_packing() {
 #[test]
 fn steps_are_those_of_adamw() {
     let (fixture, samples, golden) = fixture();
-    let mut trainer = Pretrainer::from_model(&model(), Placement::REFERENCE).unwrap();
+    let mut trainer = Pretrainer::from_model(&model(), placement()).unwrap();
     let batch = packed(&samples, 2, 40, &trainer.model().config);
     for _ in 0..fixture.steps {
         trainer

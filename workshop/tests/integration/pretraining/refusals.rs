@@ -1,17 +1,14 @@
 //! Invalid samples are refused with a specific message.
 
-use lyceum_engine::{Model, Placement};
+use lyceum_engine::Model;
 use lyceum_workshop::pretrain::{PackedSample, Pretrainer, RowPacker};
 
-use super::fixtures::{model, models, tokens};
+use super::fixtures::{model, models, placement, tokens};
 
 fn refusal(sample: PackedSample) -> String {
     let mut packer = RowPacker::new(1, 200);
     packer.push(sample).unwrap();
-    packer
-        .finish(&model().config, Placement::REFERENCE)
-        .unwrap_err()
-        .to_string()
+    packer.finish(&model().config, placement()).unwrap_err().to_string()
 }
 
 #[test]
@@ -46,7 +43,7 @@ fn a_row_without_room_gives_the_sample_back() {
 
 #[test]
 fn nothing_to_learn_and_other_architectures_are_refused() {
-    let trainer = Pretrainer::from_model(&model(), Placement::REFERENCE).unwrap();
+    let trainer = Pretrainer::from_model(&model(), placement()).unwrap();
     let mut packer = RowPacker::new(1, 4);
     packer
         .push(PackedSample {
@@ -54,7 +51,7 @@ fn nothing_to_learn_and_other_architectures_are_refused() {
             branches: Vec::new(),
         })
         .unwrap();
-    let batch = packer.finish(&model().config, Placement::REFERENCE).unwrap();
+    let batch = packer.finish(&model().config, placement()).unwrap();
     assert!(
         trainer
             .gradients(&batch)
@@ -62,10 +59,7 @@ fn nothing_to_learn_and_other_architectures_are_refused() {
             .to_string()
             .contains("nothing to learn")
     );
-    let qwen3 = Model::load(&models().join("qwen3-wide-heads"), Placement::REFERENCE).unwrap();
-    let refused = Pretrainer::from_model(&qwen3, Placement::REFERENCE)
-        .err()
-        .unwrap()
-        .to_string();
+    let qwen3 = Model::load(&models().join("qwen3-wide-heads"), placement()).unwrap();
+    let refused = Pretrainer::from_model(&qwen3, placement()).err().unwrap().to_string();
     assert!(refused.contains("Qwen2"), "{refused}");
 }

@@ -3,9 +3,8 @@
 use lyceum_core::work::Dtype;
 use lyceum_engine::Placement;
 use lyceum_workshop::pretrain::{Pretrainer, write_model_folder};
-use tch::Device;
 
-use super::fixtures::{lesson, model, optimizer, packed};
+use super::fixtures::{lesson, model, optimizer, packed, placement};
 
 fn weights(trainer: &Pretrainer) -> Vec<u8> {
     let folder = tempfile::tempdir().unwrap();
@@ -16,10 +15,7 @@ fn weights(trainer: &Pretrainer) -> Vec<u8> {
 #[test]
 fn a_resumed_run_has_the_same_weights() {
     for dtype in [Dtype::Fp32, Dtype::Bf16] {
-        let placement = Placement {
-            device: Device::Cpu,
-            dtype,
-        };
+        let placement = Placement { dtype, ..placement() };
         let config = model().config;
         let batches: Vec<_> = (0..6)
             .map(|step| packed(&[lesson(step), lesson(40 + step)], 1, 30, &config))
@@ -47,10 +43,7 @@ fn a_resumed_run_has_the_same_weights() {
 #[test]
 fn the_loss_falls() {
     for dtype in [Dtype::Fp32, Dtype::Bf16] {
-        let placement = Placement {
-            device: Device::Cpu,
-            dtype,
-        };
+        let placement = Placement { dtype, ..placement() };
         let mut trainer = Pretrainer::new(model().config, placement, 5).unwrap();
         let batch = packed(&[lesson(20), lesson(50), lesson(80)], 2, 24, &trainer.model().config);
         let first = trainer.step(&batch, &optimizer(), 1.0).unwrap().loss;
