@@ -40,7 +40,8 @@ async fn a_run_is_created_paused_resumed_cancelled_and_deleted() {
         json!({"width": 2}),
         "the default is written out"
     );
-    assert_eq!(run["metrics"], json!(["reward", "solve_rate"]));
+    let recorded = json!(["reward", "solve_rate", "format_rate", "no_signal_share"]);
+    assert_eq!(run["metrics"], recorded);
 
     let act = |action: &str| {
         let (writer, address) = (writer.clone(), format!("{address}/{action}"));

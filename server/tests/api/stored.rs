@@ -142,7 +142,8 @@ async fn metrics_are_shown_by_name_and_downsampled() {
     let made = filled(&server, 1).await;
     let address = format!("/api/v1/runs/{}/metrics", made.run);
     let all = reader.get(&address).await.expect(200).json();
-    assert_eq!(all["metrics"], json!(["reward", "solve_rate"]));
+    let recorded = json!(["reward", "solve_rate", "format_rate", "no_signal_share"]);
+    assert_eq!(all["metrics"], recorded);
     assert_eq!(
         all["rows"][0]["mean"],
         json!([0.5, null]),
