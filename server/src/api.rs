@@ -1,6 +1,5 @@
 //! The REST API, with one file per group of endpoints. `docs/API-DESIGN.md` has the rules for all of them.
 
-mod alerts;
 mod artifacts;
 mod benchmarks;
 mod dataset_import;
@@ -21,7 +20,6 @@ mod preset;
 mod presets;
 mod receive;
 mod run_actions;
-mod run_archive;
 mod run_begin;
 mod run_create;
 mod run_curriculum;
@@ -29,12 +27,9 @@ mod run_diversity;
 mod run_events;
 mod run_fork;
 mod run_geometry;
-mod run_lineage;
-mod run_members;
 mod run_metrics;
 mod run_problems;
 mod run_selection;
-mod run_steps;
 mod run_table;
 mod runs;
 mod schema;
@@ -47,7 +42,6 @@ mod views;
 mod webhooks;
 mod work;
 mod work_inputs;
-mod workers;
 
 pub(crate) use datasets::DatasetPurpose;
 pub(crate) use goalposts::ids as run_ids;
@@ -123,13 +117,8 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(run_actions::resume_run)
             .service(run_actions::cancel_run)
             .service(run_fork::fork_run)
-            .service(run_steps::list_steps)
-            .service(run_steps::show_step)
             .service(run_events::watch_run)
             .service(run_metrics::show_metrics)
-            .service(run_members::list_members)
-            .service(run_members::show_member)
-            .service(run_lineage::list_births)
             .service(run_selection::show_selection)
             .service(run_geometry::show_geometry)
             .service(run_problems::list_problems)
@@ -143,8 +132,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(goalposts::show_run_goalposts)
             .service(goalposts::show_goalposts)
             .service(goalposts::make_goalposts)
-            .service(run_archive::show_archive)
-            .service(run_archive::list_insertions)
             .service(experiments::create_experiment)
             .service(experiments::list_experiments)
             .service(experiments::show_experiment)
@@ -158,7 +145,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(sweeps::steer::pause_sweep)
             .service(sweeps::steer::resume_sweep)
             .service(sweeps::steer::cancel_sweep)
-            .service(alerts::list_alerts)
             .service(webhooks::create_webhook)
             .service(webhooks::list_webhooks)
             .service(webhooks::show_webhook)
@@ -175,8 +161,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(work::list_work)
             .service(work::show_work)
             .service(work::retry_work)
-            .service(workers::list_workers)
-            .service(workers::show_worker)
             .service(evaluations::create_evaluation)
             .service(evaluations::list_evaluations)
             .service(evaluations::show_evaluation)

@@ -10,8 +10,8 @@ pub(crate) mod query;
 mod schema;
 
 pub(crate) use answer::{Answer, check_if_match, csv, csv_of, is_known};
-pub(crate) use endpoint::{About, Endpoint, Format};
-pub(crate) use list::{All, Filter, list_of_run};
+pub(crate) use endpoint::{About, Endpoint, Format, show};
+pub(crate) use list::{All, Filter, list, list_of_run};
 pub(crate) use page::{DEFAULT_LIMIT, Listing, Order, Page};
 pub(crate) use query::Query;
 pub(crate) use schema::{bound, query, query_parameters};

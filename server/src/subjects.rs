@@ -1,18 +1,26 @@
 //! What the laboratory has, by subject: what is read of it, its endpoints and its pages.
 
+mod alerts;
+mod archive;
+mod births;
 pub(crate) mod difficulty;
 mod held_out;
 mod matchups;
+mod members;
+mod steps;
+mod workers;
 
 use crate::contract::Endpoint;
 
 /// The endpoints of all subjects.
 pub(crate) fn endpoints() -> impl Iterator<Item = Endpoint> {
-    let all = [
-        difficulty::rows(),
-        difficulty::over_time(),
-        held_out::list(),
-        matchups::list(),
-    ];
-    all.into_iter()
+    let all = alerts::endpoints().into_iter();
+    all.chain(archive::endpoints())
+        .chain(births::endpoints())
+        .chain(difficulty::endpoints())
+        .chain(held_out::endpoints())
+        .chain(matchups::endpoints())
+        .chain(members::endpoints())
+        .chain(steps::endpoints())
+        .chain(workers::endpoints())
 }

@@ -5,6 +5,7 @@ mod find;
 pub use find::{Candidate, candidates};
 
 use chrono::{DateTime, Utc};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
@@ -18,8 +19,8 @@ use crate::{
 /// What an alert is about.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
-)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema, utoipa::ToSchema))]
+, schemars::JsonSchema)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum AlertKind {
@@ -81,8 +82,9 @@ pub struct NewAlert<'a> {
 }
 
 /// Selects alerts.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 pub struct AlertFilter {
+    /// Of this kind.
     pub kind: Option<AlertKind>,
     /// About this run.
     pub run: Option<Uuid>,

@@ -3,21 +3,24 @@
 use actix_web::{
     FromRequest, Handler, Resource, Responder,
     dev::{AppService, HttpServiceFactory},
-    guard,
+    guard, web,
 };
+use lyceum_store::Store;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use sqlx::PgPool;
 use utoipa::{
-    PartialSchema as _, ToSchema,
+    PartialSchema, ToSchema,
     openapi::{
-        Content, HttpMethod, KnownFormat, ObjectBuilder, Ref, RefOr, Required, Response, Schema, SchemaFormat, Type,
+        Content, HttpMethod, Ref, RefOr, Required, Response, Schema,
         path::{Operation, OperationBuilder, ParameterBuilder, ParameterIn, PathItem, Paths},
         security::SecurityRequirement,
     },
 };
 use utoipa_actix_web::OpenApiFactory;
 
-use super::page::Page;
+use super::{answer::Answer, page::Page};
+use crate::api_error::ApiError;
 
 /// What an endpoint is.
 #[derive(Clone, Copy, Debug)]
@@ -62,17 +65,16 @@ impl Endpoint {
         }
     }
 
-    /// With `name` in the address, the id of `what`.
-    pub(crate) fn id(mut self, name: &str, what: &str) -> Self {
-        let id = ObjectBuilder::new().schema_type(Type::String);
+    /// With `name` in the address, a `T`, which is `what`.
+    pub(crate) fn at<T: PartialSchema>(mut self, name: &str, what: &str) -> Self {
         let parameter = ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Path)
             .required(Required::True)
             .description(Some(what))
-            .schema(Some(id.format(Some(SchemaFormat::KnownFormat(KnownFormat::Uuid)))))
-            .build();
-        self.operation.parameters.get_or_insert_default().push(parameter.into());
+            .schema(Some(T::schema()));
+        let all = self.operation.parameters.get_or_insert_default();
+        all.push(parameter.build().into());
         self
     }
 
@@ -142,4 +144,18 @@ pub(crate) enum Format {
     Json,
     /// CSV with a header; the header `Link` has the next page.
     Csv,
+}
+
+/// Shows what `read` finds at the address.
+pub(crate) fn show<A, T, R>(about: About, tag: &str, read: R) -> Endpoint
+where
+    A: DeserializeOwned + 'static,
+    T: Serialize + ToSchema + 'static,
+    R: AsyncFn(&PgPool, A) -> lyceum_store::Result<T> + Clone + 'static,
+{
+    let handler = move |store: web::Data<Store>, address: web::Path<A>| {
+        let read = read.clone();
+        async move { Ok::<_, ApiError>(Answer::ok(read(store.pool(), address.into_inner()).await?)) }
+    };
+    Endpoint::get(about, tag, handler).answers::<T>()
 }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use sqlx::PgPool;
 use std::borrow::Cow;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::{
     answer::csv_of,
@@ -114,10 +115,10 @@ impl<'de, F: Filter> Deserialize<'de> for Asked<F> {
 }
 
 impl<F: Filter> Asked<F> {
-    /// The response with the part that is asked for. Cursors of the list have the last segment of `path` as its name.
+    /// The response with the part that is asked for.
     async fn answer<T: Serialize>(
         &self,
-        path: &str,
+        about: About,
         request: &HttpRequest,
         read: impl AsyncFn(&F, &Window) -> lyceum_store::Result<page::Page<T>>,
     ) -> Result<HttpResponse, ApiError> {
@@ -127,8 +128,8 @@ impl<F: Filter> Asked<F> {
             cursor,
             order,
         } = &self.part;
-        let name = path.rsplit('/').next().unwrap_or(path).replace('-', "_");
-        let listing = Listing::new(&self.filter.list(&name), *limit, cursor.as_deref(), *order)?;
+        let name = about.name.trim_start_matches("list_");
+        let listing = Listing::new(&self.filter.list(name), *limit, cursor.as_deref(), *order)?;
         let page = read(&self.filter, listing.window()).await?;
         if format.unwrap_or_default() == Format::Json {
             return Ok(listing.answer(request, page).respond_to(request));
@@ -140,6 +141,23 @@ impl<F: Filter> Asked<F> {
         }
         Ok(response)
     }
+}
+
+/// Lists rows.
+pub(crate) fn list<F, T, R>(about: About, tag: &str, read: R) -> Endpoint
+where
+    F: Filter,
+    T: Serialize + ToSchema + 'static,
+    R: AsyncFn(&PgPool, &F, &Window) -> lyceum_store::Result<page::Page<T>> + Clone + 'static,
+{
+    let handler = move |request: HttpRequest, store: web::Data<Store>, query: Query<Asked<F>>| {
+        let read = read.clone();
+        async move {
+            let part = async |filter: &F, window: &Window| read(store.pool(), filter, window).await;
+            query.0.answer(about, &request, part).await
+        }
+    };
+    described::<F, T>(Endpoint::get(about, tag, handler))
 }
 
 /// Lists rows of a run, whose id is in the address.
@@ -155,13 +173,14 @@ where
             async move {
                 runs::find(store.pool(), *run).await?;
                 let part = async |filter: &F, window: &Window| read(store.pool(), *run, filter, window).await;
-                query.0.answer(about.path, &request, part).await
+                query.0.answer(about, &request, part).await
             }
         };
-    let endpoint = Endpoint::get(about, "runs", handler)
-        .id("id", "The run")
-        .query::<Asked<F>>();
-    let endpoint = endpoint.lists::<T>();
+    described::<F, T>(Endpoint::get(about, "runs", handler).at::<Uuid>("id", "The run"))
+}
+
+fn described<F: Filter, T: ToSchema>(endpoint: Endpoint) -> Endpoint {
+    let endpoint = endpoint.query::<Asked<F>>().lists::<T>();
     match F::COLUMNS {
         [] => endpoint,
         _ => endpoint.or_csv(),

@@ -12,6 +12,7 @@ use lyceum_store::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use crate::{
     api::Api,
@@ -67,25 +68,22 @@ struct Difficulty {
     items: Vec<DifficultyWindow>,
 }
 
-pub(super) fn rows() -> Endpoint {
-    let about = About {
+pub(super) fn endpoints() -> [Endpoint; 2] {
+    let rows = About {
         name: "list_rows",
         path: "/runs/{id}/rows",
         summary: "List the rows of a dataset that a run has asked, with when each was first solved.",
         answer: "A page of rows",
     };
-    list_of_run(about, dataset_rows::page)
-}
-
-pub(super) fn over_time() -> Endpoint {
-    let about = About {
+    let over_time = About {
         name: "show_difficulty",
         path: "/runs/{id}/difficulty",
         summary: "Show how many rows of a run's dataset were solved never, sometimes and always when last asked, over time.",
         answer: "Rows by difficulty; as CSV with a line for each window",
     };
-    let endpoint = Endpoint::get(about, "runs", show).id("id", "The run");
-    endpoint.query::<OverTime>().answers::<Difficulty>().or_csv()
+    let over_time = Endpoint::get(over_time, "runs", show).at::<Uuid>("id", "The run");
+    let over_time = over_time.query::<OverTime>().answers::<Difficulty>();
+    [list_of_run(rows, dataset_rows::page), over_time.or_csv()]
 }
 
 async fn show(

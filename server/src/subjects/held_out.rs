@@ -6,8 +6,8 @@ use sqlx::PgPool;
 
 use crate::contract::{About, All, Endpoint, list_of_run};
 
-pub(super) fn list() -> Endpoint {
-    let about = About {
+pub(super) fn endpoints() -> [Endpoint; 1] {
+    let all = About {
         name: "list_held_out",
         path: "/runs/{id}/held-out",
         summary: "List the measurements of a run's members on held-out rows.",

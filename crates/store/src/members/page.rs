@@ -4,6 +4,7 @@ use lyceum_core::{
     id::{ExecutionId, MemberId},
     recipe::Role,
 };
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, QueryBuilder, types::Json};
 use uuid::Uuid;
@@ -61,11 +62,11 @@ pub struct LatestVersion {
 }
 
 /// Selects members.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct MemberFilter {
-    /// Living or dead ones.
+    /// `true` for living members, `false` for dead ones.
     pub alive: Option<bool>,
-    /// With this role.
+    /// With this role: `teacher`, `student`, `proposer`, `solver`, `challenger`, `planner` or `critic`.
     pub role: Option<Role>,
 }
 

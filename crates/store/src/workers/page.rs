@@ -5,7 +5,8 @@ use lyceum_core::{
     id::WorkerId,
     work::{Sampler, Trainer, WorkKind},
 };
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
 
@@ -60,10 +61,11 @@ pub struct Worker {
 }
 
 /// Selects workers.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct WorkerFilter {
+    /// In this state.
     pub state: Option<WorkerState>,
-    /// Present or departed ones.
+    /// `true` for present workers, `false` for those that have left.
     pub alive: Option<bool>,
 }
 
