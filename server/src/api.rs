@@ -3,17 +3,16 @@
 mod artifacts;
 mod benchmarks;
 mod dataset_import;
-mod datasets;
-mod document;
+pub(crate) mod datasets;
+pub(crate) mod document;
 mod evaluation_events;
 mod evaluation_export;
 mod evaluation_results;
 mod evaluations;
 mod event_stream;
 mod experiments;
-mod goalposts;
 mod health;
-mod idempotent;
+pub(crate) mod idempotent;
 mod metrics;
 mod path;
 mod preset;
@@ -22,14 +21,10 @@ mod receive;
 mod run_actions;
 mod run_begin;
 mod run_create;
-mod run_curriculum;
-mod run_diversity;
 mod run_events;
 mod run_fork;
-mod run_geometry;
 mod run_metrics;
 mod run_problems;
-mod run_selection;
 mod run_table;
 mod runs;
 mod schema;
@@ -43,8 +38,8 @@ mod webhooks;
 mod work;
 mod work_inputs;
 
+pub(crate) use crate::subjects::goalposts::endpoints::ids as run_ids;
 pub(crate) use datasets::DatasetPurpose;
-pub(crate) use goalposts::ids as run_ids;
 pub(crate) use metrics::install as install_metrics;
 pub(crate) use path::{malformed_path, nothing_here};
 pub(crate) use preset::{Preset, Presets};
@@ -62,7 +57,7 @@ use crate::{
     access::{FailedLogins, Requirements},
     contract::bound,
     events::EventHub,
-    subjects,
+    subjects::{self, curriculum, diversity, geometry, goalposts, selection},
 };
 
 /// The state shared by all handlers.
@@ -85,7 +80,7 @@ pub(crate) struct Api {
 pub(crate) fn bound_bodies(document: &mut utoipa::openapi::OpenApi) {
     bound::<datasets::CreateDataset>(document);
     bound::<evaluations::CreateEvaluation>(document);
-    bound::<goalposts::MakeGoalposts>(document);
+    bound::<goalposts::endpoints::MakeGoalposts>(document);
     bound::<experiments::CreateExperiment>(document);
     bound::<experiments::UpdateExperiment>(document);
     bound::<run_actions::UpdateRun>(document);
@@ -119,19 +114,19 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(run_fork::fork_run)
             .service(run_events::watch_run)
             .service(run_metrics::show_metrics)
-            .service(run_selection::show_selection)
-            .service(run_geometry::show_geometry)
+            .service(selection::endpoints::show_selection)
+            .service(geometry::endpoints::show_geometry)
             .service(run_problems::list_problems)
             .service(run_problems::show_problem)
             .service(run_problems::list_attempts)
-            .service(run_curriculum::show_curriculum)
-            .service(run_curriculum::show_scores)
-            .service(run_diversity::show_diversity)
-            .service(run_diversity::list_wordings)
-            .service(run_diversity::list_neighbours)
-            .service(goalposts::show_run_goalposts)
-            .service(goalposts::show_goalposts)
-            .service(goalposts::make_goalposts)
+            .service(curriculum::endpoints::show_curriculum)
+            .service(curriculum::endpoints::show_scores)
+            .service(diversity::endpoints::show_diversity)
+            .service(diversity::endpoints::list_wordings)
+            .service(diversity::endpoints::list_neighbours)
+            .service(goalposts::endpoints::show_run_goalposts)
+            .service(goalposts::endpoints::show_goalposts)
+            .service(goalposts::endpoints::make_goalposts)
             .service(experiments::create_experiment)
             .service(experiments::list_experiments)
             .service(experiments::show_experiment)

@@ -3,10 +3,15 @@
 mod alerts;
 mod archive;
 mod births;
+pub(crate) mod curriculum;
 pub(crate) mod difficulty;
+pub(crate) mod diversity;
+pub(crate) mod geometry;
+pub(crate) mod goalposts;
 mod held_out;
 mod matchups;
 mod members;
+pub(crate) mod selection;
 mod steps;
 mod workers;
 

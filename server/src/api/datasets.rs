@@ -96,7 +96,7 @@ pub(crate) struct DatasetDetail {
 }
 
 impl DatasetDetail {
-    pub(super) async fn of(db: &mut PgConnection, dataset: Dataset) -> Result<Self, StoreError> {
+    pub(crate) async fn of(db: &mut PgConnection, dataset: Dataset) -> Result<Self, StoreError> {
         let id = DatasetId(dataset.id);
         Ok(Self {
             overlaps: datasets::overlaps(&mut *db, id).await?,
@@ -112,7 +112,7 @@ impl DatasetDetail {
     }
 
     /// The address of the dataset.
-    pub(super) fn location(&self) -> String {
+    pub(crate) fn location(&self) -> String {
         format!("/api/v1/datasets/{}", self.dataset.id)
     }
 }

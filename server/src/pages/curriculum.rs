@@ -24,7 +24,7 @@ use super::{
 use crate::{
     api::Api,
     api_error::ApiError,
-    curriculum::{Growth, Scores},
+    subjects::curriculum::{Growth, Scores},
 };
 
 /// The steps and the suite shown.

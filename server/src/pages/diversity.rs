@@ -26,7 +26,9 @@ use super::{
 use crate::{
     api::Api,
     api_error::ApiError,
-    diversity::{Diversity, Iteration, Neighbours, RepeatedWording, Similarity, Wordings, neighbours, wordings},
+    subjects::diversity::{
+        Diversity, Iteration, Neighbours, RepeatedWording, Similarity, Wordings, neighbours, wordings,
+    },
 };
 
 /// Wordings and neighbours shown.

@@ -25,7 +25,7 @@ use super::{
     runs::Column,
     view::View,
 };
-use crate::{api::Api, api_error::ApiError, goalposts::RUNS as RUNS_OF_MAP};
+use crate::{api::Api, api_error::ApiError, subjects::goalposts::RUNS as RUNS_OF_MAP};
 
 /// Maximum runs shown; the list of runs has all.
 const RUNS: u32 = 300;

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     api::{Api, run_ids},
     api_error::ApiError,
-    goalposts::{self, GoalpostMap, GoalpostSide},
+    subjects::goalposts::{self, GoalpostMap, GoalpostSide},
 };
 
 /// The dataset of goalposts.

@@ -29,7 +29,7 @@ use super::{
     sparkline,
     view::View,
 };
-use crate::{api::Api, api_error::ApiError, geometry::Geometry, selection::Selection};
+use crate::{api::Api, api_error::ApiError, subjects::geometry::Geometry, subjects::selection::Selection};
 
 /// Points of a sparkline.
 const HISTORY: u32 = 60;

@@ -44,7 +44,7 @@ use crate::{
     api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
-    curriculum,
+    subjects::curriculum,
 };
 
 /// Maximum characters of a name that models or recipes chose.

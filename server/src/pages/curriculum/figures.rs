@@ -7,7 +7,7 @@ use super::super::{
     evaluations::title,
     figure::{Colour, Figure, Series, Style},
 };
-use crate::curriculum::{Growth, ScoreBucket, Scores};
+use crate::subjects::curriculum::{Growth, ScoreBucket, Scores};
 
 /// The size of the set as bars under the score on a suite (Figure 3 of the paper).
 pub(super) fn growth(growth: &Growth, suite: Option<&str>) -> Figure {
@@ -194,7 +194,7 @@ fn points(scores: &Scores, value: impl Fn(&ScoreBucket) -> Option<f64>) -> Vec<(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::curriculum::{GrowthStep, Validation};
+    use crate::subjects::curriculum::{GrowthStep, Validation};
     use lyceum_core::recipe::Metric;
 
     fn grown(sizes: &[f64], scores: &[(i32, f64)]) -> Growth {

@@ -10,8 +10,8 @@ use uuid::Uuid;
 use super::EvaluationFrame;
 use crate::{
     api_error::ApiError,
-    goalposts::RUNS,
     pages::{inert::inert, layout::Layout, view::View},
+    subjects::goalposts::RUNS,
 };
 
 #[derive(Template, Serialize)]

@@ -3,8 +3,8 @@
 use lyceum_core::goalpost_map::{Line, Solve};
 
 use crate::{
-    goalposts::{GoalpostHistory, GoalpostMap},
     pages::heat::heat,
+    subjects::goalposts::{GoalpostHistory, GoalpostMap},
 };
 
 /// Goalposts shown of an arm, at most; JSON and CSV have all.

@@ -1,5 +1,7 @@
 //! What selection did in a run, for the page and the API.
 
+pub(crate) mod endpoints;
+
 use lyceum_core::{
     evolution::audit::{AUDITED, Cull, Life, Measured, Past, audit, differential},
     id::{ExecutionId, MemberId},

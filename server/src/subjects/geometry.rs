@@ -1,5 +1,7 @@
 //! The geometry of members' updates, for the page and the API.
 
+pub(crate) mod endpoints;
+
 use lyceum_core::id::ExecutionId;
 use lyceum_store::geometry::{self, MeasuredPair, MeasuredVersion};
 use serde::Serialize;

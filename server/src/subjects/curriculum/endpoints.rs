@@ -7,11 +7,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write as _;
 
-use super::{Api, run_metrics::level_for};
+use crate::api::{Api, level_for};
 use crate::contract::{Answer, Format, Query, csv};
 use crate::{
     api_error::ApiError,
-    curriculum::{Growth, Scores},
+    subjects::curriculum::{Growth, Scores},
 };
 
 /// The steps and the format requested.

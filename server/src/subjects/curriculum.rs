@@ -1,5 +1,6 @@
 //! How a run's growing set grows, and how good the scores are that decide what joins it: for the page and the API.
 
+pub(crate) mod endpoints;
 mod growth;
 mod scores;
 

@@ -6,9 +6,9 @@ use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Api;
+use crate::api::Api;
 use crate::contract::{Answer, Query};
-use crate::{api_error::ApiError, geometry::Geometry};
+use crate::{api_error::ApiError, subjects::geometry::Geometry};
 
 /// Which pairs to show.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -4,9 +4,9 @@ use actix_web::{get, web};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::runs;
 
-use super::Api;
+use crate::api::Api;
 use crate::contract::Answer;
-use crate::{api_error::ApiError, selection::Selection};
+use crate::{api_error::ApiError, subjects::selection::Selection};
 
 /// Show what selection did in a run: each cull beside what other rules would have culled, and beside a uniform draw.
 #[utoipa::path(

@@ -8,7 +8,7 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
+use crate::api::{
     Api,
     datasets::DatasetDetail,
     document::{Document, RequestBody},
@@ -17,7 +17,7 @@ use super::{
 use crate::contract::{Answer, Format, Query, bounds, csv};
 use crate::{
     api_error::ApiError,
-    goalposts::{self, GoalpostMap, RUNS, Wanted},
+    subjects::goalposts::{self, GoalpostMap, RUNS, Wanted},
 };
 
 /// The goalposts and the format requested.

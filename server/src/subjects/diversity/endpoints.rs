@@ -6,11 +6,11 @@ use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::Api;
+use crate::api::Api;
 use crate::contract::{Answer, Query, bounds};
 use crate::{
     api_error::ApiError,
-    diversity::{self, Diversity, Neighbours, Wordings},
+    subjects::diversity::{self, Diversity, Neighbours, Wordings},
 };
 
 /// Rows by default.

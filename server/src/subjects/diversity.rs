@@ -1,5 +1,6 @@
 //! How much the questions of a run's iterations differ, for the page and the API.
 
+pub(crate) mod endpoints;
 mod iterations;
 mod neighbours;
 mod wordings;
