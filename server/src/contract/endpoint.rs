@@ -10,9 +10,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use sqlx::PgPool;
 use utoipa::{
-    PartialSchema, ToSchema,
+    PartialSchema as _, ToSchema,
     openapi::{
-        Content, HttpMethod, Ref, RefOr, Required, Response, Schema,
+        Content, HttpMethod, KnownFormat, ObjectBuilder, Ref, RefOr, Required, Response, Schema, SchemaFormat, Type,
         path::{Operation, OperationBuilder, ParameterBuilder, ParameterIn, PathItem, Paths},
         security::SecurityRequirement,
     },
@@ -65,14 +65,25 @@ impl Endpoint {
         }
     }
 
-    /// With `name` in the address, a `T`, which is `what`.
-    pub(crate) fn at<T: PartialSchema>(mut self, name: &str, what: &str) -> Self {
+    /// With `name` in the address, the id of `what`.
+    pub(crate) fn id(self, name: &str, what: &str) -> Self {
+        let uuid = SchemaFormat::KnownFormat(KnownFormat::Uuid);
+        let id = ObjectBuilder::new().schema_type(Type::String).format(Some(uuid));
+        self.at(name, what, id.into())
+    }
+
+    /// With `name` in the address, the number of `what`, from 0.
+    pub(crate) fn number(self, name: &str, what: &str) -> Self {
+        self.at(name, what, u32::schema())
+    }
+
+    fn at(mut self, name: &str, what: &str, schema: RefOr<Schema>) -> Self {
         let parameter = ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Path)
             .required(Required::True)
             .description(Some(what))
-            .schema(Some(T::schema()));
+            .schema(Some(schema));
         let all = self.operation.parameters.get_or_insert_default();
         all.push(parameter.build().into());
         self

@@ -13,7 +13,6 @@ use serde_json::{Map, Value};
 use sqlx::PgPool;
 use std::borrow::Cow;
 use utoipa::ToSchema;
-use uuid::Uuid;
 
 use super::{
     answer::csv_of,
@@ -176,7 +175,7 @@ where
                 query.0.answer(about, &request, part).await
             }
         };
-    described::<F, T>(Endpoint::get(about, "runs", handler).at::<Uuid>("id", "The run"))
+    described::<F, T>(Endpoint::get(about, "runs", handler).id("id", "The run"))
 }
 
 fn described<F: Filter, T: ToSchema>(endpoint: Endpoint) -> Endpoint {

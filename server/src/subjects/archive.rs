@@ -12,7 +12,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use utoipa::ToSchema;
-use uuid::Uuid;
 
 use crate::{
     api_error::ApiError,
@@ -62,7 +61,7 @@ pub(super) fn endpoints() -> [Endpoint; 2] {
         summary: "List the insertions into the archive of a run.",
         answer: "A page of insertions",
     };
-    let map = Endpoint::get(map, "runs", show).at::<Uuid>("id", "The run");
+    let map = Endpoint::get(map, "runs", show).id("id", "The run");
     let read = async |db: &PgPool, run: ExecutionId, filter: &InsertionFilter, window: &Window| {
         archive::insertions(db, run, filter.cell, window).await
     };

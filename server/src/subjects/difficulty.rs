@@ -12,7 +12,6 @@ use lyceum_store::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
-use uuid::Uuid;
 
 use crate::{
     api::Api,
@@ -81,7 +80,7 @@ pub(super) fn endpoints() -> [Endpoint; 2] {
         summary: "Show how many rows of a run's dataset were solved never, sometimes and always when last asked, over time.",
         answer: "Rows by difficulty; as CSV with a line for each window",
     };
-    let over_time = Endpoint::get(over_time, "runs", show).at::<Uuid>("id", "The run");
+    let over_time = Endpoint::get(over_time, "runs", show).id("id", "The run");
     let over_time = over_time.query::<OverTime>().answers::<Difficulty>();
     [list_of_run(rows, dataset_rows::page), over_time.or_csv()]
 }

@@ -13,8 +13,6 @@ pub(super) fn endpoints() -> [Endpoint; 1] {
         summary: "List the measurements of a run's members on held-out rows.",
         answer: "A page of measurements",
     };
-    list_of_run(
-        about,
-        async |db: &PgPool, run: ExecutionId, _: &All, window: &Window| held_out::page(db, run, window).await,
-    )
+    let read = async |db: &PgPool, run: ExecutionId, _: &All, window: &Window| held_out::page(db, run, window).await;
+    [list_of_run(all, read)]
 }

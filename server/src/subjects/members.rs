@@ -3,7 +3,6 @@
 use lyceum_core::id::{ExecutionId, MemberId};
 use lyceum_store::members::{self, MemberFilter};
 use sqlx::PgPool;
-use uuid::Uuid;
 
 use crate::contract::{About, Endpoint, Filter, list_of_run, show};
 
@@ -26,6 +25,6 @@ pub(super) fn endpoints() -> [Endpoint; 2] {
     let one = show(one, "runs", find);
     [
         list_of_run(all, members::page),
-        one.at::<Uuid>("id", "The run").at::<Uuid>("member", "The member"),
+        one.id("id", "The run").id("member", "The member"),
     ]
 }

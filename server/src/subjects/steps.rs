@@ -3,7 +3,6 @@
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{page::Window, steps};
 use sqlx::PgPool;
-use uuid::Uuid;
 
 use crate::contract::{About, All, Endpoint, list_of_run, show};
 
@@ -25,6 +24,6 @@ pub(super) fn endpoints() -> [Endpoint; 2] {
     let one = show(one, "runs", find);
     [
         list_of_run(all, page),
-        one.at::<Uuid>("id", "The run").at::<u32>("step", "The step, from 0"),
+        one.id("id", "The run").number("step", "The step, from 0"),
     ]
 }

@@ -1,7 +1,6 @@
 //! Processes that do the work.
 
 use lyceum_store::workers::{self, WorkerFilter};
-use uuid::Uuid;
 
 use crate::contract::{About, Endpoint, Filter, list, show};
 
@@ -22,6 +21,6 @@ pub(super) fn endpoints() -> [Endpoint; 2] {
     };
     [
         list(all, "workers", workers::page),
-        show(one, "workers", workers::find).at::<Uuid>("id", "The worker"),
+        show(one, "workers", workers::find).id("id", "The worker"),
     ]
 }
