@@ -64,6 +64,9 @@ pub enum EngineError {
         /// The last attempt.
         detail: String,
     },
+    /// Keys and values would take more than [`cache_bytes`](crate::generate::GenerationOptions::cache_bytes); nothing was changed.
+    #[error("{0}")]
+    CacheLimit(String),
     /// libtorch refused an operation. Not a source: its text is in the message already, and has a C++ backtrace.
     #[error("libtorch: {}", first_line(.0))]
     Torch(TchError),
@@ -121,7 +124,7 @@ impl EngineError {
     /// Whether memory ran out, in which case a smaller batch may succeed.
     pub fn is_out_of_memory(&self) -> bool {
         match self {
-            Self::OutOfMemory { .. } => true,
+            Self::OutOfMemory { .. } | Self::CacheLimit(_) => true,
             Self::Torch(error) => {
                 let text = error.to_string();
                 OUT_OF_MEMORY.iter().any(|words| text.contains(words))

@@ -6,7 +6,10 @@ use lyceum_core::{id::ExecutionId, work::WorkKey};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unfit {
     /// The device refuses all further work of this process.
-    #[error("the GPU refuses all further work of this process: {0}")]
+    #[error(
+        "the GPU refuses all further work of this process: {0}; start the worker again (`lyceum up` and a service manager do), \
+         and if this recurs, see whether `nvidia-smi` still shows the GPU and what `dmesg | grep Xid` says of it"
+    )]
     DeviceLost(String),
     /// It cannot read what another release planned.
     #[error(

@@ -98,10 +98,9 @@ impl KvCache {
             0 => String::new(),
             _ => format!(" and {prompts} prompts of {length}"),
         };
-        Err(EngineError::OutOfMemory {
-            device: format!("{:?}", self.slots.placement().device),
-            detail: format!("a cache of {slots} slots of {capacity} tokens{besides} takes {bytes} bytes of {budget}"),
-        })
+        Err(EngineError::CacheLimit(format!(
+            "a cache of {slots} slots of {capacity} tokens{besides} takes {bytes} bytes of {budget}"
+        )))
     }
 }
 

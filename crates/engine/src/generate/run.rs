@@ -16,7 +16,7 @@ use super::sampler::{Draw, DrawParts, Drawn, draw};
 use super::stop::Stop;
 use super::upload::{Upload, Uploaded};
 use super::{GenerationEvent, GenerationOptions, Generator, mask};
-use crate::error::Result;
+use crate::error::{EngineError, Result};
 use crate::model::RopeTables;
 use crate::population::{LayerAdapters, RowGroups};
 use crate::unwinding::as_errors;
@@ -34,11 +34,20 @@ pub(super) struct Run<'a> {
     completions: Vec<Vec<Option<Completion>>>,
     /// Sequences that were in flight when memory ran out, by request and sample: they go on where they stopped.
     stopped: HashMap<(usize, usize), Running>,
+    /// What was in flight when the cache reached its limit.
+    kept: Option<Flight>,
     pub(super) candidates: Candidates,
     results: Vec<Option<GenerationResult>>,
     tokens: u64,
     /// Positions of the longest sequence there can be.
     longest: i64,
+}
+
+/// The sequences in flight with their keys and values, and those that wait.
+struct Flight {
+    groups: Vec<Group>,
+    rows: Option<Rows>,
+    prompts: Prompts,
 }
 
 /// The samples of one member.
@@ -93,6 +102,7 @@ impl<'a> Run<'a> {
             adapters,
             completions: requests.iter().map(|request| vec![None; request.n]).collect(),
             stopped: HashMap::new(),
+            kept: None,
             candidates: Candidates::default(),
             results: requests
                 .iter()
@@ -108,48 +118,76 @@ impl<'a> Run<'a> {
     }
 
     /// Generates all unfinished completions, at most `slots` sequences at a time. After an error what was generated is kept,
-    /// so that another call can go on with it.
+    /// so that another call can go on with it. If the cache reached its limit, which leaves it as it was, a call with fewer slots
+    /// goes on with the first sequences of each member and their keys and values; otherwise all pass through the model again.
     pub(super) fn complete(&mut self, slots: usize, observe: &mut dyn FnMut(GenerationEvent<'_>)) -> Result<()> {
-        let mut groups = self.groups();
-        let result = as_errors(|| self.go_on(&mut groups, slots, observe));
-        let in_flight = groups.into_iter().flat_map(|group| group.rows).flatten();
-        self.stop(in_flight);
+        let mut flight = self.kept.take().unwrap_or_else(|| Flight {
+            groups: self.groups(),
+            rows: None,
+            prompts: Prompts::new(),
+        });
+        let result = as_errors(|| self.go_on(&mut flight, slots, observe));
+        if let Err(EngineError::CacheLimit(_)) = result {
+            self.kept = Some(flight);
+        } else {
+            self.stop(flight.groups.into_iter().flat_map(|group| group.rows).flatten());
+        }
         result
     }
 
     fn stop(&mut self, in_flight: impl IntoIterator<Item = Running>) {
         let begun = in_flight.into_iter().filter(|running| !running.ids.is_empty());
-        self.stopped
-            .extend(begun.map(|running| ((running.request, running.sample), running)));
+        self.stopped.extend(begun.map(|running| {
+            let sample = (running.request, running.sample);
+            (sample, Running { block: None, ..running })
+        }));
     }
 
     fn go_on(
         &mut self,
-        groups: &mut Vec<Group>,
+        flight: &mut Flight,
         slots: usize,
         observe: &mut dyn FnMut(GenerationEvent<'_>),
     ) -> Result<()> {
-        let mut prompts = Prompts::new();
-        let mut rows = None;
+        let Flight { groups, rows, prompts } = flight;
+        if let Some(previous) = rows.take() {
+            self.stop_excess(groups, slots);
+            *rows = Some(self.deal(groups, slots, Some(previous))?);
+        }
         while groups.iter().any(|group| !group.queue.is_empty() || group.active() > 0) {
             let idle = groups
                 .iter()
                 .map(|group| group.rows.len() - group.active())
                 .sum::<usize>();
             let total = groups.iter().map(|group| group.rows.len()).sum::<usize>();
-            let mut current = match rows.take() {
+            let current = match rows.take() {
                 // Everything that can be admitted has been. Compact the cache once a quarter of the rows is idle.
                 Some(current) if idle * 4 < total => current,
                 previous => self.deal(groups, slots, previous)?,
             };
-            while self.admit(groups, &mut current, &mut prompts, observe)? {}
+            let current = rows.insert(current);
+            while self.admit(groups, current, prompts, observe)? {}
             if groups.iter().any(|group| group.active() > 0) {
-                self.decode(groups, &mut current, observe)?;
-                while self.admit(groups, &mut current, &mut prompts, observe)? {}
+                self.decode(groups, current, observe)?;
+                while self.admit(groups, current, prompts, observe)? {}
             }
-            rows = Some(current);
         }
         Ok(())
+    }
+
+    /// Stops the last sequences of each group that has more than its share of `slots`; they wait before the others.
+    fn stop_excess(&mut self, groups: &mut [Group], slots: usize) {
+        let demand: Vec<usize> = groups
+            .iter()
+            .map(|group| group.queue.len() + group.active())
+            .collect();
+        for (group, share) in groups.iter_mut().zip(allot(&demand, &vec![0; demand.len()], slots)) {
+            let mut running: Vec<Running> = group.rows.drain(..).flatten().collect();
+            let excess = running.split_off(share.min(running.len()));
+            group.rows = running.into_iter().map(Some).collect();
+            group.wait_again(&excess);
+            self.stop(excess);
+        }
     }
 
     fn groups(&self) -> Vec<Group> {
@@ -246,6 +284,10 @@ impl<'a> Run<'a> {
         let (left, drawn) = (&mut admitted, &mut continued);
         let started = as_errors(|| self.start(left, drawn, &waiting, (rows, prompts), observe));
         put_back(groups, continued);
+        for group in groups.iter_mut() {
+            let of_group = |running: &&Running| self.requests[running.request].adapter == group.adapter;
+            group.wait_again(admitted.iter().filter(of_group));
+        }
         self.stop(admitted);
         started?;
         Ok(any)
@@ -285,7 +327,7 @@ impl<'a> Run<'a> {
             let drawn = match as_errors(|| self.draw_prefilled(&prefilled, &sources, &now, rows)) {
                 Ok(drawn) => drawn,
                 Err(error) => {
-                    admitted.extend(now);
+                    admitted.splice(..0, now);
                     return Err(error);
                 }
             };
@@ -476,6 +518,13 @@ impl<'a> Run<'a> {
 impl Group {
     fn active(&self) -> usize {
         self.rows.iter().flatten().count()
+    }
+
+    /// Has `samples` wait for a slot before all others.
+    fn wait_again<'r>(&mut self, samples: impl IntoIterator<Item = &'r Running, IntoIter: DoubleEndedIterator>) {
+        for running in samples.into_iter().rev() {
+            self.queue.push_front((running.request, running.sample));
+        }
     }
 }
 

@@ -95,12 +95,15 @@ fn what_was_generated_when_memory_ran_out_is_kept_and_gone_on_with() {
     let halved = generator
         .generate(&requests, &tight, &mut |event| match event {
             GenerationEvent::Progress { tokens, .. } => counts.push(tokens),
-            GenerationEvent::Halved { .. } => halved_at.push(counts[counts.len() - 1]),
+            GenerationEvent::Halved { .. } => halved_at.push(counts.len() - 1),
             GenerationEvent::Finished(_) => {}
         })
         .unwrap();
     tch::set_num_threads(threads);
-    assert!(halved_at.len() == 1 && halved_at[0] > 100, "{halved_at:?}");
+    let &[at] = halved_at.as_slice() else { panic!("{halved_at:?}") };
+    assert!(counts[at] > 100, "{counts:?}");
+    // Passing through the model again would have drawn a token for each of the four before the next step.
+    assert_eq!(counts[at + 1], counts[at] + 4, "the first half goes on with its keys and values");
     assert!(counts.is_sorted(), "no token is generated twice: {counts:?}");
     assert_eq!(counts.last(), Some(&u64::from(8 * max_tokens)));
     for (plenty, halved) in plenty.results.iter().zip(&halved.results) {
