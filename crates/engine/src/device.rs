@@ -1,6 +1,7 @@
 //! The device that holds the tensors and the precision the model computes in.
 
 pub(crate) mod cuda;
+pub(crate) mod graph;
 mod memory;
 
 use std::sync::OnceLock;

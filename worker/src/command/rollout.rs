@@ -46,6 +46,10 @@ pub(crate) struct Rollout {
     /// Whether a prompt's keys and values are held once for all its samples. Left out: on a GPU if a request has several.
     #[arg(long, value_name = "BOOL")]
     share_prompts: Option<bool>,
+    /// Whether a GPU is asked for a whole step at a time, as a CUDA graph, instead of kernel by kernel; the results are the same.
+    /// Left out: true.
+    #[arg(long, value_name = "BOOL")]
+    graphs: Option<bool>,
     /// Share of the vocabulary to exclude for this batch (vocabulary dropout).
     #[arg(long, requires = "mask_seed")]
     mask_rate: Option<f64>,
@@ -126,6 +130,7 @@ impl Rollout {
             prefill_tokens: self.prefill_tokens,
             cache_bytes: self.cache_bytes.or(fitting.cache_bytes),
             share_prompts: fitting.share_prompts,
+            graphs: self.graphs.unwrap_or(true),
         };
         let generator = Generator {
             model: &loaded.model,

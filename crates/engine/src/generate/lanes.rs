@@ -88,6 +88,7 @@ impl Generator<'_> {
                     prefill_tokens: (options.prefill_tokens / count).max(1),
                     cache_bytes: options.cache_bytes.map(|bytes| bytes / count as u64),
                     share_prompts: options.share_prompts,
+                    graphs: options.graphs,
                 },
             })
         });

@@ -29,6 +29,8 @@ pub struct GenerationOptions {
     pub cache_bytes: Option<u64>,
     /// Whether the keys and values of a prompt are held once for all its samples, instead of once for each.
     pub share_prompts: bool,
+    /// Whether a GPU is asked for a whole step at a time, as a CUDA graph. The numbers are the same.
+    pub graphs: bool,
 }
 
 impl Default for GenerationOptions {
@@ -38,6 +40,7 @@ impl Default for GenerationOptions {
             prefill_tokens: 4_096,
             cache_bytes: None,
             share_prompts: false,
+            graphs: true,
         }
     }
 }

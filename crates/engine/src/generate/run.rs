@@ -13,6 +13,7 @@ use super::prefill::{Prefilled, Prompt, Prompts, Source};
 use super::prompts::Block;
 use super::request::{Completion, GenerationRequest, GenerationResult};
 use super::sampler::{Draw, DrawParts, Drawn, draw};
+use super::step::StepGraph;
 use super::stop::Stop;
 use super::upload::{Upload, Uploaded};
 use super::{GenerationEvent, GenerationOptions, Generator, mask};
@@ -77,6 +78,7 @@ pub(super) struct Running {
 pub(super) struct Rows {
     pub(super) cache: KvCache,
     pub(super) adapters: Option<(Vec<LayerAdapters>, RowGroups)>,
+    pub(super) graph: StepGraph,
 }
 
 impl<'a> Run<'a> {
@@ -251,6 +253,7 @@ impl<'a> Run<'a> {
         Ok(Rows {
             cache,
             adapters: self.adapters_of(|population, device| RowGroups::filled(&members, population, device))?,
+            graph: StepGraph::default(),
         })
     }
 

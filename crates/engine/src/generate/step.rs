@@ -7,10 +7,45 @@ use super::decode::DecodeAttention;
 use super::run::{Rows, Run, Running};
 use super::sampler::{DrawParts, Drawn};
 use super::shared::{SharedAttention, SharedParts};
-use super::upload::{Upload, Uploaded};
+use super::upload::{Indices, Upload, Uploaded};
+use crate::device::graph::{Graph, graphs_exist};
 use crate::error::Result;
 use crate::model::Attend;
 use crate::population::IdleRows;
+
+/// What the layers of a step need from the host, in its upload.
+struct Inputs {
+    ids: Indices,
+    positions: Indices,
+    shared: Option<SharedParts>,
+    /// Words of the upload that are theirs: the first ones.
+    words: i64,
+    /// Positions of the longest sequence, the new one included.
+    length: i64,
+}
+
+/// All on which the kernels of a step's layers depend, and where they read and write, but for the contents of the upload.
+type Shape = [i64; 7];
+
+/// The layers of the steps of a batch, once they are equal.
+#[derive(Debug, Default)]
+pub(super) enum StepGraph {
+    #[default]
+    None,
+    /// The last step's shape: if the next one's is the same, it is recorded.
+    Of(Shape),
+    Recorded(Box<Recorded>),
+}
+
+#[derive(Debug)]
+pub(super) struct Recorded {
+    shape: Shape,
+    graph: Graph,
+    /// What it reads.
+    inputs: Uploaded,
+    /// What it computes.
+    hidden: Tensor,
+}
 
 impl Run<'_> {
     /// Computes the next token of each of `running`, which are in some of the `slots`.
@@ -28,47 +63,112 @@ impl Run<'_> {
             let own = running.ids.len() as i64 - 1;
             blocks[slot] = running.block.as_deref().map(|block| (block, own));
         }
-        let length = positions.iter().max().map_or(1, |position| position + 1);
         let draws = self.draws(running);
         let mut upload = Upload::default();
+        let length = positions.iter().max().map_or(1, |position| position + 1);
         let (ids, positions) = (upload.indices(&ids), upload.indices(&positions));
+        let prompts = rows.cache.prompts.as_ref();
+        let inputs = Inputs {
+            ids,
+            positions,
+            shared: prompts.map(|prompts| SharedParts::add(&blocks, prompts, &mut upload)),
+            words: upload.words(),
+            length,
+        };
         let active = (running.len() < batch)
             .then(|| upload.indices(&running.iter().map(|running| row(running.slot)).collect::<Vec<_>>()));
         let parts = DrawParts::add(&draws, model.config.vocab_size, &mut upload);
-        let prompts = rows.cache.prompts.as_ref();
-        let shared = prompts.map(|prompts| SharedParts::add(&blocks, prompts, &mut upload));
         let uploaded = upload.send(model.placement.device)?;
-        let positions = uploaded.indices(positions)?;
         rows.cache
-            .reserve(shared.as_ref().map_or(length, |shared| shared.length))?;
-        let attention = attention(&rows.cache, shared.as_ref(), &uploaded, (&positions, length))?;
-        let adapters = rows
-            .adapters
-            .as_ref()
-            .map(|(layers, groups)| (layers.as_slice(), groups));
-        let ids = uploaded.indices(ids)?.f_unsqueeze(1)?;
-        let hidden = model.forward(&ids, &self.rope.at(&positions)?, adapters, attention.as_ref())?;
-        let mut hidden = hidden.f_squeeze_dim(1)?;
+            .reserve(inputs.shared.as_ref().map_or(length, |shared| shared.length))?;
+        let mut hidden = self.hidden(rows, &inputs, &uploaded)?;
         if let Some(active) = active {
             hidden = hidden.f_index_select(0, &uploaded.indices(active)?)?;
         }
         let logits = model.logits(&model.final_norm(&hidden)?)?;
         self.draw(&logits, &draws, (&parts, &uploaded))
     }
+
+    /// Hidden states after the last layer, `[batch, hidden_size]`. On a GPU the layers are recorded when two steps follow one
+    /// another that differ only in what is uploaded: their kernels take the host longer than most of them take the GPU.
+    fn hidden(&self, rows: &mut Rows, inputs: &Inputs, uploaded: &Uploaded) -> Result<Tensor> {
+        let Some(gpu) = self.generator.model.placement.gpu() else {
+            return self.layers(rows, inputs, uploaded);
+        };
+        if !self.options.graphs || !graphs_exist() {
+            return self.layers(rows, inputs, uploaded);
+        }
+        let shape = inputs.shape(&rows.cache);
+        let recorded = match std::mem::take(&mut rows.graph) {
+            StepGraph::Recorded(recorded) if recorded.shape == shape => {
+                recorded.inputs.replace(uploaded)?;
+                recorded
+            }
+            StepGraph::Of(last) if last == shape => {
+                let first = uploaded.first(inputs.words)?;
+                let (graph, hidden) = Graph::record(gpu, || self.layers(rows, inputs, &first))?;
+                Box::new(Recorded {
+                    shape,
+                    graph,
+                    inputs: first,
+                    hidden,
+                })
+            }
+            _ => {
+                rows.graph = StepGraph::Of(shape);
+                return self.layers(rows, inputs, uploaded);
+            }
+        };
+        recorded.graph.replay()?;
+        let hidden = recorded.hidden.shallow_clone();
+        rows.graph = StepGraph::Recorded(recorded);
+        Ok(hidden)
+    }
+
+    fn layers(&self, rows: &Rows, inputs: &Inputs, uploaded: &Uploaded) -> Result<Tensor> {
+        let positions = uploaded.indices(inputs.positions)?;
+        let attention = attention(&rows.cache, inputs, uploaded, &positions)?;
+        let adapters = rows.adapters.as_ref();
+        let adapters = adapters.map(|(layers, groups)| (layers.as_slice(), groups));
+        let ids = uploaded.indices(inputs.ids)?.f_unsqueeze(1)?;
+        let rope = self.rope.at(&positions)?;
+        let hidden = self.generator.model.forward(&ids, &rope, adapters, attention.as_ref())?;
+        Ok(hidden.f_squeeze_dim(1)?)
+    }
 }
 
-/// Attention to what is cached: with `shared` to prompts that samples share, else to whole sequences, whose new tokens are at
-/// `positions` below `length`.
+impl Inputs {
+    fn shape(&self, cache: &KvCache) -> Shape {
+        let of_prompts = cache.prompts.as_ref().map_or([0; 3], |prompts| {
+            let kept = &prompts.key_values;
+            [kept.rows(), kept.capacity(), cache.rounding.attention(prompts.longest())]
+        });
+        let length = self.shared.as_ref().map_or(self.length, |shared| shared.length);
+        let [rows, capacity, longest] = of_prompts;
+        let slots = &cache.slots;
+        [
+            self.words,
+            slots.rows(),
+            slots.capacity(),
+            cache.rounding.attention(length),
+            rows,
+            capacity,
+            longest,
+        ]
+    }
+}
+
+/// Attention to what is cached: to prompts that samples share, or to whole sequences, whose new tokens are at `positions`.
 fn attention<'a>(
     cache: &'a KvCache,
-    shared: Option<&SharedParts>,
+    inputs: &Inputs,
     uploaded: &Uploaded,
-    (positions, length): (&Tensor, i64),
+    positions: &Tensor,
 ) -> Result<Box<dyn Attend + 'a>> {
-    Ok(match cache.prompts.as_ref().zip(shared) {
+    Ok(match cache.prompts.as_ref().zip(inputs.shared.as_ref()) {
         Some((prompts, parts)) => Box::new(SharedAttention::new(cache, prompts, parts, uploaded)?),
         None => {
-            let length = cache.rounding.attention(length);
+            let length = cache.rounding.attention(inputs.length);
             Box::new(DecodeAttention::new(&cache.slots, positions, length)?)
         }
     })

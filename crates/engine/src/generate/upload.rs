@@ -58,6 +58,11 @@ impl Upload {
         }
     }
 
+    /// Words collected so far.
+    pub(super) fn words(&self) -> i64 {
+        self.words.len() as i64
+    }
+
     /// Sends all of them.
     pub(super) fn send(&self, device: Device) -> Result<Uploaded> {
         Ok(Uploaded(upload(&self.words, device)?))
@@ -65,6 +70,20 @@ impl Upload {
 }
 
 impl Uploaded {
+    /// A copy of the first so many words, for others to be copied into.
+    pub(super) fn first(&self, words: i64) -> Result<Self> {
+        let first = Self(self.0.f_narrow(0, 0, words)?.f_empty_like()?);
+        first.replace(self)?;
+        Ok(first)
+    }
+
+    /// Replaces all words by the first ones of `other`.
+    pub(super) fn replace(&self, other: &Self) -> Result<()> {
+        let first = other.0.f_narrow(0, 0, self.0.size1()?)?;
+        let _ = self.0.shallow_clone().f_copy_(&first)?;
+        Ok(())
+    }
+
     /// Indices, `[count]`.
     pub(super) fn indices(&self, Indices { start, count }: Indices) -> Result<Tensor> {
         Ok(self.0.f_narrow(0, start as i64, count as i64)?)

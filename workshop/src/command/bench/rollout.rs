@@ -81,6 +81,9 @@ pub(super) struct BenchRollout {
     /// Whether a prompt's keys and values are held once for all its samples. Left out: on a GPU if there are several.
     #[arg(long, value_name = "BOOL")]
     share_prompts: Option<bool>,
+    /// Whether a GPU is asked for a whole step at a time, as a CUDA graph. Left out: true.
+    #[arg(long, value_name = "BOOL")]
+    graphs: Option<bool>,
     /// Measure the population alone, without a mask, one member and the matrix products.
     #[arg(long)]
     brief: bool,
@@ -451,6 +454,7 @@ impl BenchRollout {
         let options = GenerationOptions {
             max_slots: self.max_slots.unwrap_or(self.sequences),
             share_prompts: self.shares_prompts(model.placement.device),
+            graphs: self.graphs.unwrap_or(true),
             ..GenerationOptions::default()
         };
         let generator = Generator {
