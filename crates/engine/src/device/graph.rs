@@ -14,8 +14,15 @@ type Enqueue = extern "C" fn(*mut c_void);
 
 unsafe extern "C" {
     fn lyceum_graphs_exist() -> bool;
-    fn lyceum_graph_stream(device: i8, enqueue: Enqueue, argument: *mut c_void, message: *mut c_char, length: usize) -> bool;
-    fn lyceum_graph_record(enqueue: Enqueue, argument: *mut c_void, message: *mut c_char, length: usize) -> *mut c_void;
+    fn lyceum_graph_stream(
+        device: i8,
+        enqueue: Enqueue,
+        argument: *mut c_void,
+        message: *mut c_char,
+        length: usize,
+    ) -> bool;
+    fn lyceum_graph_record(enqueue: Enqueue, argument: *mut c_void, message: *mut c_char, length: usize)
+    -> *mut c_void;
     fn lyceum_graph_replay(graph: *mut c_void, message: *mut c_char, length: usize) -> bool;
     fn lyceum_graph_free(graph: *mut c_void);
 }

@@ -145,12 +145,7 @@ impl<'a> Run<'a> {
         }));
     }
 
-    fn go_on(
-        &mut self,
-        flight: &mut Flight,
-        slots: usize,
-        observe: &mut dyn FnMut(GenerationEvent<'_>),
-    ) -> Result<()> {
+    fn go_on(&mut self, flight: &mut Flight, slots: usize, observe: &mut dyn FnMut(GenerationEvent<'_>)) -> Result<()> {
         let Flight { groups, rows, prompts } = flight;
         if let Some(previous) = rows.take() {
             self.stop_excess(groups, slots);
@@ -179,10 +174,7 @@ impl<'a> Run<'a> {
 
     /// Stops the last sequences of each group that has more than its share of `slots`; they wait before the others.
     fn stop_excess(&mut self, groups: &mut [Group], slots: usize) {
-        let demand: Vec<usize> = groups
-            .iter()
-            .map(|group| group.queue.len() + group.active())
-            .collect();
+        let demand: Vec<usize> = groups.iter().map(|group| group.queue.len() + group.active()).collect();
         for (group, share) in groups.iter_mut().zip(allot(&demand, &vec![0; demand.len()], slots)) {
             let mut running: Vec<Running> = group.rows.drain(..).flatten().collect();
             let excess = running.split_off(share.min(running.len()));
@@ -288,7 +280,8 @@ impl<'a> Run<'a> {
         let started = as_errors(|| self.start(left, drawn, &waiting, (rows, prompts), observe));
         put_back(groups, continued);
         for group in groups.iter_mut() {
-            let of_group = |running: &&Running| self.requests[running.request].adapter == group.adapter;
+            let adapter = group.adapter;
+            let of_group = |running: &&Running| self.requests[running.request].adapter == adapter;
             group.wait_again(admitted.iter().filter(of_group));
         }
         self.stop(admitted);

@@ -132,7 +132,10 @@ impl Run<'_> {
         let adapters = adapters.map(|(layers, groups)| (layers.as_slice(), groups));
         let ids = uploaded.indices(inputs.ids)?.f_unsqueeze(1)?;
         let rope = self.rope.at(&positions)?;
-        let hidden = self.generator.model.forward(&ids, &rope, adapters, attention.as_ref())?;
+        let hidden = self
+            .generator
+            .model
+            .forward(&ids, &rope, adapters, attention.as_ref())?;
         Ok(hidden.f_squeeze_dim(1)?)
     }
 }
@@ -141,7 +144,11 @@ impl Inputs {
     fn shape(&self, cache: &KvCache) -> Shape {
         let of_prompts = cache.prompts.as_ref().map_or([0; 3], |prompts| {
             let kept = &prompts.key_values;
-            [kept.rows(), kept.capacity(), cache.rounding.attention(prompts.longest())]
+            [
+                kept.rows(),
+                kept.capacity(),
+                cache.rounding.attention(prompts.longest()),
+            ]
         });
         let length = self.shared.as_ref().map_or(self.length, |shared| shared.length);
         let [rows, capacity, longest] = of_prompts;
