@@ -153,6 +153,8 @@ def correctness(checks):
                   for shared in ("false", "true")),
                 checks.run("lyceum-worker", "update", *on, "--in", scratch / "update.jsonl",
                            "--out", scratch / f"{to}-update"),
+                checks.run("lyceum-worker", "rollout", *on, "--in", scratch / "rollout.jsonl", "--share-prompts", "false",
+                           "--graphs", "false", "--out", scratch / f"{to}-rollout-by-kernel.jsonl"),
             ]
         told = [fault for of_run in faults.values() for fault in of_run if fault]
         if told:
@@ -164,6 +166,9 @@ def correctness(checks):
             pairs = zip(lines(scratch / f"{reference}-score.jsonl"), lines(scratch / f"{found}-score.jsonl"))
             apart = largest((a["last_logits"], b["last_logits"]) for a, b in pairs)
             judge(checks, f"{name} {dtype}, largest difference of last logits", apart, allowed)
+            by_graph, by_kernel = (lines(scratch / f"{found}-rollout-{how}.jsonl") for how in ("false", "by-kernel"))
+            other = sum(a != b for a, b in zip(by_graph, by_kernel, strict=True)) / len(by_kernel)
+            judge(checks, f"{name} {dtype}, share of results that CUDA graphs change", other, 0)
             if in_update is None:
                 continue
             # Two tokens can have equal probability up to rounding, so a few sequences may diverge.
@@ -235,6 +240,7 @@ def decoding(checks):
     shape = checks.shapes[-1]
     at = ["--shape", shape, "--sequences", 64, *usual]
     without = dict(os.environ, TORCH_CUDNN_SDPA_DEPRIORITIZED="0")
+    checks.bench("decoding", f"{shape}, without CUDA graphs", "rollout", *at, "--graphs", "false")
     checks.bench("decoding", f"{shape}, cuDNN's attention first", "rollout", *at, environment=without)
     checks.bench("decoding", f"{shape}, top-p 0.95 and top-k 40", "rollout", *at, "--top-p", 0.95, "--top-k", 40)
     long = ["--shape", shape, "--sequences", 64, "--repeats", 2, *checks.lengths(2000, 100)]

@@ -104,12 +104,8 @@ fn what_was_generated_when_memory_ran_out_is_kept_and_gone_on_with() {
         panic!("{halved_at:?}")
     };
     assert!(counts[at] > 100, "{counts:?}");
-    // Passing through the model again would have drawn a token for each of the four before the next step.
-    assert_eq!(
-        counts[at + 1],
-        counts[at] + 4,
-        "the first half goes on with its keys and values"
-    );
+    // One sequence of each member goes on. Passing through the model again would draw a token for each before the next step.
+    assert_eq!(counts[at + 1], counts[at] + 3, "{counts:?}");
     assert!(counts.is_sorted(), "no token is generated twice: {counts:?}");
     assert_eq!(counts.last(), Some(&u64::from(8 * max_tokens)));
     for (plenty, halved) in plenty.results.iter().zip(&halved.results) {
