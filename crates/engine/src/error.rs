@@ -159,7 +159,9 @@ pub fn tells_of_lost_device(message: &str) -> bool {
         "CUDNN_STATUS_EXECUTION_FAILED",
         "CUDNN_STATUS_INTERNAL_ERROR",
     ];
-    told.iter().any(|words| message.contains(words)) && !OUT_OF_MEMORY.iter().any(|words| message.contains(words))
+    // All errors of recording a CUDA graph speak of capturing, and nothing else fails after them.
+    let stays = !message.contains("captur") && !OUT_OF_MEMORY.iter().any(|words| message.contains(words));
+    stays && told.iter().any(|words| message.contains(words))
 }
 
 /// libtorch appends a C++ backtrace to its messages; only the first line is useful.
@@ -198,6 +200,8 @@ mod tests {
                 "{text}"
             );
         }
+        let recording = error("CUDA error: operation not permitted when stream is capturing");
+        assert!(!recording.is_device_lost() && !recording.is_out_of_memory());
         let shapes = error("mat1 and mat2 shapes cannot be multiplied (2x3 and 4x5)");
         assert!(!shapes.is_device_lost() && !shapes.is_out_of_memory());
     }

@@ -4,11 +4,15 @@
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::{CStr, c_char, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use tch::{Cuda, TchError};
+use tch::{Device, Kind, TchError, Tensor};
 
 use crate::error::{EngineError, Result};
 use crate::unwinding::as_errors;
+
+/// Whether CUDA refused to record something that it executes.
+static REFUSED: AtomicBool = AtomicBool::new(false);
 
 type Enqueue = extern "C" fn(*mut c_void);
 
@@ -36,49 +40,34 @@ thread_local! {
 #[derive(Debug)]
 pub(crate) struct Graph(*mut c_void);
 
-/// Whether the loaded libtorch has graphs: the stand-in for CUDA has none.
+/// Whether the loaded libtorch has graphs, as the stand-in for CUDA has not, and none was refused.
 pub(crate) fn graphs_exist() -> bool {
     // SAFETY: it only looks up names.
-    unsafe { lyceum_graphs_exist() }
+    !REFUSED.load(Ordering::Relaxed) && unsafe { lyceum_graphs_exist() }
 }
 
 impl Graph {
     /// Records what `step` asks of the GPU that CUDA counts as `index`, without executing it, and returns what it made: tensors
     /// whose contents the graph computes. The kernels must have been used before, since loading one cannot be recorded. The
     /// first time on a thread, `step` is executed as well: cuBLAS then allocates a workspace for the stream, which would otherwise
-    /// belong to the graph.
-    pub(crate) fn record<T>(index: usize, step: impl Fn() -> Result<T>) -> Result<(Self, T)> {
+    /// belong to the graph. `None` if CUDA refuses to record it; then this process records nothing more.
+    pub(crate) fn record<T>(index: usize, step: impl Fn() -> Result<T>) -> Result<Option<(Self, T)>> {
         let device = i8::try_from(index).map_err(|_| failure(format!("there is no GPU {index}")))?;
-        let step = || as_errors(&step);
-        let synchronize = || Cuda::synchronize(index as i64);
+        finish(index)?;
         let mut recorded = Err(failure("nothing was recorded".to_owned()));
-        let mut on_stream = || {
-            recorded = (|| {
-                if STREAMS.with_borrow_mut(|used| used.insert(index)) {
-                    step()?;
-                    synchronize();
-                }
-                let mut made = Err(failure("nothing was recorded".to_owned()));
-                let mut enqueue = || made = step();
-                let graph = {
-                    let (call, argument) = callback(&mut enqueue);
-                    // SAFETY: `argument` belongs to `call`, and lives until this returns.
-                    told(|message, length| unsafe { lyceum_graph_record(call, argument, message, length) })
-                };
-                let (graph, message) = graph;
-                if graph.is_null() {
-                    return Err(made.err().unwrap_or_else(|| failure(message)));
-                }
-                let graph = Self(graph);
-                Ok((graph, made?))
-            })();
-        };
-        synchronize();
+        let mut on_stream = || recorded = as_errors(|| record_here(index, &step));
         let (call, argument) = callback(&mut on_stream);
-        // SAFETY: as above.
+        // SAFETY: `argument` is the closure that `call` expects, and lives until this returns.
         let (done, message) =
             told(|message, length| unsafe { lyceum_graph_stream(device, call, argument, message, length) });
-        if done { recorded } else { Err(failure(message)) }
+        match if done { recorded } else { Err(failure(message)) } {
+            Ok(recorded) => Ok(Some(recorded)),
+            Err(error) if error.is_out_of_memory() || error.is_device_lost() => Err(error),
+            Err(_) => {
+                REFUSED.store(true, Ordering::Relaxed);
+                Ok(None)
+            }
+        }
     }
 
     /// Executes it after all that was asked of the GPU before.
@@ -94,6 +83,31 @@ impl Drop for Graph {
         // SAFETY: it was recorded, and nothing else frees it.
         unsafe { lyceum_graph_free(self.0) }
     }
+}
+
+/// Records what `step` asks of the current stream.
+fn record_here<T>(index: usize, step: &impl Fn() -> Result<T>) -> Result<(Graph, T)> {
+    if STREAMS.with_borrow_mut(|used| used.insert(index)) {
+        step()?;
+        finish(index)?;
+    }
+    let mut made = Err(failure("nothing was recorded".to_owned()));
+    let mut enqueue = || made = as_errors(step);
+    let (call, argument) = callback(&mut enqueue);
+    // SAFETY: as above.
+    let (graph, message) = told(|message, length| unsafe { lyceum_graph_record(call, argument, message, length) });
+    if graph.is_null() {
+        return Err(made.err().unwrap_or_else(|| failure(message)));
+    }
+    let graph = Graph(graph);
+    Ok((graph, made?))
+}
+
+/// Waits for what was asked of the current stream: a wait for the whole GPU would be refused while another thread records.
+fn finish(index: usize) -> Result<()> {
+    let last = Tensor::f_zeros([1], (Kind::Float, Device::Cuda(index)))?;
+    last.f_double_value(&[0])?;
+    Ok(())
 }
 
 /// A function and its argument, by which C calls `closure`.

@@ -106,13 +106,15 @@ impl Run<'_> {
             }
             StepGraph::Of(last) if last == shape => {
                 let first = uploaded.first(inputs.words)?;
-                let (graph, hidden) = Graph::record(gpu, || self.layers(rows, inputs, &first))?;
-                Box::new(Recorded {
-                    shape,
-                    graph,
-                    inputs: first,
-                    hidden,
-                })
+                match Graph::record(gpu, || self.layers(rows, inputs, &first))? {
+                    Some((graph, hidden)) => Box::new(Recorded {
+                        shape,
+                        graph,
+                        inputs: first,
+                        hidden,
+                    }),
+                    None => return self.layers(rows, inputs, uploaded),
+                }
             }
             _ => {
                 rows.graph = StepGraph::Of(shape);

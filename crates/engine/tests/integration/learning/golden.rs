@@ -28,7 +28,10 @@ fn gradients_of_every_factor_are_those_of_autograd() {
                 let largest = difference(&found, &expected);
                 // The expected values were computed on a CPU, where sums are made in another order.
                 let allowed = if device().is_cuda() { 5e-5 } else { 1e-5 };
-                assert!(largest < allowed, "{model}: {name} of member {member} is off by {largest}");
+                assert!(
+                    largest < allowed,
+                    "{model}: {name} of member {member} is off by {largest}"
+                );
             }
         }
     }
