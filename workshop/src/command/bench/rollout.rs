@@ -333,9 +333,10 @@ impl BenchRollout {
             products * 1e3,
             limit / step
         );
-        // The output projection is only needed for the last token.
-        let prompts = (self.sequences / self.samples) as f64;
-        let prompt_tokens = lengths().map(|(prompt, _)| prompt as f64).sum::<f64>() / self.samples as f64;
+        // The output projection is only needed for the last token. Ragged samples of a prompt are requests of their own.
+        let of_prompt = if self.ragged { 1 } else { self.samples };
+        let prompts = (self.sequences / of_prompt) as f64;
+        let prompt_tokens = lengths().map(|(prompt, _)| prompt as f64).sum::<f64>() / of_prompt as f64;
         let of_prompts = 2.0 * (prompt_tokens * of_layers + prompts * of_output) / rate;
         println!(
             "prefill {:.3} s, limit of the products {of_prompts:.3} s",
