@@ -25,7 +25,7 @@ pub fn random_model(config: ModelConfig, placement: Placement) -> Result<Model> 
                 None
             },
             qk_norm: match config.architecture {
-                Architecture::Qwen2 => None,
+                Architecture::Qwen2 | Architecture::Llama => None,
                 Architecture::Qwen3 => Some(Tensor::f_ones([heads, config.head_dim], options)?),
             },
             o_proj: normal([hidden, query])?,

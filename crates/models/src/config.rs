@@ -18,6 +18,22 @@ pub enum Architecture {
     /// Qwen3: no biases; an RMS norm over each head of q and k; `head_dim` independent of `hidden_size /
     /// num_attention_heads`.
     Qwen3,
+    /// Llama (SmolLM2, TinyLlama) and Mistral without sliding windows: no biases; no norms on q and k.
+    Llama,
+}
+
+/// How Llama 3.1 and later stretch the rotary embedding to longer contexts (`rope_type` `llama3`): low frequencies are divided by
+/// `factor`, high ones kept, and those between are interpolated.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Llama3Rope {
+    /// The stretching of low frequencies.
+    pub factor: f64,
+    /// Frequencies with fewer periods in the original context than this are low.
+    pub low_freq_factor: f64,
+    /// Frequencies with more periods in the original context than this are high.
+    pub high_freq_factor: f64,
+    /// The original context in tokens.
+    pub original_max_position_embeddings: f64,
 }
 
 /// The part of `config.json` that determines the computation.
@@ -45,6 +61,8 @@ pub struct ModelConfig {
     pub rms_norm_eps: f64,
     /// Base of the rotary position embedding.
     pub rope_theta: f64,
+    /// How the rotary embedding is stretched, if it is.
+    pub rope_scaling: Option<Llama3Rope>,
     /// Whether the output projection shares the embedding's weights.
     pub tie_word_embeddings: bool,
     /// Whether q, k and v have biases, as in Qwen2.
@@ -206,8 +224,10 @@ struct ConfigFile {
     #[serde(default)]
     tie_word_embeddings: bool,
     attention_bias: Option<bool>,
+    mlp_bias: Option<bool>,
     #[serde(default)]
     use_sliding_window: bool,
+    sliding_window: Option<u64>,
     layer_types: Option<Vec<String>>,
     partial_rotary_factor: Option<f64>,
     quantization_config: Option<Quantization>,
@@ -261,14 +281,23 @@ impl ConfigFile {
         if self.hidden_act != "silu" {
             return Err(format!("`hidden_act` is `{}`; only silu is supported", self.hidden_act));
         }
-        if architecture == Architecture::Qwen3 && self.attention_bias == Some(true) {
+        if architecture != Architecture::Qwen2 && self.attention_bias == Some(true) {
             return Err(
-                "`attention_bias` is true, which gives q, k, v and o biases; for Qwen3 only false is supported"
+                "`attention_bias` is true, which gives q, k, v and o biases; only false is supported, except for Qwen2"
                     .to_owned(),
             );
         }
+        if self.mlp_bias == Some(true) {
+            return Err("`mlp_bias` is true; only false is supported".to_owned());
+        }
         if self.use_sliding_window {
             return Err("`use_sliding_window` is true; sliding-window attention is not supported".to_owned());
+        }
+        // Qwen2 states the window even where `use_sliding_window` is false.
+        if let (Architecture::Llama, Some(window)) = (architecture, self.sliding_window) {
+            return Err(format!(
+                "`sliding_window` is {window}; sliding-window attention is not supported, only null"
+            ));
         }
         let mut kinds = self.layer_types.iter().flatten();
         if let Some(kind) = kinds.find(|kind| *kind != "full_attention") {
@@ -290,8 +319,8 @@ impl ConfigFile {
             (Some(head_dim), _) => positive("head_dim", head_dim)?,
             // The default of transformers' Qwen3 configuration class.
             (None, Architecture::Qwen3) => 128,
-            (None, Architecture::Qwen2) if self.hidden_size % heads == 0 => self.hidden_size / heads,
-            (None, Architecture::Qwen2) => {
+            (None, _) if self.hidden_size % heads == 0 => self.hidden_size / heads,
+            (None, _) => {
                 return Err(format!(
                     "`hidden_size` ({}) is not a multiple of `num_attention_heads` ({heads})",
                     self.hidden_size
@@ -314,10 +343,15 @@ impl ConfigFile {
             head_dim,
             max_position_embeddings: positive(
                 "max_position_embeddings",
-                self.max_position_embeddings.unwrap_or(32_768),
+                // The defaults of transformers' configuration classes.
+                self.max_position_embeddings.unwrap_or(match architecture {
+                    Architecture::Qwen2 | Architecture::Qwen3 => 32_768,
+                    Architecture::Llama => 2048,
+                }),
             )?,
             rms_norm_eps: self.rms_norm_eps,
             rope_theta: self.rope_theta()?,
+            rope_scaling: self.rope_scaling()?,
             tie_word_embeddings: self.tie_word_embeddings,
             attention_bias: architecture == Architecture::Qwen2,
             pad_token_id: self.pad_token_id,
@@ -330,21 +364,40 @@ impl ConfigFile {
         match (named, self.model_type.as_deref()) {
             (Some("Qwen2ForCausalLM"), _) | (None, Some("qwen2")) => Ok(Architecture::Qwen2),
             (Some("Qwen3ForCausalLM"), _) | (None, Some("qwen3")) => Ok(Architecture::Qwen3),
+            (Some("LlamaForCausalLM" | "MistralForCausalLM"), _) | (None, Some("llama" | "mistral")) => {
+                Ok(Architecture::Llama)
+            }
             (Some(other), _) => Err(format!(
-                "`architectures` names `{other}`; supported: Qwen2ForCausalLM and Qwen3ForCausalLM"
+                "`architectures` names `{other}`; supported: Qwen2ForCausalLM, Qwen3ForCausalLM, LlamaForCausalLM and \
+                 MistralForCausalLM"
             )),
             (None, other) => Err(format!(
-                "`model_type` is `{}` and `architectures` is absent; supported: qwen2 and qwen3",
+                "`model_type` is `{}` and `architectures` is absent; supported: qwen2, qwen3, llama and mistral",
                 other.unwrap_or("absent")
             )),
         }
     }
 
     fn rope_theta(&self) -> std::result::Result<f64, String> {
+        let theta = self
+            .rope_parameters
+            .as_ref()
+            .and_then(|rope| rope.rope_theta)
+            .or(self.rope_theta)
+            .unwrap_or(10_000.0);
+        if theta > 0.0 {
+            Ok(theta)
+        } else {
+            Err(format!("`rope_theta` is {theta}; it must be positive"))
+        }
+    }
+
+    fn rope_scaling(&self) -> std::result::Result<Option<Llama3Rope>, String> {
         let given = [
             ("rope_parameters", &self.rope_parameters),
             ("rope_scaling", &self.rope_scaling),
         ];
+        let mut found = None;
         for (field, rope) in given {
             let Some(rope) = rope else { continue };
             if let Some((layers, _)) = rope.other.iter().find(|(_, value)| value.is_object()) {
@@ -359,28 +412,54 @@ impl ConfigFile {
             if is_untyped && let Some((name, value)) = rope.other.iter().find(scales) {
                 return Err(format!(
                     "`{field}` has `{name}` ({value}) but no `rope_type`, so it does not say how positions are scaled; \
-                     only `default` without scaling is supported"
+                     only `default` without scaling and `llama3` are supported"
                 ));
             }
-            let mut kinds = [&rope.rope_type, &rope.older_type].into_iter().flatten();
-            if let Some(kind) = kinds.find(|kind| *kind != "default") {
-                return Err(format!(
-                    "the rotary embedding is scaled (`{kind}`); only `default` is supported"
-                ));
+            let kinds = [&rope.rope_type, &rope.older_type].into_iter().flatten();
+            for kind in kinds.filter(|kind| *kind != "default") {
+                if kind != "llama3" {
+                    return Err(format!(
+                        "the rotary embedding is scaled (`{kind}`); only `default` and `llama3` are supported"
+                    ));
+                }
+                found = Some(llama3(&rope.other).map_err(|reason| format!("`{field}` is `llama3`: {reason}"))?);
             }
         }
-        let theta = self
-            .rope_parameters
-            .as_ref()
-            .and_then(|rope| rope.rope_theta)
-            .or(self.rope_theta)
-            .unwrap_or(10_000.0);
-        if theta > 0.0 {
-            Ok(theta)
-        } else {
-            Err(format!("`rope_theta` is {theta}; it must be positive"))
-        }
+        Ok(found)
     }
+}
+
+fn llama3(fields: &Map<String, Value>) -> std::result::Result<Llama3Rope, String> {
+    let number = |name: &str| {
+        let found = fields.get(name).unwrap_or(&Value::Null);
+        found
+            .as_f64()
+            .ok_or_else(|| format!("`{name}` is {found}; it must be a number"))
+    };
+    let rope = Llama3Rope {
+        factor: number("factor")?,
+        low_freq_factor: number("low_freq_factor")?,
+        high_freq_factor: number("high_freq_factor")?,
+        original_max_position_embeddings: number("original_max_position_embeddings")?,
+    };
+    let numbers = [
+        ("factor", rope.factor),
+        ("low_freq_factor", rope.low_freq_factor),
+        (
+            "original_max_position_embeddings",
+            rope.original_max_position_embeddings,
+        ),
+    ];
+    if let Some((name, value)) = numbers.into_iter().find(|(_, value)| *value <= 0.0) {
+        return Err(format!("`{name}` is {value}; it must be positive"));
+    }
+    let (low, high) = (rope.low_freq_factor, rope.high_freq_factor);
+    if high <= low {
+        return Err(format!(
+            "`high_freq_factor` is {high}; it must be more than `low_freq_factor` ({low})"
+        ));
+    }
+    Ok(rope)
 }
 
 #[cfg(test)]
@@ -406,6 +485,62 @@ mod tests {
         serde_json::from_value::<ConfigFile>(file)
             .expect("the fields of a configuration")
             .resolve()
+    }
+
+    #[test]
+    fn llama_and_mistral_are_read_if_they_have_neither_biases_nor_windows() {
+        let with = |model_type: &str, field: &str, value: Value| {
+            let mut file = json!({
+                "model_type": model_type, "vocab_size": 320, "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 1,
+                "num_attention_heads": 4,
+            });
+            file[field] = value;
+            serde_json::from_value::<ConfigFile>(file)
+                .expect("the fields of a configuration")
+                .resolve()
+        };
+        let config = with("llama", "attention_bias", json!(false)).expect("a Llama");
+        assert_eq!(
+            (config.architecture, config.attention_bias, config.head_dim),
+            (Architecture::Llama, false, 8)
+        );
+        assert_eq!(with("mistral", "sliding_window", json!(null)), Ok(config));
+        assert!(with("qwen2", "sliding_window", json!(4096)).is_ok(), "it is not used");
+        for (field, value, found) in [
+            ("sliding_window", json!(4096), "`sliding_window` is 4096"),
+            ("attention_bias", json!(true), "`attention_bias` is true"),
+            ("mlp_bias", json!(true), "`mlp_bias` is true"),
+        ] {
+            let refusal = with("mistral", field, value).expect_err(found);
+            assert!(refusal.contains(found), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn a_stretched_rotary_embedding_needs_all_of_its_numbers() {
+        let whole = json!({
+            "rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 8192,
+        });
+        let scaling = with_rope(&whole).expect("whole").rope_scaling.expect("stretched");
+        assert_eq!(
+            (scaling.factor, scaling.original_max_position_embeddings),
+            (32.0, 8192.0)
+        );
+        for (field, value, found) in [
+            ("factor", json!(null), "`factor` is null; it must be a number"),
+            ("factor", json!(0), "`factor` is 0; it must be positive"),
+            (
+                "high_freq_factor",
+                json!(1.0),
+                "`high_freq_factor` is 1; it must be more than",
+            ),
+        ] {
+            let mut rope = whole.clone();
+            rope[field] = value;
+            let refusal = with_rope(&rope).expect_err(found);
+            assert!(refusal.contains(found), "{refusal}");
+        }
     }
 
     #[test]

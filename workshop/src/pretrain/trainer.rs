@@ -53,9 +53,9 @@ impl Pretrainer {
 
     /// A copy of a model's weights, and a fresh optimizer.
     pub fn from_model(model: &Model, placement: Placement) -> Result<Self> {
-        if model.config.architecture != Architecture::Qwen2 {
+        if model.config.architecture == Architecture::Qwen3 {
             let reason =
-                "only Qwen2 models can be fully trained: Qwen3's heads share norms, which are stored per head here";
+                "models of Qwen3 cannot be fully trained: their heads share norms, which are stored per head here";
             return Err(EngineError::population(reason));
         }
         let weights = mapped(model, reference(placement), &|tensor| {

@@ -147,6 +147,7 @@ mod tests {
                 max_position_embeddings: 32_768,
                 rms_norm_eps: 1e-6,
                 rope_theta: 1e6,
+                rope_scaling: None,
                 tie_word_embeddings: false,
                 attention_bias: true,
                 eos_token_ids: Vec::new(),

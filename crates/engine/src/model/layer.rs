@@ -78,7 +78,7 @@ impl LayerWeights {
         refuse_other_biases(checkpoint, &prefix, biased)?;
         let joined = |parts: Result<Vec<Tensor>>| -> Result<Tensor> { Ok(Tensor::f_cat(&parts?, 0)?) };
         let qk_norm = match config.architecture {
-            Architecture::Qwen2 => None,
+            Architecture::Qwen2 | Architecture::Llama => None,
             Architecture::Qwen3 => {
                 let of_heads = |name, heads| -> Result<Tensor> {
                     Ok(norm(name, config.head_dim)?.f_expand([heads, config.head_dim], false)?)
@@ -114,7 +114,8 @@ fn refuse_other_biases(checkpoint: &Checkpoint, prefix: &str, biased: &[Projecti
     for projection in Projection::ALL {
         let name = format!("{prefix}.{}.{projection}.bias", projection.block());
         if checkpoint.contains(&name) && !biased.contains(&projection) {
-            let problem = "is not supported: a Qwen2 model has biases on q, k and v, a Qwen3 model has none";
+            let problem =
+                "is not supported: a Qwen2 model has biases on q, k and v, a model of Qwen3, Llama or Mistral has none";
             return Err(EngineError::tensor(checkpoint.read(&name)?.path, name, problem));
         }
     }

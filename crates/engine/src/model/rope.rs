@@ -1,9 +1,11 @@
 //! Rotary position embedding (Su et al. 2021), in the half-split form used by the checkpoints.
 
+use std::f64::consts::PI;
+
 use lyceum_kernels::attention::Rotation;
 use tch::{Kind, Tensor};
 
-use crate::config::ModelConfig;
+use crate::config::{Llama3Rope, ModelConfig};
 use crate::device::Placement;
 use crate::error::Result;
 use crate::host;
@@ -17,12 +19,29 @@ pub struct RopeTables {
     sin: Tensor,
 }
 
+/// The share of a frequency, in radians a token, that is left when a rotary embedding is stretched: transformers'
+/// `_compute_llama3_parameters`.
+fn kept(rope: &Llama3Rope, frequency: f64) -> f64 {
+    let periods = rope.original_max_position_embeddings * frequency / (2.0 * PI);
+    let (low, high) = (rope.low_freq_factor, rope.high_freq_factor);
+    let smooth = ((periods - low) / (high - low)).clamp(0.0, 1.0);
+    (1.0 - smooth) / rope.factor + smooth
+}
+
 impl RopeTables {
     /// Tables for positions `0..length`, shape `[1, length, 1, head_dim]`.
     pub fn new(config: &ModelConfig, length: i64, placement: Placement) -> Result<Self> {
         let fp32 = (Kind::Float, placement.device);
         let exponents = Tensor::f_arange_start_step(0, config.head_dim, 2, fp32)?.f_div_scalar(config.head_dim)?;
-        let frequencies = Tensor::f_pow_scalar(config.rope_theta, &exponents)?.f_reciprocal()?;
+        let mut frequencies = Tensor::f_pow_scalar(config.rope_theta, &exponents)?.f_reciprocal()?;
+        if let Some(rope) = &config.rope_scaling {
+            let shares: Vec<f64> = (0..config.head_dim / 2)
+                .map(|index| config.rope_theta.powf(-2.0 * index as f64 / config.head_dim as f64))
+                .map(|frequency| kept(rope, frequency))
+                .collect();
+            let shares = Tensor::f_from_slice(&shares)?.f_to_kind(Kind::Float)?;
+            frequencies = frequencies.f_mul(&shares.f_to_device(placement.device)?)?;
+        }
         let angles = Tensor::f_arange(length, fp32)?.f_outer(&frequencies)?;
         let shape = [1, length, 1, config.head_dim];
         let kind = placement.kind();

@@ -9,11 +9,13 @@ use tch::Tensor;
 
 use crate::device::{device, placement};
 
-pub(crate) const MODELS: [&str; 4] = [
+pub(crate) const MODELS: [&str; 6] = [
     "qwen2-tied",
     "qwen2-untied-sharded",
     "qwen3-wide-heads",
     "qwen3-tied-sharded",
+    "llama-tied-stretched",
+    "mistral-untied",
 ];
 /// The models with an adapter of every kind; the others have `all-0` to `all-2`.
 pub(crate) const FULL_SET: [&str; 2] = ["qwen2-tied", "qwen3-wide-heads"];

@@ -64,6 +64,7 @@ fn model() -> Model {
         max_position_embeddings: 1024,
         rms_norm_eps: 1e-6,
         rope_theta: 1e4,
+        rope_scaling: None,
         tie_word_embeddings: true,
         attention_bias: true,
         eos_token_ids: Vec::new(),
