@@ -9,4 +9,5 @@ mod forward;
 mod generation;
 mod merging;
 mod peft_roundtrip;
+mod real_models;
 mod tokens;
