@@ -4,8 +4,7 @@
 mod centroid;
 mod tree;
 
-pub use centroid::Centroids;
-pub use tree::KdTree;
+pub use self::{centroid::Centroids, tree::KdTree};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +13,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use crate::{recipe::InsertionStatus, verify::Complexity};
+use crate::{contract::InsertionStatus, verify::Complexity};
 
 /// Dimensions of a descriptor: AST depth, cyclomatic complexity, lines of code, variables.
 pub const DIMENSIONS: usize = 4;

@@ -2,12 +2,14 @@
 
 mod csv;
 mod markdown;
+#[cfg(test)]
+mod tests;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::{Group, Spread, suite};
-use crate::recipe::Role;
+use crate::contract::Role;
 
 /// The subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -241,6 +243,3 @@ impl Average {
         self.overall.or(self.code).or(self.math)
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{RunConfig, defaults::settle, diagnose::faults};
-use crate::{fault::Fault, recipe::Recipe};
+use crate::{contract::Recipe, fault::Fault};
 
 /// A JSON Schema (2020-12) and its validator.
 #[derive(Debug)]

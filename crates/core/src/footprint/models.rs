@@ -97,7 +97,7 @@ pub fn context_length(name: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::BaseShape;
+    use crate::footprint::BaseShape;
 
     /// Parameters in billions from the model cards: all, and all but the embeddings.
     #[test]

@@ -115,7 +115,7 @@ fn answer_part<'a>(text: &'a str, opening: &str) -> Result<&'a str, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ProblemKind::{CodeF, CodeI, CodeO};
+    use crate::verify::ProblemKind::{CodeF, CodeI, CodeO};
 
     const OPEN: &str = "User: ..\nAssistant: <think>\n";
 

@@ -2,13 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    MatchupScore, Rating, Ratings, TrueSkillConfig,
-    win::{mean_solve_rate, mean_teacher_reward, winner},
-};
+use super::{MatchupScore, Rating, Ratings, TrueSkillConfig, mean_solve_rate, win::mean_teacher_reward, winner};
 use crate::{
+    contract::{Role, Winner},
     id::MemberId,
-    recipe::{Role, Winner},
     reward::Solved,
 };
 
@@ -182,10 +179,11 @@ impl RunRatings {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::reward::teacher_reward;
     use proptest::prelude::*;
     use uuid::Uuid;
+
+    use super::*;
+    use crate::reward::teacher_reward;
 
     const RULES: [MatchupScore; 3] = [MatchupScore::PerRole, MatchupScore::Reward, MatchupScore::SolveRate];
 

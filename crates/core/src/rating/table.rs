@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::{Rating, TrueSkillConfig};
 use crate::{
+    contract::{RatingRecord, Role},
     id::MemberId,
-    recipe::{RatingRecord, Role},
 };
 
 /// A rating for every member and role that has one; a member with both roles has two.
@@ -58,8 +58,9 @@ impl Ratings {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use uuid::Uuid;
+
+    use super::*;
 
     #[test]
     fn a_table_survives_its_json_and_forgets_the_dead() {

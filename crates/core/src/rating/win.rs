@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    recipe::Winner,
+    contract::Winner,
     reward::{Solved, teacher_reward},
 };
 

@@ -7,8 +7,8 @@ use uuid::Uuid;
 use super::Players;
 use crate::{
     config::RunConfig,
+    contract::{DatasetRow, PlanError, ProblemRecord, Recipe, Records, RunState, StepView, Want, WorkItem, WorkState},
     id::{DatasetId, ExecutionId, ProblemId},
-    recipe::{DatasetRow, PlanError, ProblemRecord, Recipe, Records, RunState, StepView, Want, WorkItem, WorkState},
     seed::stream,
 };
 

@@ -1,7 +1,8 @@
 //! Early and late values of the metrics that a verdict looks at.
 
-use crate::recipe::Metric;
 use serde::Serialize;
+
+use crate::contract::Metric;
 
 /// Values that are averaged at either end of a run.
 const VALUES: usize = 16;
@@ -37,7 +38,7 @@ impl Signal {
     /// `compares`: whether answers to a problem are compared with one another ([`Recipe::compares_answers`]); without, a
     /// problem whose answers earn the same may teach, and [`Signal::NoSignal`] says nothing.
     ///
-    /// [`Recipe::compares_answers`]: crate::recipe::Recipe::compares_answers
+    /// [`Recipe::compares_answers`]: crate::contract::Recipe::compares_answers
     pub fn all_in(metrics: &[Metric], recorded: &[String], compares: bool) -> Vec<(Self, usize)> {
         let told = Self::ALL
             .into_iter()

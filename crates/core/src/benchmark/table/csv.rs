@@ -1,7 +1,9 @@
 //! The table as CSV (RFC 4180), one line per subject and suite, so that no cell needs parsing.
 
-use super::Table;
-use crate::csv::{Csv, maybe};
+use crate::{
+    benchmark::Table,
+    csv::{Csv, maybe},
+};
 
 impl Table {
     /// Lines of `subject,role,suite,pass_at_1,error`: scores with their standard error over rows, then the members'
@@ -59,7 +61,7 @@ impl Lines {
         self.0.row(&[subject, role, suite, &value.to_string(), &maybe(error)]);
     }
 
-    fn averages(&mut self, subject: &str, role: &str, average: &super::Average) {
+    fn averages(&mut self, subject: &str, role: &str, average: &crate::benchmark::Average) {
         for (name, value) in [
             ("code", average.code),
             ("math", average.math),

@@ -12,7 +12,7 @@ const MESSAGE: Field = Field::last("message");
 const PROGRAM: Field = Field::last("program");
 const ANSWER: Field = Field::last("answer");
 
-pub(in crate::prompt) fn proposal(
+pub(crate) fn proposal(
     problem: ProblemKind,
     text: &str,
     finish: FinishReason,
@@ -41,12 +41,12 @@ pub(in crate::prompt) fn proposal(
 }
 
 /// The program in a proposal.
-pub(in crate::prompt) fn program(text: &str, finish: FinishReason, opening: &str) -> Result<String, String> {
+pub(crate) fn program(text: &str, finish: FinishReason, opening: &str) -> Result<String, String> {
     let reading = read(&[PROGRAM], text, finish, opening);
     Ok(unfenced(reading.text("program")?, "python"))
 }
 
-pub(in crate::prompt) fn answer(problem: ProblemKind, text: &str, finish: FinishReason, opening: &str) -> Answer {
+pub(crate) fn answer(problem: ProblemKind, text: &str, finish: FinishReason, opening: &str) -> Answer {
     let reading = read(&[ANSWER], text, finish, opening);
     let block = match problem {
         ProblemKind::CodeI => "input",

@@ -1,0 +1,127 @@
+//! A step: one subject and some of the problems.
+
+use super::result::Tally;
+use crate::{
+    benchmark::{BenchmarkRow, PromptStyle, Suite, suite},
+    contract::{BenchmarkSampleRecord, GoalpostCountRecord, Plan, PlanError, RunState, StepView},
+    evaluations::{GoalpostParameters, GoalpostSubject, GoalpostsResult, benchmark::Sheet},
+    seed::derive,
+};
+
+/// The name under which solving attempts are kept among samples of evaluations.
+const SAMPLES: &str = "goalposts";
+
+pub(super) struct GoalpostStep<'a> {
+    run: &'a RunState,
+    parameters: &'a GoalpostParameters,
+    view: &'a StepView,
+    suite: &'static Suite,
+    style: PromptStyle,
+    /// The place of the subject.
+    place: u32,
+    of: &'a GoalpostSubject,
+    /// The first problem of the step, and how many there are.
+    first: u32,
+    rows: u32,
+}
+
+impl<'a> GoalpostStep<'a> {
+    pub(super) fn new(
+        run: &'a RunState,
+        parameters: &'a GoalpostParameters,
+        view: &'a StepView,
+    ) -> Result<Self, PlanError> {
+        let other = |error: &dyn std::fmt::Display| PlanError::Other(error.to_string());
+        let (slices, problems) = (parameters.slices(), &parameters.problems);
+        let place = run.step / slices;
+        let of = parameters.subjects.get(place as usize);
+        let first = run.step % slices * parameters.rows_per_step();
+        Ok(Self {
+            run,
+            parameters,
+            view,
+            suite: suite(&problems.suite).map_err(|error| other(&error))?,
+            style: PromptStyle::shipped(&problems.protocol.prompts).map_err(|error| other(&error))?,
+            place,
+            of: of.ok_or_else(|| other(&format!("there is nobody for step {}", run.step)))?,
+            first,
+            rows: parameters.rows_per_step().min(problems.rows - first),
+        })
+    }
+
+    /// Everything that should exist by now.
+    pub(super) fn plan(&self) -> Result<Plan, PlanError> {
+        let mut plan = Plan::default();
+        let sheet = self.sheet();
+        match sheet.fill(&mut plan)? {
+            Some(rows) => self.finish(&sheet, &rows, plan),
+            None => Ok(plan),
+        }
+    }
+
+    fn sheet(&self) -> Sheet<'_> {
+        let (parameters, protocol) = (self.parameters, &self.parameters.problems.protocol);
+        Sheet {
+            view: self.view,
+            step: self.run.step,
+            suite: &self.suite.name,
+            dataset: parameters.problems.dataset,
+            first: self.first,
+            rows: self.rows,
+            n: parameters.n,
+            per_item: (parameters.samples_per_item / parameters.n.max(1)).max(1),
+            style: &self.style,
+            sampling: protocol.sampling(self.style.stops(self.suite)),
+            compute: parameters.compute,
+            limits: self.run.config.programs,
+            plain_notation: protocol.plain_notation,
+            // Fresh draws for everybody: the union over checkpoints must not be one set of draws counted often.
+            subjects: vec![(&self.of.subject, derive(self.run.config.seed, &self.of.path(), 0))],
+        }
+    }
+
+    /// All attempts are graded: the counts, the attempts that solved something, and what comes next.
+    fn finish(&self, sheet: &Sheet<'_>, rows: &[BenchmarkRow], mut plan: Plan) -> Result<Plan, PlanError> {
+        let subject = &self.of.subject;
+        let mut correct = vec![0; rows.len()];
+        let (mut completion_tokens, mut seconds) = (0, 0.0);
+        for answers in sheet.answers(rows)? {
+            completion_tokens += answers.result.usage.completion_tokens;
+            seconds += answers.result.usage.seconds;
+            for (sample, graded) in answers.graded.into_iter().filter(|(_, graded)| graded.correct) {
+                let row = (sample.row - self.first) as usize;
+                correct[row] += 1;
+                plan.records.benchmark_samples.push(BenchmarkSampleRecord {
+                    suite: SAMPLES.to_owned(),
+                    subject: self.place,
+                    task_id: rows[row].task_id.clone(),
+                    sample: sample.clone(),
+                    graded,
+                });
+            }
+        }
+        let mut tallies: Vec<Tally> = self.run.memory()?;
+        if let Some(tally) = tallies.get_mut(self.place as usize) {
+            tally.add(&correct, self.parameters.n);
+        }
+        plan.records.goalpost_counts.push(GoalpostCountRecord {
+            subject: self.place,
+            name: subject.name.clone(),
+            control: self.of.control,
+            run: subject.run,
+            member: subject.member,
+            version: subject.adapter.map(|adapter| adapter.version),
+            step: subject.step,
+            base_model: subject.base_model.name.clone(),
+            dataset: self.parameters.problems.dataset,
+            first_row: self.first,
+            n: self.parameters.n,
+            correct,
+            completion_tokens,
+            seconds,
+        });
+        plan.result = Some(serde_json::to_value(GoalpostsResult::new(self.parameters, &tallies))?);
+        plan.finish = Some(self.run.next(self.parameters.stage(self.run.step + 1), &tallies)?);
+        Ok(plan)
+    }
+}

@@ -1,0 +1,130 @@
+//! The dataset a recipe learns from, as named in a config.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    contract::PlanError,
+    dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy},
+    fault::Fault,
+    id::DatasetId,
+};
+
+/// Rows to learn from, or to work towards. A submitted config names the dataset by `id` or by `name`; the config of a run has the `id`, and `rows`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingSet {
+    /// The dataset, by its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<DatasetId>,
+    /// The dataset, by its name; replaced by its id when the run is created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 200))]
+    pub name: Option<String>,
+    /// How many of its rows, from the first; left out, all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub rows: Option<u32>,
+    /// Allow rows that ask what an imported benchmark asks. Scores on that benchmark then mean nothing.
+    #[serde(default)]
+    pub allow_overlap: bool,
+    /// Use rows whose tests have not been checked, or are bad.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_unchecked: bool,
+    /// Leave out rows with bad tests: `rows` counts the others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leave_out_bad_rows: bool,
+}
+
+impl TrainingSet {
+    /// Refuses a dataset that is named twice or not at all; `pointer` is that of the set in the config.
+    pub fn faults(&self, pointer: &str) -> Vec<Fault> {
+        self.faults_for(Purpose::Training, pointer)
+    }
+
+    /// The same for a dataset of another purpose.
+    pub fn faults_for(&self, purpose: Purpose, pointer: &str) -> Vec<Fault> {
+        match (self.id, &self.name) {
+            (Some(_), None) | (None, Some(_)) => Vec::new(),
+            (None, None) => vec![Fault::new(
+                pointer,
+                format!(
+                    "no dataset is named: `name` or `id` is needed, and `lyceum dataset list --purpose {purpose}` shows both"
+                ),
+            )],
+            (Some(id), Some(name)) => vec![Fault::new(
+                format!("{pointer}/name"),
+                format!("the dataset is named twice, as `{name}` and by the id {id}: set one of the two to null"),
+            )],
+        }
+    }
+
+    /// What the config at `pointer` asks of the dataset, whose problems may be of any kind; none before its faults are
+    /// mended.
+    pub fn usage(&self, pointer: &str) -> Option<DatasetUse> {
+        let dataset = match (self.id, &self.name) {
+            (Some(id), _) => DatasetRef::Id(id),
+            (None, Some(name)) => DatasetRef::Name(name.clone()),
+            (None, None) => return None,
+        };
+        Some(DatasetUse {
+            pointer: pointer.to_owned(),
+            dataset,
+            purpose: Purpose::Training,
+            kinds: &[],
+            rows: self.rows,
+            allow_overlap: self.allow_overlap,
+            tests: TestPolicy {
+                allow_unchecked: self.allow_unchecked,
+                leave_out_bad_rows: self.leave_out_bad_rows,
+            },
+        })
+    }
+
+    /// The dataset and the number of rows used, in the config of a run.
+    ///
+    /// # Errors
+    /// The config was not submitted, so its dataset has not been looked up.
+    pub fn settled(&self) -> Result<(DatasetId, u32), PlanError> {
+        let unsettled = || PlanError::Other("the dataset to learn from has not been looked up".to_owned());
+        self.id.zip(self.rows).ok_or_else(unsettled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use uuid::Uuid;
+
+    use super::*;
+
+    fn set(document: &Value) -> TrainingSet {
+        TrainingSet::deserialize(document).unwrap()
+    }
+
+    #[test]
+    fn a_dataset_is_named_once() {
+        let id = DatasetId(Uuid::from_u128(7));
+        let by_id = set(&json!({"id": id, "rows": 3}));
+        let by_name = set(&json!({"name": "mine"}));
+        assert_eq!(by_id.settled().unwrap(), (id, 3));
+        assert!(by_name.settled().unwrap_err().to_string().contains("looked up"));
+        let asked = |set: &TrainingSet| set.usage("/parameters/dataset").unwrap().dataset;
+        assert_eq!(asked(&by_id), DatasetRef::Id(id));
+        assert_eq!(asked(&by_name), DatasetRef::Name("mine".to_owned()));
+        assert!(by_id.faults("").is_empty() && by_name.faults("").is_empty());
+
+        let twice = set(&json!({"id": id, "name": "mine"})).faults("/d");
+        assert_eq!(twice[0].pointer, "/d/name");
+        assert!(twice[0].detail.contains("set one of the two to null"), "{twice:?}");
+        let none = set(&json!({"rows": 3}));
+        assert!(none.faults("/d")[0].detail.contains("lyceum dataset list"));
+        assert_eq!(none.usage("/d"), None);
+    }
+
+    #[test]
+    fn a_config_of_before_names_reads_and_writes_the_same() {
+        let stored = json!({"id": Uuid::from_u128(7), "rows": 3, "allow_overlap": false});
+        assert_eq!(serde_json::to_value(set(&stored)).unwrap(), stored);
+    }
+}

@@ -1,0 +1,136 @@
+//! Phase 3: the student learns from the iteration's lemmas and lifts, each asked as induction, deduction or abduction
+//! (section 3.3.2).
+
+use rand::Rng as _;
+use std::sync::Arc;
+
+use super::{metrics::Tally, step::Step};
+use crate::{
+    contract::{
+        ParentRelation, PlanError, ProblemRecord, Role,
+        phase::{GRADE, SOLVE},
+    },
+    id::{ProblemId, WorkId},
+    kit::{
+        Progress, Sequence,
+        code::{Attempt, Desk, Exam, Problem, Sitting},
+        join,
+    },
+    problem::{Statement, Values},
+    seed::stream,
+    verify::{ProblemKind, Status},
+};
+
+/// Induction, deduction and abduction.
+pub(super) const FORMATS: [ProblemKind; 3] = [ProblemKind::CodeF, ProblemKind::CodeO, ProblemKind::CodeI];
+
+impl<'a> Step<'a> {
+    pub(super) fn train_student(&mut self) -> Progress<Tally<'a>> {
+        let questions = self.questions()?;
+        let attempts = self.attempts(&questions)?;
+        let lessons = attempts.iter().map(|attempt| {
+            let sequence = attempt.sample.sequence(attempt.reward, attempt.sample.request);
+            (attempt.kind, sequence)
+        });
+        let lessons: Vec<(ProblemKind, Sequence)> = lessons.collect();
+        let updated = self.update(Role::Student, lessons)?;
+        Ok(Tally {
+            attempts,
+            updated,
+            ..Tally::default()
+        })
+    }
+
+    /// Each accepted lemma and lift in a format drawn uniformly.
+    fn questions(&mut self) -> Progress<Arc<Vec<Problem>>> {
+        let run = self.draft.run;
+        let lemmas = self.memory.lemmas.iter().map(|lemma| lemma.problem);
+        let stones: Vec<ProblemId> = lemmas.chain(self.memory.lifts.iter().copied()).collect();
+        self.draft.problems(stones.iter().copied())?;
+        let view = self.draft.view;
+        view.once("questions", || {
+            let mut questions = Vec::with_capacity(stones.len());
+            for (number, id) in (0..).zip(&stones) {
+                let stone = self.stone(*id)?;
+                let mut random = stream(run.config.seed, &format!("formats/{}", run.step), u64::from(number));
+                questions.push(match FORMATS[random.random_range(0..FORMATS.len())] {
+                    ProblemKind::CodeF => stone,
+                    format => self.converted(number, &stone, format, &mut random)?,
+                });
+            }
+            Ok(questions)
+        })
+    }
+
+    /// A problem about one shown input or output of a function's program; writes its row.
+    fn converted(
+        &mut self,
+        number: u32,
+        original: &Problem,
+        kind: ProblemKind,
+        random: &mut impl rand::Rng,
+    ) -> Result<Problem, PlanError> {
+        let Statement::Function { pairs, .. } = original.statement() else {
+            return Err(PlanError::Other(format!("problem {} is not a function", original.id)));
+        };
+        let (input, output) = pairs[random.random_range(0..pairs.len())];
+        let work = WorkId::of(self.draft.run.run, &self.draft.key("convert", 0));
+        let problem = Problem {
+            id: ProblemId::of(work, &number.to_string(), 0),
+            kind,
+            program: original.program.clone(),
+            values: Values::Io {
+                input: Some(input.to_owned()),
+                output: Some(output.to_owned()),
+            },
+        };
+        self.draft.plan.records.problems.push(ProblemRecord {
+            id: problem.id,
+            index: number,
+            proposer: None,
+            source: None,
+            kind,
+            prompt: String::new(),
+            proposal: String::new(),
+            valid: true,
+            status: Status::Ok,
+            reason: String::new(),
+            program: Some(problem.program.clone()),
+            values: serde_json::to_value(&problem.values)?,
+            descriptor: None,
+            cell: None,
+            parents: vec![(original.id, ParentRelation::Original)],
+        });
+        Ok(problem)
+    }
+
+    fn attempts(&mut self, questions: &[Problem]) -> Progress<Vec<Attempt>> {
+        let solver = self.player(Role::Student)?;
+        let prompts = Arc::clone(&self.prompts);
+        let desk = Desk {
+            prompts: &prompts,
+            sampling: &self.parameters.sampling.solve,
+        };
+        let size = self.parameters.items.solve;
+        let attempts = join((0..).zip(questions.chunks(size as usize)), |(chunk, questions)| {
+            let sittings = (chunk * size..).zip(questions).map(|(number, problem)| Sitting {
+                number,
+                problem,
+                solver,
+            });
+            let exam = Exam {
+                phases: [SOLVE, GRADE],
+                round: 0,
+                chunk,
+                samples: self.parameters.solve.samples,
+                role: Role::Student,
+                keep_tokens: true,
+                sittings: sittings.collect(),
+            };
+            let solved = self.draft.solve(desk, &exam)?;
+            self.draft.grade(desk.prompts, &exam, solved)
+        })?;
+        let attempts = attempts.iter().flat_map(|chunk| chunk.iter().flatten());
+        Ok(attempts.cloned().collect())
+    }
+}
