@@ -1,12 +1,11 @@
 //! Run configs: validates what a user writes and resolves it to what is executed, with every default filled in.
 
-mod defaults;
 mod diagnose;
 mod overrides;
 mod query;
 mod schema;
 
-pub(crate) use self::defaults::{fill_in, leave_out_nulls};
+pub(crate) use self::schema::{fill_in, leave_out_nulls};
 pub use self::{
     overrides::apply_overrides,
     query::parse_query,

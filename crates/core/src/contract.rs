@@ -1,8 +1,7 @@
 //! What the coordinator and a planner say to each other: a run's state and the view of its step go in, a plan comes out.
 //! Imports none of the other rooms of planning (kit, recipes, evaluations).
 
-mod gates;
-mod memo;
+pub(crate) mod gates;
 pub mod metric;
 pub mod phase;
 mod plan;
@@ -10,21 +9,17 @@ mod planner;
 mod record;
 mod registry;
 mod role;
-mod rows_asked;
-pub(crate) mod score;
 mod stages;
-mod state;
 mod view;
 
-pub(crate) use self::score::reaches;
 pub use self::{
-    gates::{Gates, SCORE_OF_PLAN, SCORE_OF_QUESTION},
+    gates::{Gates, SCORE_OF_PLAN, SCORE_OF_QUESTION, ScoreScale},
     metric::{
         COST, Chart, ChartGroup, Expense, Growth, Highlight, JUDGING, LEARNING, Metric, PLANNING, PROPOSING, SOLVING,
     },
     phase::{CostClass, Phase},
-    plan::{Plan, PlanError, WorkItem},
-    planner::{Capabilities, Planner, Recipe},
+    plan::{Plan, PlanError, RunState, WorkItem},
+    planner::{Capabilities, Planner, Recipe, RowsAsked},
     record::{
         ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord,
         DatasetCheckRecord, DeathRecord, GeometryRecord, GoalpostCountRecord, HeldOutRecord, InsertionStatus,
@@ -33,9 +28,6 @@ pub use self::{
     },
     registry::{Registry, UnknownRecipe},
     role::{Role, Side},
-    rows_asked::RowsAsked,
-    score::ScoreScale,
     stages::{Stage, Stages},
-    state::RunState,
     view::{DatasetRow, StepView, Want, WorkState},
 };

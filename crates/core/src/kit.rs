@@ -1,26 +1,22 @@
 //! What recipes and evaluations share: steps being planned, judged answers, problems of code and mathematics, rows of
 //! datasets. Imports neither recipes nor evaluations.
 
-mod band;
 pub mod code;
 pub(crate) mod config;
 pub(crate) mod draft;
 pub(crate) mod judge;
-pub(crate) mod mathematics;
 pub(crate) mod measures;
 mod pause;
-pub(crate) mod players;
 mod pool;
 pub(crate) mod room;
 pub mod rows;
 #[cfg(test)]
 pub(crate) mod watched;
 
-pub(crate) use self::config::{frozen_faults, not_a_role};
+pub(crate) use self::config::frozen_faults;
 pub use self::{
-    band::Band,
     code::PoolFilter,
-    config::{ItemConfig, LearningConfig, SamplingConfig, sampling_faults},
+    config::{Band, ItemConfig, LearningConfig, SamplingConfig, sampling_faults},
     draft::{
         Draft, Generation, Learner, Lesson, Living, Names, Sample, Sequence, completions, founders, population_faults,
         read_parameters, single_population_fault, written_out,

@@ -41,11 +41,14 @@ pub mod vote;
 pub mod wilson;
 pub mod work;
 
-pub use evaluations::{cross_play::cells as cross_play, goalposts::map as goalpost_map, operator_retention::retention};
+pub use crate::{
+    evaluations as evaluation,
+    evaluations::{
+        cross_play::result as cross_play, goalposts::result as goalpost_map, operator_retention::result as retention,
+    },
+};
 
 /// Everything about planning under one name.
 pub mod recipe {
     pub use crate::{contract::*, evaluations::*, kit::*, recipes::*};
 }
-
-pub use evaluations as evaluation;

@@ -1,9 +1,17 @@
 //! A recipe is a pure function from a run's memory and the results of its current step to everything that should exist
 //! now.
 
-use super::{Gates, Metric, Plan, PlanError, Role, RowsAsked, RunState, Stages, StepView};
+use serde_json::Value;
+
+use super::{Gates, Metric, Plan, PlanError, Role, RunState, Stages, StepView};
 use crate::{
-    config::RunConfig, dataset::DatasetUse, fault::Faults, id::ExecutionId, vocabulary_dropout::VocabularyDropout,
+    benchmark::PromptStyle,
+    config::RunConfig,
+    dataset::{DatasetUse, problem},
+    fault::Faults,
+    id::{DatasetId, ExecutionId},
+    vocabulary_dropout::VocabularyDropout,
+    work::Prompt,
 };
 
 /// Plans an execution: a run or an evaluation. It does no I/O, has no clock and draws only from seeds derived from (run
@@ -166,4 +174,37 @@ impl Capabilities {
         admits: true,
         has_goalposts: true,
     };
+}
+
+/// Rows of a dataset that members answer, and how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RowsAsked {
+    /// JSON pointer to the group of the config with the fields `dataset`, `prompts` and `sampling` for these rows.
+    pub pointer: &'static str,
+    pub dataset: DatasetId,
+    /// How many rows are asked, from the first.
+    pub rows: u32,
+    /// How many of these are learned from, from the first; the others are held out.
+    pub learned: u32,
+    /// The style of their prompts.
+    pub prompts: String,
+    /// The most tokens of an answer.
+    pub max_tokens: u32,
+}
+
+impl RowsAsked {
+    /// The prompt for the row at `place`, in the style of [`RowsAsked::prompts`].
+    ///
+    /// # Errors
+    /// The row is not a problem, or the style has no prompt for its kind.
+    pub fn prompt(style: &PromptStyle, place: u32, row: &Value) -> Result<Prompt, String> {
+        let row = problem(place as usize, row)?;
+        style.render(&row).map_err(|_| {
+            format!(
+                "`{}` has no prompt for problems of type {}",
+                style.name(),
+                row.oracle.kind()
+            )
+        })
+    }
 }

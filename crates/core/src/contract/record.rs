@@ -1,40 +1,22 @@
 //! Rows written by a plan, for people to look at.
 
-mod archive;
-mod attempt;
-mod benchmark;
-mod dataset_check;
-mod geometry;
-mod goalpost;
-mod held_out;
-mod lineage;
-mod matchup;
-mod member;
-mod metric;
 mod problem;
-mod row_answers;
 
-pub use self::{
-    archive::{ArchiveInsertionRecord, InsertionStatus},
-    attempt::AttemptRecord,
-    benchmark::{BenchmarkResultRecord, BenchmarkSampleRecord},
-    dataset_check::DatasetCheckRecord,
-    geometry::GeometryRecord,
-    goalpost::GoalpostCountRecord,
-    held_out::HeldOutRecord,
-    lineage::{BirthRecord, DeathRecord},
-    matchup::{MatchupRecord, RatingRecord, Winner},
-    member::{MemberRecord, PopulationRecord, VersionRecord},
-    metric::MetricRecord,
-    problem::{ParentRelation, ProblemOutcomeRecord, ProblemRecord},
-    row_answers::RowAnswersRecord,
+pub use self::problem::{
+    AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, DatasetCheckRecord, GoalpostCountRecord,
+    HeldOutRecord, ParentRelation, ProblemOutcomeRecord, ProblemRecord, RowAnswersRecord,
 };
 
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use uuid::Uuid;
 
-use crate::id::ExecutionId;
+use super::Role;
+use crate::{
+    artifact::Digest,
+    id::{ExecutionId, MatchupId, MemberId, PopulationId, ProblemId, VersionId},
+    work::{BaseModel, LoraShape, PairGeometry, VersionGeometry, WorkKey},
+};
 
 /// Rows by table. Writing a row again changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -117,4 +99,169 @@ impl Records {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
+
+/// Members of a run that share a base model and an adapter shape.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PopulationRecord {
+    /// The population.
+    pub id: PopulationId,
+    /// Its name in the config.
+    pub name: String,
+    /// Its frozen base.
+    pub base_model: BaseModel,
+    /// The shape of its adapters.
+    pub lora: LoraShape,
+}
+
+/// One adapter of a population.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MemberRecord {
+    /// The member.
+    pub id: MemberId,
+    /// Its population.
+    pub population: PopulationId,
+    /// Its name, such as `teacher-2`.
+    pub name: String,
+    /// Its roles.
+    pub roles: Vec<Role>,
+}
+
+/// The weights of a member after a birth or an update.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VersionRecord {
+    /// The version.
+    pub id: VersionId,
+    /// The member.
+    pub member: MemberId,
+    /// 0 at birth, incremented by each update.
+    pub ordinal: u32,
+    /// Its PEFT folder.
+    pub artifact: Digest,
+    /// Its optimizer state, if it has one.
+    pub optimizer: Option<Digest>,
+    /// The member's own learning rate; `None` for the optimizer's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learning_rate: Option<f64>,
+}
+
+/// A birth: the parents' exact versions, the operator and the seed, from which it can be replayed to the same bytes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BirthRecord {
+    pub child: MemberId,
+    /// The work item that made it.
+    pub source: WorkKey,
+    /// `init`, or an operator of the catalogue.
+    pub operator: String,
+    /// The values of all its parameters.
+    pub parameters: serde_json::Value,
+    /// The seed of its draws.
+    pub seed: u64,
+    /// The parents' versions, in the operator's order.
+    pub parents: Vec<VersionId>,
+    /// The member that the child replaces.
+    pub replaces: Option<MemberId>,
+    /// Notes by the operator.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeathRecord {
+    /// The member that died.
+    pub member: MemberId,
+    /// The reason, such as `culled: lower bound 17.2, rank 4 of 4`.
+    pub cause: String,
+}
+
+/// A version's geometry at the end of a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GeometryRecord {
+    /// The member.
+    pub member: MemberId,
+    /// The version by itself.
+    #[serde(flatten)]
+    pub of: VersionGeometry,
+    /// Its pairs with other versions, each listed with one of the two.
+    pub pairs: Vec<PairGeometry>,
+}
+
+/// The winner of a matchup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Winner {
+    Teacher,
+    Student,
+}
+
+crate::named!(Winner, "a winner");
+
+/// A match between a teacher and a student.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MatchupRecord {
+    pub id: MatchupId,
+    /// The proposer.
+    pub teacher: MemberId,
+    /// The solver.
+    pub student: MemberId,
+    /// Problems proposed.
+    pub proposed: u32,
+    /// How many were valid.
+    pub valid: u32,
+    /// Mean solve rate over the valid problems; `None` if there are none.
+    pub solve_rate: Option<f32>,
+    /// The student's score, which is compared with `predicted`; `None` in records made before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub student_score: Option<f32>,
+    /// The teacher's mean reward (Eq. 2) over all proposals; `None` in records made before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub teacher_reward: Option<f32>,
+    /// The student's win probability, predicted from the ratings before the matchup.
+    pub predicted: f32,
+    pub winner: Winner,
+}
+
+/// A rating (TrueSkill) of a member in a role after a step.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RatingRecord {
+    pub member: MemberId,
+    pub role: Role,
+    /// Mean.
+    pub mu: f64,
+    /// Standard deviation.
+    pub sigma: f64,
+}
+
+/// The effect of an insertion on its cell. Names are those of pyribs' `AddStatus`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum InsertionStatus {
+    /// The cell was empty.
+    New,
+    /// The problem is better than the cell's elite.
+    Improve,
+}
+
+crate::named!(InsertionStatus, "an effect of an insertion");
+
+/// A problem's insertion into the archive.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ArchiveInsertionRecord {
+    pub cell: u32,
+    /// The problem, now the cell's elite.
+    pub problem: ProblemId,
+    /// Its effect.
+    pub status: InsertionStatus,
+    /// The value by which elites are compared.
+    pub objective: f32,
+}
+
+/// Metrics of a step, of one member or of the run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricRecord {
+    /// The member; `None` for the run.
+    pub member: Option<MemberId>,
+    /// Values in the order of [`Recipe::metrics`](super::Recipe::metrics); NaN if there is no value.
+    pub values: Vec<f64>,
 }

@@ -1,9 +1,14 @@
 //! The results of a step so far.
 
 use serde::{Deserialize, Serialize};
-use std::{any::Any, collections::BTreeMap, sync::Arc};
+use std::{
+    any::Any,
+    collections::{BTreeMap, HashMap},
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
 
-use super::{PlanError, ProblemRecord, memo::Memo};
+use super::{PlanError, ProblemRecord};
 use crate::{
     id::{DatasetId, ProblemId},
     work::{BenchmarkResult, EvolveResult, Outcome, RolloutResult, UpdateResult, VerifyResult, WorkKey, WrongKind},
@@ -18,7 +23,7 @@ pub struct StepView {
     pub problems: BTreeMap<ProblemId, ProblemRecord>,
     /// Dataset rows that the recipe asked for.
     pub rows: BTreeMap<(DatasetId, u32), DatasetRow>,
-    pub(crate) memo: Memo,
+    memo: Memo,
 }
 
 /// The state of an item.
@@ -107,6 +112,56 @@ impl StepView {
     /// The samples drawn by the item at `key`, if it has ended.
     pub fn benchmark(&self, key: &WorkKey) -> Result<Option<&BenchmarkResult>, PlanError> {
         self.result(key)
+    }
+}
+
+/// Values that a recipe computed from finished work, by name. Results never change once they are in a view, so such a
+/// value is right for the rest of the step, and a plan need not repeat the parsing and grading of earlier plans of the
+/// step.
+///
+/// Records planned with a value are not planned again, so a memo is valid only while every plan made with it is carried
+/// out: a caller that drops a plan must call [`StepView::forget`](StepView::forget). It is only a cache: a clone
+/// is empty, and two are always equal.
+#[derive(Default)]
+struct Memo(Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>);
+
+impl Memo {
+    /// The value called `name`, if cached.
+    pub(crate) fn get<T: Any + Send + Sync>(&self, name: &str) -> Option<Arc<T>> {
+        let value = self.values().get(name).cloned()?;
+        value.downcast().ok()
+    }
+
+    /// Caches a value.
+    fn put<T: Any + Send + Sync>(&self, name: &str, value: Arc<T>) {
+        self.values().insert(name.to_owned(), value);
+    }
+
+    /// Drops every value.
+    pub(crate) fn clear(&self) {
+        self.values().clear();
+    }
+
+    fn values(&self) -> MutexGuard<'_, HashMap<String, Arc<dyn Any + Send + Sync>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clone for Memo {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl PartialEq for Memo {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl fmt::Debug for Memo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Memo({})", self.values().len())
     }
 }
 

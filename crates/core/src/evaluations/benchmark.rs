@@ -3,20 +3,19 @@
 //! Generation and grading are items apart, so no device waits for the sandbox. Samples and scores are written when all of a
 //! suite is there, in the transaction that ends its step: none is counted twice, whatever was tried again.
 
-mod parameters;
+mod plan;
 mod sheet;
 mod spec;
-mod step;
 #[cfg(test)]
 mod tests;
 
 pub(super) use self::sheet::Sheet;
 pub use self::{
-    parameters::{BenchmarkParameters, BenchmarkSubject, SuiteSlice},
+    plan::{BenchmarkParameters, BenchmarkSubject, SuiteSlice},
     spec::BenchmarkSpec,
 };
 
-use self::step::{Scored, SuiteStep};
+use self::plan::{Scored, SuiteStep};
 use crate::{
     config::RunConfig,
     contract::{Plan, PlanError, Planner, RunState, StepView},

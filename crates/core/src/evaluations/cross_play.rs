@@ -6,19 +6,18 @@
 //! ([`crate::recipes::populora::Parameters::cross_play_every`]), so the matrix fills in; they affect no reward, rating,
 //! archive or update.
 
-pub mod cells;
-mod exams;
-mod parameters;
+mod plan;
+pub mod result;
 mod spec;
 #[cfg(test)]
 mod tests;
 
 pub use self::{
-    parameters::{Contestant, CrossPlayCell, CrossPlayParameters},
+    plan::{Contestant, CrossPlayCell, CrossPlayParameters},
     spec::{CrossPlaySpec, Pairing},
 };
 
-use self::exams::Exams;
+use self::plan::Exams;
 use crate::{
     config::RunConfig,
     contract::{Plan, PlanError, Planner, RunState, StepView},

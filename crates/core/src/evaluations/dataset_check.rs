@@ -3,11 +3,8 @@
 //!
 //! Bad rows are written as a step ends, and with the last step the dataset counts as checked.
 
-mod spec;
 #[cfg(test)]
 mod tests;
-
-pub use self::spec::DatasetCheckSpec;
 
 use serde::{Deserialize, Serialize};
 
@@ -134,4 +131,14 @@ fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters) -> Progress<
         bad_rows,
     })?);
     Ok(next)
+}
+
+/// Tries the tests of a dataset's rows with an empty program, which must fail them, and with the row's canonical solution,
+/// which must pass.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DatasetCheckSpec {
+    /// The dataset, by name or id.
+    #[schemars(length(min = 1, max = 200))]
+    pub dataset: String,
 }

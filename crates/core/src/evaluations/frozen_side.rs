@@ -4,23 +4,19 @@
 //! run's own solve rate cannot show progress, since both sides move; here each side is held while the other varies.
 //! Nothing is learned and no row of a run is written: the matrix is the evaluation's result.
 
-mod matrix;
-mod parameters;
-mod posed;
+mod plan;
 mod result;
 mod spec;
 #[cfg(test)]
 mod tests;
-mod trend;
 
 pub use self::{
-    parameters::{FrozenSideParameters, FrozenVersion},
-    result::{FrozenCell, FrozenSideResult, FrozenTeacher},
+    plan::{FrozenSideParameters, FrozenVersion},
+    result::{FrozenCell, FrozenSideResult, FrozenTeacher, Trend},
     spec::{FrozenSideSpec, Moment},
-    trend::Trend,
 };
 
-use self::matrix::Matrix;
+use self::plan::Matrix;
 use crate::{
     config::RunConfig,
     contract::{Plan, PlanError, Planner, RunState, StepView},

@@ -3,21 +3,19 @@
 //! A step is one checkpoint and as many problems as fit into memory with all attempts at them. Counts are written as a
 //! step ends, so a map fills while the evaluation runs; of the attempts, only those that solve something are kept.
 
-pub mod map;
-mod parameters;
-mod result;
+mod plan;
+pub mod result;
 mod spec;
-mod step;
 #[cfg(test)]
 mod tests;
 
 pub use self::{
-    parameters::{GoalpostParameters, GoalpostSubject},
+    plan::{GoalpostParameters, GoalpostSubject},
     result::{GoalpostsMeasured, GoalpostsResult},
     spec::{Climb, GoalpostsSpec},
 };
 
-use self::{result::Tally, step::GoalpostStep};
+use self::{plan::GoalpostStep, result::Tally};
 use crate::{
     config::RunConfig,
     contract::{Plan, PlanError, Planner, RunState, StepView},

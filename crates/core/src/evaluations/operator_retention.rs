@@ -6,26 +6,24 @@
 //! on their parents' tasks with the settings of the parents' runs. The children are members of one population, so all
 //! of them answer and learn in the same batches. Everybody answers the same rows with the same draws.
 
-mod children;
 mod measure;
 mod parameters;
-pub mod retention;
-mod retrain;
+mod plan;
+mod recovery;
+pub mod result;
 mod spec;
-mod step;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use self::spec::arity;
 pub use self::{
     parameters::{ParentVersion, RetentionParameters, RetentionTask},
-    retention::{
-        ChildPoint, ChildResult, ParentPoint, PassRate, Recovery, RetentionResult, RowCounts, SeedPoint, TaskResult,
-    },
+    recovery::{PassRate, Recovery, RowCounts},
+    result::{ChildPoint, ChildResult, ParentPoint, RetentionResult, SeedPoint, TaskResult},
     spec::{OperatorRetentionSpec, Parent},
 };
 
-use self::{children::children, step::Step};
+use self::plan::{Step, children};
 use crate::{
     config::RunConfig,
     contract::{Plan, PlanError, Planner, Records, Role, RunState, StepView},
@@ -57,7 +55,7 @@ impl Planner for OperatorRetentionEvaluation {
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
         let parameters = RetentionParameters::of(config)?;
         let members = children(&parameters).map(|child| Living::unborn(child.name(), vec![Role::Solver], 0));
-        let memory = step::Memory {
+        let memory = plan::Memory {
             members: members.collect(),
             references: Vec::new(),
             result: RetentionResult::default(),

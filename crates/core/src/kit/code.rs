@@ -2,14 +2,10 @@
 //! from a proposal to graded attempts, and metrics. Each recipe defines the players, the rewards and the course of a
 //! step.
 
-mod attempt;
 mod check;
 mod config;
-mod experience;
-mod judged;
 mod metrics;
 mod overhead;
-mod play;
 mod problem;
 mod propose;
 mod scene;
@@ -17,18 +13,14 @@ mod seeds;
 mod solve;
 
 pub(crate) use self::{
-    attempt::Attempt,
     check::{shown, solvable},
-    config::{Groups, MOST_PROPOSALS, STRETCHED, context_faults, resolve_prompts},
-    experience::Experience,
-    judged::Judged,
+    config::{Groups, MOST_PROPOSALS, Play, STRETCHED, context_faults, resolve_prompts},
     metrics::{Tally, metrics},
-    play::Play,
     problem::Problem,
-    propose::Ask,
-    scene::Scene,
+    propose::{Ask, Judged},
+    scene::{Experience, Scene},
     seeds::SEED,
-    solve::{Desk, Exam, Sitting},
+    solve::{Attempt, Desk, Exam, Sitting},
 };
 pub use self::{
     config::{PoolFilter, ProblemConfig, SeedDataset},

@@ -6,6 +6,7 @@ use std::cmp::Ordering;
 
 use crate::{
     advantage::{Sampled, shuffle_rewards},
+    config::{MemberGroup, RunConfig, pointer_token},
     contract::{Role, RunState},
     fault::Fault,
     named::UnknownName,
@@ -224,7 +225,7 @@ pub(crate) fn frozen_faults(frozen: &[Role], roles: &[Role]) -> Vec<Fault> {
 }
 
 /// The error of a role that a recipe of these `roles` does not have.
-pub(crate) fn not_a_role(role: Role, roles: &[Role]) -> UnknownName {
+fn not_a_role(role: Role, roles: &[Role]) -> UnknownName {
     let names: Vec<&str> = roles.iter().map(|role| role.name()).collect();
     UnknownName::new("a role of this recipe", role.name(), &names)
 }
@@ -261,4 +262,100 @@ pub fn sampling_faults(pointer: &str, sampling: &Sampling, learns: bool) -> Vec<
         faults = policy_faults(pointer, sampling);
     }
     faults
+}
+
+/// The groups of members of a config, each with its JSON pointer.
+pub(crate) fn groups(config: &RunConfig) -> Vec<(String, &MemberGroup)> {
+    let populations = config.populations.iter().flat_map(|(name, population)| {
+        let groups = population.members.iter().enumerate();
+        groups.map(move |(index, group)| {
+            let place = format!("/populations/{}/members/{index}", pointer_token(name));
+            (place, group)
+        })
+    });
+    populations.collect()
+}
+
+/// Faults of a config that does not have one member for each of `roles`, or has other roles. A role that is not needed
+/// may be missing.
+pub(crate) fn player_faults(config: &RunConfig, roles: &[Role], is_needed: impl Fn(Role) -> bool) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let groups = groups(config);
+    for (place, group) in &groups {
+        if group.count != 1 {
+            let detail = format!("{}: 1 is valid, since each role is played by one member", group.count);
+            faults.push(Fault::new(format!("{place}/count"), detail));
+        }
+        if let Some(other) = group.roles.iter().find(|role| !roles.contains(role)) {
+            let detail = not_a_role(*other, roles).to_string();
+            faults.push(Fault::new(format!("{place}/roles"), detail));
+        }
+    }
+    for role in roles.iter().copied() {
+        let playing = groups
+            .iter()
+            .flat_map(|(place, group)| group.roles.iter().map(move |role| (place, *role)));
+        let mut homes = playing.filter(|(_, played)| *played == role).map(|(place, _)| place);
+        match (homes.next(), homes.next()) {
+            (None, _) if is_needed(role) => {
+                let detail = format!(
+                    "nobody plays {0}: add it to the roles of a member, or a member with roles = [\"{0}\"]",
+                    role.name()
+                );
+                faults.push(Fault::new("/populations", detail));
+            }
+            (Some(_), Some(other)) => {
+                let detail = format!("{} is played twice: one member plays it", role.name());
+                faults.push(Fault::new(format!("{other}/roles"), detail));
+            }
+            _ => {}
+        }
+    }
+    faults
+}
+
+/// Bounds of a share, such as that of the answers that agree with the majority; both inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Band(pub [f64; 2]);
+
+impl Band {
+    /// Whether `count` of `of` is within the bounds. Counts are compared, so that 3 of 10 is within bounds from 0.3.
+    pub fn has(self, count: u32, of: u32) -> bool {
+        let Self([low, high]) = self;
+        let (count, of) = (f64::from(count), f64::from(of));
+        count >= low * of - 1e-9 && count <= high * of + 1e-9
+    }
+
+    /// Refuses bounds that are reversed or outside of [0, 1].
+    pub(crate) fn fault(self, pointer: &str) -> Option<Fault> {
+        let Self([low, high]) = self;
+        let is_valid = 0.0 <= low && low <= high && high <= 1.0;
+        (!is_valid).then(|| {
+            let detail = format!("[{low}, {high}]: two shares from 0 to 1, the smaller one first, are valid");
+            Fault::new(pointer, detail)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_are_counts() {
+        let band = Band([0.3, 0.7]);
+        let within: Vec<u32> = (0..=10).filter(|count| band.has(*count, 10)).collect();
+        assert_eq!(within, [3, 4, 5, 6, 7]);
+        for of in 2..200 {
+            for count in 0..=of {
+                let exact = 10 * count >= 3 * of && 10 * count <= 7 * of;
+                assert_eq!(band.has(count, of), exact, "{count} of {of}");
+            }
+        }
+        for bad in [[0.7, 0.3], [-0.1, 0.5], [0.5, 1.1], [f64::NAN, 0.5]] {
+            assert!(Band(bad).fault("/b").is_some(), "{bad:?}");
+        }
+        assert!(Band([0.5, 0.5]).fault("/b").is_none());
+    }
 }

@@ -1,17 +1,12 @@
 //! A step being planned: shared by all recipes, whatever their problems.
 
-mod births;
 mod generate;
 mod members;
-mod population;
-mod sample;
 mod update;
 
 pub use self::{
-    generate::Generation,
-    members::{Living, Names, founders},
-    population::{population_faults, read_parameters, single_population_fault, written_out},
-    sample::{Sample, completions},
+    generate::{Generation, Sample, completions},
+    members::{Living, Names, founders, population_faults, read_parameters, single_population_fault, written_out},
     update::{Learner, Lesson, Sequence},
 };
 

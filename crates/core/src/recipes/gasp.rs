@@ -5,35 +5,25 @@
 //! solved rarely, without seeing the goalposts; then the student learns from lemmas and lifts as induction, deduction or
 //! abduction. RLVR on real data may follow. No code of the paper is public; `docs/DEVIATIONS.md` lists what it leaves open.
 
-mod ask;
 mod candidate;
-mod check;
-mod estimate;
 mod learnability;
 mod lemma;
-mod lift;
-mod memory;
 mod metrics;
-mod novelty;
 mod parameters;
-mod real_data;
-mod resolve;
 mod round;
-mod size;
 mod solve;
 mod step;
 mod templates;
 #[cfg(test)]
 mod tests;
-mod update;
 
 pub use self::{
     learnability::{LemmaReward, LiftReward},
-    memory::Axis,
     parameters::{FlawRewards, LearnFrom, NoveltyConfig, Parameters, Rounds, SolveStage},
+    step::Axis,
 };
 
-use self::{memory::Memory, real_data::RealData, step::Step};
+use self::step::{Memory, RealData, Step};
 use crate::{
     config::{RunConfig, schema_of},
     contract::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, Role, RowsAsked, RunState, Stages, StepView},
@@ -64,7 +54,7 @@ impl Planner for Gasp {
     }
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
-        resolve::resolve(config)
+        parameters::resolve(config)
     }
 
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {

@@ -5,22 +5,16 @@
 //! roles is the paper's single-agent baseline: the same rewards and estimator, with its proposals and attempts in one
 //! batch.
 
-mod cross_play;
 mod evolve;
 mod finish;
-mod learners;
-mod memory;
-mod pair;
 mod parameters;
-mod rate;
-mod resolve;
 mod step;
 #[cfg(test)]
 mod tests;
 
 pub use self::parameters::Parameters;
 
-use self::{memory::Memory, step::Step};
+use self::step::{Memory, Step};
 use crate::{
     config::{RunConfig, schema_of},
     contract::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, StepView},
@@ -44,7 +38,7 @@ impl Planner for Populora {
     }
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
-        resolve::resolve(config)
+        parameters::resolve(config)
     }
 
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {

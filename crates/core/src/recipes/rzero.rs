@@ -4,27 +4,22 @@
 //! curriculum, of which the questions that solvers are unsure of are kept; solvers learn from these; the curriculum's
 //! diversity is measured. A random part of the vocabulary may be hidden from each batch of proposals.
 
-mod curriculum;
-mod diversity;
-mod memory;
 mod metrics;
 mod parameters;
 mod poll;
-mod propose;
 mod proposer;
 mod resolve;
 mod solver;
 mod step;
 #[cfg(test)]
 mod tests;
-mod uncertainty;
 
 pub use self::{
     parameters::{Curriculum, DiversityConfig, Labels, Parameters, ProposerStage, SolverStage, VoteConfig},
-    uncertainty::{Repetition, UncertaintyConfig},
+    poll::{Repetition, UncertaintyConfig},
 };
 
-use self::{memory::Memory, step::Step};
+use self::step::{Memory, Step};
 use crate::{
     config::{PopulationConfig, RunConfig, schema_of},
     contract::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, Stages, StepView},

@@ -9,23 +9,15 @@
 mod admit;
 mod ask;
 mod challenge;
-mod check;
 mod critique;
-mod estimate;
-mod format;
-mod generated;
-mod memory;
 mod metrics;
 mod parameters;
-mod plan;
-mod resolve;
 mod rewards;
 mod solve;
 mod step;
 mod task;
 #[cfg(test)]
 mod tests;
-mod update;
 mod verifier;
 
 pub use self::{
@@ -33,7 +25,7 @@ pub use self::{
     rewards::{AdmittedWeights, CorrectnessWeights, QualityWeights, RewardWeights, SolverWeights},
 };
 
-use self::{memory::Memory, step::Step};
+use self::{step::Step, task::Memory};
 use crate::{
     config::{RunConfig, schema_of},
     contract::{Capabilities, Gates, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, StepView},
@@ -61,7 +53,7 @@ impl Planner for Sage {
     }
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
-        resolve::resolve(config)
+        parameters::resolve(config)
     }
 
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {

@@ -3,9 +3,12 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    id::{MemberId, ProblemId, VersionId},
+    benchmark::{Graded, Score, SubjectRole},
+    contract::Role,
+    dataset::TestFault,
+    id::{AttemptId, DatasetId, ExecutionId, MemberId, ProblemId, VersionId},
     verify::{ProblemKind, Status},
-    work::WorkKey,
+    work::{BaseModel, BenchmarkSample, WorkKey},
 };
 
 /// A proposed problem.
@@ -69,4 +72,149 @@ pub struct ProblemOutcomeRecord {
     pub reward: f32,
     /// The parts of the reward, by name.
     pub reward_parts: serde_json::Value,
+}
+
+/// One answer of one member to a problem.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AttemptRecord {
+    pub id: AttemptId,
+    pub problem: ProblemId,
+    /// The solver and the version of its weights.
+    pub solver: (MemberId, VersionId),
+    /// The role it played.
+    pub role: Role,
+    /// The index of the sample.
+    pub sample: u32,
+    /// Its response, unparsed.
+    pub text: String,
+    /// The extracted answer.
+    pub answer: Option<String>,
+    /// Whether the answer has the required form.
+    pub well_formed: bool,
+    /// How the verifier's execution ended.
+    pub status: Status,
+    /// The status as text.
+    pub reason: String,
+    /// Whether it solves the problem.
+    pub correct: bool,
+    pub reward: f32,
+    /// The parts of the reward, by name.
+    pub reward_parts: serde_json::Value,
+    /// Its length in tokens.
+    pub tokens: u32,
+}
+
+/// All members' answers to a row of a dataset in a step, counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowAnswersRecord {
+    /// The row's problem.
+    pub problem: ProblemId,
+    /// The row's place in the dataset, from 0.
+    pub row: u32,
+    pub answers: u32,
+    /// How many of them are correct.
+    pub correct: u32,
+}
+
+/// A member's answers to the held-out rows in a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldOutRecord {
+    /// The member and the version of its weights, with which it began the step.
+    pub solver: (MemberId, VersionId),
+    /// The place of the first held-out row in the dataset.
+    pub first_row: u32,
+    /// Answers to each row.
+    pub n: u32,
+    /// How many of them are correct, by row.
+    pub correct: Vec<u32>,
+}
+
+/// How often a subject of an evaluation solved each of some problems.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GoalpostCountRecord {
+    /// The index of the subject.
+    pub subject: u32,
+    pub name: String,
+    /// Whether it is the untrained base in place of the checkpoint that run, member and step name.
+    pub control: bool,
+    pub run: Option<ExecutionId>,
+    /// The member of the run.
+    pub member: Option<MemberId>,
+    /// The exact weights; none for a base.
+    pub version: Option<VersionId>,
+    /// Finished steps of the run when the member had these weights.
+    pub step: Option<u32>,
+    /// The frozen base.
+    pub base_model: String,
+    /// The dataset with the problems.
+    pub dataset: DatasetId,
+    /// The place of the first problem in the dataset.
+    pub first_row: u32,
+    /// Attempts at each problem.
+    pub n: u32,
+    /// How many of them are correct, by problem.
+    pub correct: Vec<u32>,
+    /// Tokens generated.
+    pub completion_tokens: u64,
+    /// Time spent on generation, summed over all its items, in seconds.
+    pub seconds: f64,
+}
+
+/// The result of an evaluation's subject on a suite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkResultRecord {
+    pub suite: String,
+    /// The index of the subject.
+    pub subject: u32,
+    pub name: String,
+    pub role: SubjectRole,
+    /// The run it belongs to.
+    pub run: Option<ExecutionId>,
+    /// The member of the run.
+    pub member: Option<MemberId>,
+    /// Its exact weights.
+    pub version: Option<VersionId>,
+    /// Number of the run's steps that the weights have been through.
+    pub step: Option<u32>,
+    /// The frozen base.
+    pub base_model: BaseModel,
+    /// The dataset with the rows.
+    pub dataset: DatasetId,
+    /// How the model was asked.
+    pub protocol: serde_json::Value,
+    /// Samples per row.
+    pub n: u32,
+    /// Counts of samples and of correct ones, by row.
+    pub score: Score,
+    /// The score by the base benchmark's tests alone, if they are counted separately.
+    pub base: Option<Score>,
+    /// Tokens generated.
+    pub completion_tokens: u64,
+    /// Mean surprisal of a token, in nats: an estimate of the entropy of the distribution that tokens were drawn from, so
+    /// it depends on the temperature. `None` if a worker did not report it.
+    pub entropy: Option<f64>,
+    /// Time spent on generation, summed over all its items, in seconds.
+    pub seconds: f64,
+}
+
+/// A graded sample of a benchmark.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BenchmarkSampleRecord {
+    pub suite: String,
+    /// The index of the subject that made it.
+    pub subject: u32,
+    pub task_id: String,
+    pub sample: BenchmarkSample,
+    /// Its grade.
+    pub graded: Graded,
+}
+
+/// Bad rows that a step of a check found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DatasetCheckRecord {
+    pub dataset: DatasetId,
+    /// The rows, by place from 0, and what is wrong with their tests.
+    pub bad: Vec<(u32, TestFault)>,
+    /// Whether all rows have been checked now.
+    pub is_last: bool,
 }

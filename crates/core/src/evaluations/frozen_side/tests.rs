@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::{
-    posed::{Clusters, Posed},
-    trend::along_students,
+    plan::{Clusters, Posed},
+    result::along_students,
     *,
 };
 use crate::{

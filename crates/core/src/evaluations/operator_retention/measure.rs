@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     ParentPoint, PassRate, RowCounts, TaskResult,
-    step::{Reference, Step},
+    plan::{Reference, Step},
 };
 use crate::{
     contract::{

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Attempt, Judged, Problem, Scene, scene::prompt_error};
+use super::{Judged, Problem, Scene, scene::prompt_error};
 use crate::{
     contract::{
         AttemptRecord, Phase, ProblemOutcomeRecord, Role,
@@ -11,7 +11,7 @@ use crate::{
     kit::{Draft, Generation, Progress, Sample, completions},
     prompt::{Answer, PromptSet},
     reward::{Solved, student_reward},
-    verify::{Status, Task, Verdict},
+    verify::{ProblemKind, Status, Task, Verdict},
     work::{Completion, RolloutResult, Sampling},
 };
 
@@ -290,4 +290,19 @@ fn marks(prompts: &PromptSet, verdict: Option<&Verdict>) -> (bool, bool) {
     let well_formed = verdict.is_some_and(|verdict| !prompts.grammar.is_unreadable(verdict.status));
     let correct = well_formed && verdict.is_some_and(|verdict| verdict.correct == Some(true));
     (well_formed, correct)
+}
+
+/// A graded attempt.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Attempt {
+    pub(crate) sample: Sample,
+    /// The type of its problem.
+    pub(crate) kind: ProblemKind,
+    /// The solver: a position among the members.
+    pub(crate) solver: usize,
+    /// Whether it has the required form.
+    pub(crate) well_formed: bool,
+    /// Whether it is well-formed and solves the problem.
+    pub(crate) correct: bool,
+    pub(crate) reward: f32,
 }

@@ -1,13 +1,17 @@
 //! Members as kept in a run's memory.
 
-use serde::{Deserialize, Serialize};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::Value;
 use std::collections::BTreeMap;
 
 use crate::{
-    config::RunConfig,
-    contract::{Role, Side},
-    id::{ExecutionId, MemberId, VersionId},
-    work::AdapterRef,
+    config::{RunConfig, Schema, fill_in, leave_out_nulls, pointer_token},
+    contract::{BirthRecord, MemberRecord, PopulationRecord, Role, Side, VersionRecord},
+    fault::{Fault, Faults},
+    id::{ExecutionId, MemberId, PopulationId, VersionId},
+    kit::{Draft, Progress, join},
+    work::{AdapterRef, EvolvePayload},
 };
 
 /// A living member.
@@ -100,6 +104,112 @@ pub fn founders(config: &RunConfig, names: &mut Names) -> Vec<Living> {
             ..Living::unborn(names.next(&group.roles), group.roles.clone(), 0)
         })
         .collect()
+}
+
+impl Draft<'_> {
+    /// Creates weights for members that have none, in the run's first step.
+    pub fn born(&mut self) -> Progress<()> {
+        if self.members.iter().all(|member| member.adapter.is_some()) {
+            return Ok(());
+        }
+        let populations = &self.run.config.populations;
+        let records = populations.iter().map(|(name, population)| PopulationRecord {
+            id: PopulationId::of(self.run.run, name),
+            name: name.clone(),
+            base_model: population.base_model.clone(),
+            lora: population.lora.clone(),
+        });
+        self.plan.records.populations.extend(records);
+        join(0..self.members.len(), |place| self.birth(place)).map(drop)
+    }
+
+    fn birth(&mut self, place: usize) -> Progress<()> {
+        let (name, population) = self.population(place)?;
+        let key = self.key("birth", u32::try_from(place).unwrap_or(u32::MAX));
+        let seed = self.seed(&key, 0);
+        let member = &self.members[place];
+        let id = member.id(self.run.run);
+        self.plan.records.members.push(MemberRecord {
+            id,
+            population: PopulationId::of(self.run.run, name),
+            name: member.name.clone(),
+            roles: member.roles.clone(),
+        });
+        let born = self.evolve(&key, || EvolvePayload {
+            base_model: population.base_model.clone(),
+            lora: population.lora.clone(),
+            operator: "init".to_owned(),
+            parameters: BTreeMap::new(),
+            parents: Vec::new(),
+            seed,
+            to: VersionId::of(id, 0),
+            measured: Vec::new(),
+        })?;
+        self.plan.records.versions.push(VersionRecord {
+            id: born.version.version,
+            member: id,
+            ordinal: 0,
+            artifact: born.version.artifact,
+            optimizer: born.version.optimizer,
+            learning_rate: self.members[place].learning_rate,
+        });
+        self.plan.records.births.push(BirthRecord {
+            child: id,
+            source: key,
+            operator: "init".to_owned(),
+            parameters: serde_json::json!({}),
+            seed,
+            parents: Vec::new(),
+            replaces: None,
+            notes: born.notes.clone(),
+        });
+        self.members[place].adapter = Some(born.version);
+        Ok(())
+    }
+}
+
+/// The parameters of a config that has passed the schema. A missing value means the default, and so does each missing
+/// field of a group that is given in part.
+pub fn read_parameters<T: DeserializeOwned + JsonSchema + 'static>(config: &RunConfig) -> Result<T, Faults> {
+    let mut given = match &config.parameters {
+        Value::Null => serde_json::json!({}),
+        given => given.clone(),
+    };
+    fill_in(&mut given, Schema::of::<T>().document());
+    serde_json::from_value(given).map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))
+}
+
+/// Parameters with every default filled in. Optional fields stay left out, since TOML has no null, unless their default is
+/// another value.
+pub fn written_out<T: Serialize + JsonSchema + 'static>(parameters: &T) -> Result<Value, Faults> {
+    let mut value =
+        serde_json::to_value(parameters).map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?;
+    leave_out_nulls(&mut value, Schema::of::<T>().document());
+    Ok(value)
+}
+
+/// Refuses more than one population.
+pub fn single_population_fault(config: &RunConfig) -> Option<Fault> {
+    let count = config.populations.len();
+    let names = config.populations.keys().cloned().collect::<Vec<_>>().join(", ");
+    let detail = format!("this recipe plays with 1 population, not {count} ({names})");
+    (count != 1).then(|| Fault::new("/populations", detail))
+}
+
+/// Faults in the bases and adapter shapes of the populations.
+pub fn population_faults(config: &RunConfig) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (name, population) in &config.populations {
+        let place = format!("/populations/{}", pointer_token(name));
+        if let Some(detail) = population.base_model.name_fault() {
+            faults.push(Fault::new(format!("{place}/base_model/name"), detail));
+        }
+        if !(population.lora.lora_alpha.is_finite() && population.lora.lora_alpha > 0.0) {
+            let detail = format!("{}: numbers above 0 are valid", population.lora.lora_alpha);
+            faults.push(Fault::new(format!("{place}/lora/lora_alpha"), detail));
+        }
+    }
+    faults
 }
 
 #[cfg(test)]

@@ -1,21 +1,25 @@
-//! A step of Absolute Zero.
+//! A step of Absolute Zero, with practice on problems of earlier steps.
 
+use rand::seq::SliceRandom as _;
 use std::sync::Arc;
 
-use super::{Parameters, memory::Memory};
+use super::{Memory, Parameters};
 use crate::{
+    advantage::task_relative_reinforce_plus_plus,
     contract::{
         CostClass, Phase, PlanError, Role, RunState, StepView,
         phase::{CHECK, GRADE, PROPOSE, SOLVE},
     },
     id::ProblemId,
     kit::{
-        Lesson, Progress, both,
+        Learner, Lesson, Progress, Sequence, both,
         code::{Ask, Attempt, Exam, Judged, Problem, SEED, Scene, Sitting, Tally},
         join,
         measures::Costs,
     },
     reward::proposer_reward,
+    seed::stream,
+    verify::ProblemKind,
     work::MemberUpdated,
 };
 
@@ -30,7 +34,7 @@ const PHASES: [Phase; 7] = [SEED, PROPOSE, CHECK, SOLVE, GRADE, PRACTISE, GRADE_
 pub(super) struct Step<'a> {
     pub(super) scene: Scene<'a>,
     pub(super) parameters: &'a Parameters,
-    pub(super) memory: Memory,
+    memory: Memory,
 }
 
 impl<'a> Step<'a> {
@@ -187,5 +191,55 @@ impl<'a> Step<'a> {
         self.scene.draft.plan.records.metrics.extend(records);
         self.memory.members = std::mem::take(&mut self.scene.draft.members);
         Ok(run.next("", &self.memory)?)
+    }
+}
+
+impl Step<'_> {
+    /// The practice problems of all types.
+    pub(super) fn practised(&self) -> Vec<ProblemId> {
+        let types = self.parameters.problems.types.iter();
+        types.flat_map(|kind| self.practised_of(*kind)).collect()
+    }
+
+    /// Problems of the last steps (`max_new` in the released code), chosen at random if there are too many; the rest of
+    /// the batch comes from the whole buffer. A young buffer may have fewer than a batch.
+    fn practised_of(&self, kind: ProblemKind) -> Vec<ProblemId> {
+        let batch = self.parameters.batch as usize;
+        let run = self.scene.draft.run;
+        let path = format!("{}/practice/{}", run.step, kind.name());
+        let mut random = stream(run.config.seed, &path, 0);
+        let pool = &self.memory.experience.pool;
+        let mut chosen = pool.since(kind, run.step.saturating_sub(self.parameters.recent_steps));
+        chosen.shuffle(&mut random);
+        chosen.truncate(batch);
+        let older = pool.draw(&[kind], batch, &mut random);
+        let fill: Vec<ProblemId> = older.into_iter().filter(|id| !chosen.contains(id)).collect();
+        chosen.extend(fill);
+        chosen.truncate(batch);
+        chosen
+    }
+
+    /// The step's one batch: proposals and practice of all types, whitened by role and type (TRR++, Eq. 8).
+    fn learner(&self, judged: &[(Judged, f32)], practice: &[Attempt]) -> Learner {
+        let draft = &self.scene.draft;
+        let learns = |role: Role| !self.parameters.frozen.contains(&role);
+        let proposals = judged.iter().filter(|_| learns(Role::Proposer));
+        let proposals = proposals.map(|(judged, reward)| ((Role::Proposer, judged.kind), &judged.sample, *reward));
+        let attempts = practice.iter().filter(|_| learns(Role::Solver));
+        let attempts = attempts.map(|attempt| ((Role::Solver, attempt.kind), &attempt.sample, attempt.reward));
+        let batch = (0..).zip(proposals.chain(attempts));
+        let (mut tasks, sequences): (Vec<_>, Vec<Sequence>) = batch
+            .map(|(group, (task, sample, reward))| {
+                let sequence = sample.sequence(reward, group);
+                ((task, sequence.sampled), sequence)
+            })
+            .unzip();
+        let name = draft.members.first().map_or("", |member| &member.name);
+        self.parameters.learning.alter(&mut tasks, draft.run, name);
+        Learner {
+            advantages: task_relative_reinforce_plus_plus(&tasks, self.parameters.whitening),
+            sequences,
+            ..Learner::default()
+        }
     }
 }

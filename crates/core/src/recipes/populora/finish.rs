@@ -1,19 +1,16 @@
 //! The end of a step: pool, metrics and the run's memory.
 
-use super::{
-    Parameters,
-    cross_play::{CROSS_PLAY, GRADE_CROSS_PLAY},
-    step::Step,
-};
+use super::{Parameters, step::Step};
 use crate::{
     contract::{
-        Phase, PlanError, Role, RunState, Winner,
+        CostClass, Phase, PlanError, Role, RunState, Winner,
         phase::{CHECK, GRADE, PROPOSE, SOLVE},
     },
     id::MemberId,
     kit::{
         Progress,
-        code::{Judged, SEED, Tally},
+        code::{Exam, Judged, SEED, Sitting, Tally},
+        join,
         measures::Costs,
     },
     rating::Rating,
@@ -110,5 +107,58 @@ impl Step<'_> {
         let records = tally.records(members);
         self.scene.draft.plan.records.metrics.extend(records);
         Ok(())
+    }
+}
+
+// Full cross-evaluation: every teacher's problems given to every student (PopuLoRA, appendix 13).
+
+const CROSS_PLAY: Phase = Phase::new("cross-play", CostClass::Solve);
+const GRADE_CROSS_PLAY: Phase = Phase::new("grade-cross-play", CostClass::Grade);
+
+impl Step<'_> {
+    /// In steps where it is due, also lets the students that were not matched with a teacher attempt its valid
+    /// problems. The attempts are ordinary rows, so the matrix fills in; they affect no reward, rating or update.
+    pub(super) fn cross_play(&mut self, judged: &[(Judged, f32)]) -> Progress<()> {
+        let every = self.parameters.cross_play_every;
+        if every == 0 || !(self.scene.draft.run.step + 1).is_multiple_of(every) {
+            return Ok(());
+        }
+        let exams = self.cross_exams(judged);
+        join(exams, |exam| {
+            let solved = self.scene.solve(&exam)?;
+            self.scene.grade(&exam, solved)
+        })
+        .map(drop)
+    }
+
+    fn cross_exams<'j>(&self, judged: &'j [(Judged, f32)]) -> Vec<Exam<'j>> {
+        let members = self.scene.draft.members.iter().enumerate();
+        let students = members.filter(|(_, member)| member.plays(Role::Student));
+        let mut exams = Vec::new();
+        for (student, _) in students {
+            let others = judged.iter().filter(|(judged, _)| judged.solver != student);
+            let sittings = others.filter_map(|(judged, _)| {
+                Some(Sitting {
+                    number: judged.index,
+                    problem: judged.problem.as_ref()?,
+                    solver: student,
+                })
+            });
+            for part in sittings
+                .collect::<Vec<_>>()
+                .chunks(self.parameters.items.solve as usize)
+            {
+                exams.push(Exam {
+                    phases: [CROSS_PLAY, GRADE_CROSS_PLAY],
+                    round: 0,
+                    chunk: u32::try_from(exams.len()).unwrap_or(u32::MAX),
+                    samples: self.parameters.cross_play_samples,
+                    role: Role::Student,
+                    keep_tokens: false,
+                    sittings: part.to_vec(),
+                });
+            }
+        }
+        exams
     }
 }

@@ -1,17 +1,24 @@
 //! A step of PopuLoRA (section 3.3).
 
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
+use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Parameters, finish::Outcome, memory::Memory};
+use super::{Parameters, finish::Outcome};
 use crate::{
-    contract::{PlanError, Role, RunState, StepView},
+    advantage::{Sampled, reinforce_plus_plus_baseline},
+    config::RunConfig,
+    contract::{MatchupRecord, PlanError, Role, RunState, StepView, Winner},
+    evolution::Protection,
+    id::MatchupId,
     kit::{
-        Lesson, Progress, both,
-        code::{Ask, Judged, Scene},
-        join,
+        Learner, Lesson, Living, Names, Pause, Progress, Sequence, both,
+        code::{Ask, Experience, Judged, Scene},
+        founders, join,
     },
-    rating::Rating,
-    reward::teacher_reward,
+    matchmaking::pair,
+    rating::{Rating, Ratings, RunRatings, Scores},
+    reward::{Solved, teacher_reward},
+    seed::stream,
     work::MemberUpdated,
 };
 
@@ -101,5 +108,204 @@ impl<'a> Step<'a> {
         let draft = &self.scene.draft;
         let member = draft.members[place].id(draft.run.run);
         self.memory.ratings.ratings.get(member, role, &self.parameters.rating)
+    }
+}
+
+/// The memory of a PopuLoRA run between steps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Memory {
+    /// The living members; a child takes the position of the dead one.
+    pub(super) members: Vec<Living>,
+    pub(super) names: Names,
+    #[serde(flatten)]
+    pub(super) ratings: RunRatings,
+    pub(super) protection: Protection,
+    pub(super) experience: Experience,
+}
+
+impl Memory {
+    pub(super) fn new(config: &RunConfig) -> Self {
+        let mut names = Names::default();
+        Self {
+            members: founders(config, &mut names),
+            names,
+            ..Self::default()
+        }
+    }
+}
+
+// Matchups and their prompts (PopuLoRA, section 3.3, phases 1 and 2).
+
+/// A match of a teacher and a student, as positions among the members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Match {
+    pub(super) teacher: usize,
+    pub(super) student: usize,
+}
+
+impl Step<'_> {
+    /// The matchups of the step. A member in both roles plays itself.
+    fn pair(&self) -> Vec<Match> {
+        let run = self.scene.draft.run;
+        let playing = |role: Role, ratings: &Ratings| -> (Vec<usize>, Vec<Rating>) {
+            let members = self.scene.draft.members.iter().enumerate();
+            let members = members.filter(|(_, member)| member.plays(role));
+            let rating = |member: &Living| ratings.get(member.id(run.run), role, &self.parameters.rating);
+            members.map(|(place, member)| (place, rating(member))).unzip()
+        };
+        let ratings = &self.memory.ratings;
+        let (teachers, of_teachers) = playing(Role::Teacher, ratings.to_solve(self.parameters.matchup_score));
+        let (students, of_students) = playing(Role::Student, &ratings.ratings);
+        let mut random = stream(run.config.seed, "pair", u64::from(run.step));
+        let pairs = pair(&of_teachers, &of_students, &self.parameters.rating, &mut random);
+        let matches = pairs.into_iter().map(|(teacher, student)| Match {
+            teacher: teachers[teacher],
+            student: students[student],
+        });
+        matches.collect()
+    }
+
+    /// Creates the members' first weights and fills the pool with its first problems, in step 0.
+    fn begin(&mut self, matches: &[Match]) -> Progress<()> {
+        if self.scene.draft.run.step > 0 {
+            return Ok(());
+        }
+        let born = self.scene.draft.born();
+        let first = self.prompts(matches) * self.parameters.proposals_per_prompt;
+        let seeded = self.scene.seed_pool(&mut self.memory.experience.pool, first);
+        both(born, seeded).map(drop)
+    }
+
+    /// The prompts of the step, once the problems they show can be read: grouped by matchup, cycling through the types.
+    fn asks(&mut self, matches: &[Match]) -> Progress<Arc<Vec<Ask>>> {
+        let view = self.scene.draft.view;
+        let asks = view.once("asks", || {
+            let ask = |index| self.ask(matches, index);
+            Ok::<_, Pause>((0..self.prompts(matches)).map(ask).collect::<Vec<Ask>>())
+        })?;
+        self.scene
+            .readable(asks.iter().flat_map(|ask| ask.shown.iter().copied()))?;
+        Ok(asks)
+    }
+
+    fn ask(&self, matches: &[Match], index: u32) -> Ask {
+        let each = self.parameters.prompts_per_matchup;
+        let types = &self.parameters.problems.types;
+        let Match { teacher, student } = matches[(index / each) as usize];
+        let kind = types[(index % each) as usize % types.len()];
+        Ask {
+            index,
+            kind,
+            proposer: teacher,
+            solver: student,
+            shown: self.scene.draw_shown(&self.memory.experience.pool, kind, index),
+        }
+    }
+
+    fn prompts(&self, matches: &[Match]) -> u32 {
+        self.parameters.prompts_per_matchup * u32::try_from(matches.len()).unwrap_or(u32::MAX)
+    }
+}
+
+// Winners and the ratings that follow (PopuLoRA, appendix 6).
+
+impl Step<'_> {
+    /// Decides every matchup in order, updates the ratings, and writes both.
+    fn rate(&mut self, matches: &[Match], judged: &[(Judged, f32)]) -> Vec<(usize, usize, Winner)> {
+        let run = self.scene.draft.run;
+        let each = (self.parameters.prompts_per_matchup * self.parameters.proposals_per_prompt) as usize;
+        let mut decided = Vec::with_capacity(matches.len());
+        for (one, proposals) in matches.iter().zip(judged.chunks(each.max(1))) {
+            let solved: Vec<Option<Solved>> = proposals.iter().map(|(judged, _)| judged.solved()).collect();
+            let [teacher, student] =
+                [one.teacher, one.student].map(|place| self.scene.draft.members[place].id(run.run));
+            let scores = Scores::of(&solved);
+            let decision = self.memory.ratings.decide(
+                self.parameters.matchup_score,
+                [teacher, student],
+                &scores,
+                &self.parameters.rating,
+            );
+            self.scene.draft.plan.records.matchups.push(MatchupRecord {
+                id: MatchupId::of(run.run, run.step, teacher, student),
+                teacher,
+                student,
+                proposed: proposals.len() as u32,
+                valid: solved.iter().flatten().count() as u32,
+                solve_rate: scores.solve_rate.map(|rate| rate as f32),
+                student_score: Some(decision.student_score as f32),
+                teacher_reward: Some(scores.teacher_reward as f32),
+                // The approximated normal distribution function can end slightly outside [0, 1].
+                predicted: decision.predicted.clamp(0.0, 1.0) as f32,
+                winner: decision.winner,
+            });
+            decided.push((one.teacher, one.student, decision.winner));
+        }
+        self.scene
+            .draft
+            .plan
+            .records
+            .ratings
+            .extend(self.memory.ratings.ratings.records());
+        decided
+    }
+}
+
+impl Step<'_> {
+    /// Every member that learns, with one mixed batch of all types: a teacher's proposals, a student's attempts, or
+    /// both for the baseline. Advantages are REINFORCE++-baseline over the member's own batch in each role, so members
+    /// and roles stay independent: pooled, the baseline's proposals, which earn less than its attempts, would get
+    /// negative advantages whatever they are.
+    fn learners(&self, judged: &[(Judged, f32)]) -> Vec<Learner> {
+        let prompts = judged
+            .iter()
+            .map(|(judged, _)| judged.sample.request + 1)
+            .max()
+            .unwrap_or(0);
+        let learns = |role: Role| !self.parameters.frozen.contains(&role);
+        let mut learners: Vec<Learner> = (0..self.scene.draft.members.len())
+            .map(|member| Learner {
+                member,
+                ..Learner::default()
+            })
+            .collect();
+        if learns(Role::Teacher) {
+            let proposals = judged.iter().map(|(judged, reward)| {
+                let sequence = judged.sample.sequence(*reward, judged.sample.request);
+                (judged.proposer, sequence)
+            });
+            self.learn_in_role(&mut learners, Role::Teacher, proposals);
+        }
+        if learns(Role::Student) {
+            let attempts = judged.iter().flat_map(|(judged, _)| {
+                judged.attempts.iter().map(move |attempt| {
+                    let sequence = attempt.sample.sequence(attempt.reward, prompts + judged.index);
+                    (attempt.solver, sequence)
+                })
+            });
+            self.learn_in_role(&mut learners, Role::Student, attempts);
+        }
+        learners
+    }
+
+    /// Gives every learner its sequences in one role, with their advantages.
+    fn learn_in_role(&self, learners: &mut [Learner], role: Role, sequences: impl Iterator<Item = (usize, Sequence)>) {
+        let Parameters {
+            learning, whitening, ..
+        } = self.parameters;
+        let draft = &self.scene.draft;
+        let mut by_learner: BTreeMap<usize, Vec<Sequence>> = BTreeMap::new();
+        for (learner, sequence) in sequences {
+            by_learner.entry(learner).or_default().push(sequence);
+        }
+        for (learner, sequences) in by_learner {
+            let mut batch: Vec<((), Sampled)> = sequences.iter().map(|sequence| ((), sequence.sampled)).collect();
+            let path = format!("{}/{}", role.name(), draft.members[learner].name);
+            learning.alter(&mut batch, draft.run, &path);
+            let batch: Vec<Sampled> = batch.into_iter().map(|(_, sampled)| sampled).collect();
+            let advantages = reinforce_plus_plus_baseline(&batch, *whitening);
+            learners[learner].sequences.extend(sequences);
+            learners[learner].advantages.extend(advantages);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Checks a config and fills in its defaults.
 
-use super::{Parameters, propose::TEMPLATES};
+use super::{Parameters, proposer::TEMPLATES};
 use crate::{
     config::{PopulationConfig, RunConfig, pointer_token},
     contract::Role,

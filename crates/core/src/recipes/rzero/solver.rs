@@ -11,7 +11,7 @@ use crate::{
     id::ProblemId,
     kit::{
         Generation, Progress, Sample, Sequence, completions, join,
-        mathematics::{given, question_of, read_answer, solve_prompt},
+        judge::{given, question_of, read_answer, solve_prompt},
         rows::Sampler,
     },
 };

@@ -1,18 +1,27 @@
 //! A step: one of the four stages.
 
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::{
     Parameters,
-    memory::Memory,
     metrics::{Tally, records},
     parameters::{CURRICULUM, PROPOSER, SOLVER},
+    proposer::Call,
 };
 use crate::{
-    contract::{PlanError, Role, RunState, Stage, StepView},
-    kit::{Draft, Learner, LearningConfig, Lesson, Progress, Sequence, mathematics::prompt_error},
+    artifact::Digest,
+    contract::{CostClass, Phase, PlanError, Role, RunState, Stage, StepView},
+    diversity::PHASE,
+    id::ProblemId,
+    kit::{
+        Draft, Learner, LearningConfig, Lesson, Living, Progress, Sequence,
+        judge::{prompt_error, question_of},
+    },
     prompt::{PromptSet, Rendered},
-    work::MemberUpdated,
+    seed::derive,
+    vocabulary_dropout::Purpose,
+    work::{AdapterRef, DiversityRequest, EmbeddingBatch, MemberUpdated, RolloutPayload, Sampling},
 };
 
 /// A step being planned.
@@ -132,5 +141,112 @@ impl<'a> Step<'a> {
             PROPOSER => self.parameters.proposer.n,
             _ => 1,
         }
+    }
+}
+
+/// What a run remembers between steps.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Memory {
+    pub(super) members: Vec<Living>,
+    /// Each member's version at the start of the stage.
+    #[serde(default)]
+    pub(super) stage_start: Vec<Option<AdapterRef>>,
+    /// The valid questions of the last curriculum, in order.
+    #[serde(default)]
+    pub(super) curriculum: Vec<ProblemId>,
+    /// The places in it of the questions that solvers learn from.
+    #[serde(default)]
+    pub(super) pool: Vec<u32>,
+    /// The embeddings of each earlier curriculum, and the number of its questions.
+    #[serde(default)]
+    pub(super) embedded: Vec<(Digest, u32)>,
+}
+
+// The stage that generates questions: propose → vote → tally → keep those that solvers are unsure of.
+
+impl<'a> Step<'a> {
+    fn generate_curriculum(&mut self) -> Progress<Tally<'a>> {
+        let stage = &self.parameters.curriculum;
+        let call = Call {
+            purpose: Purpose::Generation,
+            prompts: stage.questions,
+            n: 1,
+            sampling: &stage.sampling,
+        };
+        let polled = self.propose_and_poll(call)?;
+        let (mut questions, mut pool) = (Vec::new(), Vec::new());
+        for polled in polled.iter() {
+            let outcome = polled.outcome(0.0, serde_json::json!({}));
+            self.draft.plan.records.outcomes.push(outcome);
+            if !polled.is_read {
+                continue;
+            }
+            if polled.vote.is_some_and(|vote| stage.band.has(vote.count, vote.of)) {
+                pool.extend(u32::try_from(questions.len()));
+            }
+            questions.push(polled.problem);
+        }
+        let accepted = pool.len();
+        (self.memory.curriculum, self.memory.pool) = (questions, pool);
+        Ok(Tally {
+            polled: polled.to_vec(),
+            curriculum: Some([self.memory.curriculum.len(), accepted]),
+            ..Tally::default()
+        })
+    }
+}
+
+// The stage that measures how much the questions of the curriculum differ.
+
+pub(super) const DIVERSITY: Phase = Phase::new(PHASE, CostClass::Diversity);
+
+impl<'a> Step<'a> {
+    /// All valid questions are measured, whether learned from or not; nothing if there are none.
+    fn measure_diversity(&mut self) -> Progress<Tally<'a>> {
+        let questions = self.memory.curriculum.clone();
+        if questions.is_empty() {
+            return Ok(Tally::default());
+        }
+        self.draft.problems(questions.iter().copied())?;
+        let key = self.draft.key(DIVERSITY, 0);
+        let proposer = self.proposers[0];
+        let config = &self.parameters.diversity;
+        let earlier = self.memory.embedded.clone();
+        let view = self.draft.view;
+        let texts = questions.iter().map(|problem| Ok(question_of(view, *problem)?.0));
+        let texts = texts.collect::<Result<Vec<String>, PlanError>>()?;
+        let result = self.draft.rollout(&key, |draft| {
+            Ok(RolloutPayload {
+                base_model: draft.population(proposer)?.1.base_model.clone(),
+                compute: draft.run.config.compute,
+                adapters: Vec::new(),
+                sampling: Sampling::default(),
+                requests: Vec::new(),
+                embedding: Some(EmbeddingBatch {
+                    texts,
+                    against: earlier
+                        .into_iter()
+                        .map(|(vectors, count)| (vectors, (0..count).collect()))
+                        .collect(),
+                    centred: false,
+                    diversity: Some(DiversityRequest {
+                        novelty_distance: config.novelty_distance,
+                        cumulative: config.cumulative,
+                        observer: config.epiplexity.clone(),
+                        seed: derive(draft.run.config.seed, &key.to_string(), 0),
+                    }),
+                }),
+                keep_tokens: false,
+                compare: None,
+            })
+        })?;
+        let missing = || PlanError::Other("the diversity of the curriculum was not measured".to_owned());
+        let embedded = result.embedded.as_ref().ok_or_else(missing)?;
+        let diversity = embedded.diversity.ok_or_else(missing)?;
+        self.memory.embedded.push((embedded.vectors, questions.len() as u32));
+        Ok(Tally {
+            diversity: Some(diversity),
+            ..Tally::default()
+        })
     }
 }

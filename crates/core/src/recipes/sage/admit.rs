@@ -5,19 +5,17 @@ use std::sync::Arc;
 
 use super::{
     challenge,
-    challenge::Challenge,
-    check::Checked,
+    challenge::{Challenge, Estimate},
     critique::{Critique, Scored, Subject},
-    estimate::Estimate,
     step::Step,
     task::Task,
-    verifier::Verifier,
+    verifier::{Checked, Verifier},
 };
 use crate::{
     contract::{ParentRelation, PlanError, ProblemOutcomeRecord, ProblemRecord, Role},
     kit::{
         Progress, Sample, Sequence, both, join,
-        mathematics::{is_right, prompt_error},
+        judge::{is_right, prompt_error},
     },
     problem::Values,
     verify::{ProblemKind, Status},

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use super::{
     RewardWeights,
-    ask::{Call, Said},
-    format::{SCORE_FIELDS, Templates},
+    ask::{Call, SCORE_FIELDS, Said, Templates},
     step::Step,
     task::Task,
 };
 use crate::{
-    contract::{AttemptRecord, CostClass, Phase, PlanError, Role, SCORE_OF_PLAN, SCORE_OF_QUESTION, score::number},
+    contract::{AttemptRecord, CostClass, Phase, PlanError, Role, SCORE_OF_PLAN, SCORE_OF_QUESTION, gates::number},
     kit::{Progress, Sequence, judge::Judged},
     prompt::{Answer, PromptError, PromptSet, Reading, Rendered},
     verify::Status,

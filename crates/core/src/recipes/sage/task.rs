@@ -1,15 +1,20 @@
 //! The growing set: the tasks of the dataset, and those that joined them.
 
+use serde::{Deserialize, Serialize};
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{generated::Generated, solve::plain_prompt, step::Step, verifier::Verifier};
+use super::{
+    solve::plain_prompt,
+    step::Step,
+    verifier::{Generated, Verifier},
+};
 use crate::{
     benchmark::Question,
     contract::{PlanError, StepView},
     id::ProblemId,
     kit::{
-        Progress,
-        mathematics::prompt_error,
+        Living, Pool, Progress,
+        judge::prompt_error,
         rows::{PlacedRow, Sampler},
     },
     problem::Values,
@@ -17,7 +22,7 @@ use crate::{
 };
 
 /// The kinds of problems that join the growing set.
-pub(super) const KINDS: [ProblemKind; 2] = [ProblemKind::Math, ProblemKind::Code];
+const KINDS: [ProblemKind; 2] = [ProblemKind::Math, ProblemKind::Code];
 
 /// A task: a question with its verifier.
 #[derive(Clone, Debug)]
@@ -168,4 +173,22 @@ fn joined(view: &StepView, problem: ProblemId) -> Result<Arc<Task>, PlanError> {
 
 fn missing(row: u32) -> PlanError {
     PlanError::Other(format!("row {row} of the dataset is not in the view"))
+}
+
+/// What a run remembers between steps.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(super) struct Memory {
+    pub(super) members: Vec<Living>,
+    /// The tasks that joined the growing set, oldest first.
+    pub(super) pool: Pool,
+}
+
+impl Memory {
+    /// The memory of a run that has not begun.
+    pub(super) fn new(members: Vec<Living>) -> Self {
+        Self {
+            members,
+            pool: Pool::empty(),
+        }
+    }
 }
