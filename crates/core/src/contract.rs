@@ -10,6 +10,7 @@ mod record;
 mod registry;
 mod role;
 mod stages;
+mod typed;
 mod view;
 
 pub use self::{
@@ -29,5 +30,6 @@ pub use self::{
     registry::{Registry, UnknownRecipe},
     role::{Role, Side},
     stages::{Stage, Stages},
+    typed::{TypedPlanner, TypedRecipe, parameters},
     view::{DatasetRow, StepView, Want, WorkState},
 };

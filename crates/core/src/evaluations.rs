@@ -30,9 +30,13 @@ pub use self::{
     },
 };
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-use crate::id::ExecutionId;
+use crate::{
+    config::RunConfig,
+    fault::{Fault, Faults},
+    id::ExecutionId,
+};
 
 /// What an evaluation measures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -88,6 +92,11 @@ impl EvaluationSpec {
             Self::DatasetCheck(_) | Self::Regenerate(_) => None,
         }
     }
+}
+
+/// The parameters of a config, which the server has written.
+fn read<T: DeserializeOwned>(config: &RunConfig) -> Result<T, Faults> {
+    T::deserialize(&config.parameters).map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))
 }
 
 fn one() -> u32 {

@@ -19,7 +19,7 @@ pub use self::{
     config::{Band, ItemConfig, LearningConfig, SamplingConfig, sampling_faults},
     draft::{
         Draft, Generation, Learner, Lesson, Living, Names, Sample, Sequence, completions, founders, population_faults,
-        read_parameters, single_population_fault, written_out,
+        read_parameters, resolved, single_population_fault, written_out,
     },
     pause::{Pause, Progress, both, join},
     pool::Pool,

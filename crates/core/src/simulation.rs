@@ -133,7 +133,6 @@ impl<'r> Simulation<'r> {
                 for want in plan.wants {
                     self.give(want, &mut view)?;
                 }
-                view.forget();
                 continue;
             }
             plan.records.retain_new(&mut seen);
@@ -144,7 +143,8 @@ impl<'r> Simulation<'r> {
                 }
             }
             self.keep(&plan.records.problems);
-            merge(&mut step.records, plan.records);
+            step.records.extend(plan.records);
+            view.written();
             for item in plan.work {
                 if !view.work.contains_key(&item.key) {
                     view.work.insert(item.key.clone(), WorkState::Open);
@@ -215,23 +215,4 @@ impl<'r> Simulation<'r> {
             }
         }
     }
-}
-
-/// Adds rows, none of which have been written before.
-fn merge(records: &mut Records, new: Records) {
-    records.populations.extend(new.populations);
-    records.members.extend(new.members);
-    records.versions.extend(new.versions);
-    records.problems.extend(new.problems);
-    records.outcomes.extend(new.outcomes);
-    records.attempts.extend(new.attempts);
-    records.matchups.extend(new.matchups);
-    records.births.extend(new.births);
-    records.deaths.extend(new.deaths);
-    records.geometry.extend(new.geometry);
-    records.ratings.extend(new.ratings);
-    records.insertions.extend(new.insertions);
-    records.metrics.extend(new.metrics);
-    records.row_answers.extend(new.row_answers);
-    records.held_out.extend(new.held_out);
 }

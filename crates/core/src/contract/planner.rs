@@ -1,5 +1,8 @@
 //! A recipe is a pure function from a run's memory and the results of its current step to everything that should exist
 //! now.
+//!
+//! Recipes and evaluations implement [`TypedPlanner`](super::TypedPlanner) and [`TypedRecipe`](super::TypedRecipe), which
+//! have types for parameters and memory. [`Planner`] and [`Recipe`] follow from them, for callers with a config and a state.
 
 use serde_json::Value;
 

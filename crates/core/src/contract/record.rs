@@ -93,6 +93,32 @@ impl Records {
         self.row_answers
             .retain(|row| seen.insert(("row answers", row.problem.0)));
         self.held_out.retain(|row| seen.insert(("held out", row.solver.0.0)));
+        self.dataset_checks
+            .retain(|row| seen.insert(("dataset check", row.dataset.0)));
+    }
+
+    /// Adds the rows of another plan.
+    pub fn extend(&mut self, other: Self) {
+        self.populations.extend(other.populations);
+        self.members.extend(other.members);
+        self.versions.extend(other.versions);
+        self.problems.extend(other.problems);
+        self.outcomes.extend(other.outcomes);
+        self.attempts.extend(other.attempts);
+        self.matchups.extend(other.matchups);
+        self.births.extend(other.births);
+        self.deaths.extend(other.deaths);
+        self.geometry.extend(other.geometry);
+        self.ratings.extend(other.ratings);
+        self.insertions.extend(other.insertions);
+        self.metrics.extend(other.metrics);
+        self.row_answers.extend(other.row_answers);
+        self.held_out.extend(other.held_out);
+        self.benchmark_results.extend(other.benchmark_results);
+        self.benchmark_samples.extend(other.benchmark_samples);
+        self.goalpost_counts.extend(other.goalpost_counts);
+        self.dataset_checks.extend(other.dataset_checks);
+        self.attempts_of = other.attempts_of.or(self.attempts_of);
     }
 
     /// Whether there are no rows.

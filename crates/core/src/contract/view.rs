@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 use std::{
-    any::Any,
-    collections::{BTreeMap, HashMap},
-    fmt,
+    any::{Any, type_name},
+    collections::{BTreeMap, HashMap, HashSet},
+    fmt, mem,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::{PlanError, ProblemRecord};
+use super::{PlanError, ProblemRecord, Records};
 use crate::{
     id::{DatasetId, ProblemId},
     work::{BenchmarkResult, EvolveResult, Outcome, RolloutResult, UpdateResult, VerifyResult, WorkKey, WrongKind},
@@ -55,19 +55,44 @@ pub struct DatasetRow(pub serde_json::Value);
 impl StepView {
     /// The value of `make`, computed once for all plans of the step. It must depend only on data that never changes
     /// once in the view, and `name` must identify it.
+    ///
+    /// Rows that `make` plans with the value are in no later plan of a recipe, so [`StepView::unwritten`] keeps them.
+    ///
+    /// # Panics
+    /// A value of another type has this name.
     pub fn once<T: Any + Send + Sync, E>(&self, name: &str, make: impl FnOnce() -> Result<T, E>) -> Result<Arc<T>, E> {
-        if let Some(known) = self.memo.get(name) {
-            return Ok(known);
+        if let Some(known) = self.memo.lock().values.get(name) {
+            return Ok(known.get(name));
         }
         let made = Arc::new(make()?);
-        self.memo.put(name, Arc::clone(&made));
+        let kept = Kept {
+            kind: type_name::<T>(),
+            value: made.clone(),
+        };
+        self.memo.lock().values.insert(name.to_owned(), kept);
         Ok(made)
     }
 
-    /// Drops what earlier plans computed, so that the next one plans everything again. A caller that does not carry out
-    /// a plan must call this; otherwise the records of that plan are lost.
+    /// Adds to the rows of a plan those of earlier plans of the step that are not known to be written: an earlier plan may
+    /// not have been carried out, and what was computed for it is not computed again.
+    pub(crate) fn unwritten(&self, records: &mut Records) {
+        let mut memo = self.memo.lock();
+        let mut all = mem::take(&mut memo.unwritten);
+        all.extend(mem::take(records));
+        all.retain_new(&mut HashSet::new());
+        records.clone_from(&all);
+        memo.unwritten = all;
+    }
+
+    /// Drops the rows of earlier plans. To be called when all plans so far have been carried out; where it is not, later
+    /// plans have these rows again, which is harmless.
+    pub fn written(&self) {
+        self.memo.lock().unwritten = Records::default();
+    }
+
+    /// Drops everything that earlier plans computed, as a restart of the coordinator does.
     pub fn forget(&self) {
-        self.memo.clear();
+        *self.memo.lock() = Computed::default();
     }
 
     /// The result of the item at `key`, if it has ended.
@@ -115,34 +140,40 @@ impl StepView {
     }
 }
 
-/// Values that a recipe computed from finished work, by name. Results never change once they are in a view, so such a
-/// value is right for the rest of the step, and a plan need not repeat the parsing and grading of earlier plans of the
-/// step.
-///
-/// Records planned with a value are not planned again, so a memo is valid only while every plan made with it is carried
-/// out: a caller that drops a plan must call [`StepView::forget`](StepView::forget). It is only a cache: a clone
-/// is empty, and two are always equal.
+/// What a recipe computed from finished work in earlier plans of the step. Results never change once they are in a view, so
+/// the values are right for the rest of the step, and need not be parsed and graded again. It is only a cache: a clone is
+/// empty, and two are always equal.
 #[derive(Default)]
-struct Memo(Mutex<HashMap<String, Arc<dyn Any + Send + Sync>>>);
+struct Memo(Mutex<Computed>);
+
+#[derive(Default)]
+struct Computed {
+    values: HashMap<String, Kept>,
+    /// Rows of plans that are not known to be written.
+    unwritten: Records,
+}
+
+struct Kept {
+    /// The name of the value's type.
+    kind: &'static str,
+    value: Arc<dyn Any + Send + Sync>,
+}
+
+impl Kept {
+    fn get<T: Any + Send + Sync>(&self, name: &str) -> Arc<T> {
+        let value = Arc::clone(&self.value).downcast();
+        value.unwrap_or_else(|_| {
+            panic!(
+                "`{name}` is kept as {} and requested as {}",
+                self.kind,
+                type_name::<T>()
+            )
+        })
+    }
+}
 
 impl Memo {
-    /// The value called `name`, if cached.
-    pub(crate) fn get<T: Any + Send + Sync>(&self, name: &str) -> Option<Arc<T>> {
-        let value = self.values().get(name).cloned()?;
-        value.downcast().ok()
-    }
-
-    /// Caches a value.
-    fn put<T: Any + Send + Sync>(&self, name: &str, value: Arc<T>) {
-        self.values().insert(name.to_owned(), value);
-    }
-
-    /// Drops every value.
-    pub(crate) fn clear(&self) {
-        self.values().clear();
-    }
-
-    fn values(&self) -> MutexGuard<'_, HashMap<String, Arc<dyn Any + Send + Sync>>> {
+    fn lock(&self) -> MutexGuard<'_, Computed> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -161,13 +192,14 @@ impl PartialEq for Memo {
 
 impl fmt::Debug for Memo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Memo({})", self.values().len())
+        write!(f, "Memo({})", self.lock().values.len())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::MetricRecord;
 
     #[test]
     fn a_value_is_made_once_until_it_is_forgotten() {
@@ -191,5 +223,37 @@ mod tests {
             "a failure is not kept"
         );
         assert_eq!(view.clone(), view);
+    }
+
+    #[test]
+    #[should_panic(expected = "`count` is kept as u32 and requested as u64")]
+    fn a_name_belongs_to_one_type() {
+        let view = StepView::default();
+        view.once("count", || Ok::<_, PlanError>(1_u32)).unwrap();
+        let _ = view.once("count", || Ok::<_, PlanError>(1_u64));
+    }
+
+    #[test]
+    fn rows_are_planned_again_until_they_are_written() {
+        let view = StepView::default();
+        let metrics = |value: f64| MetricRecord {
+            member: None,
+            values: vec![value],
+        };
+        let planned = |new: Option<f64>| {
+            let mut records = Records::default();
+            records.metrics.extend(new.map(metrics));
+            view.unwritten(&mut records);
+            records.metrics
+        };
+        assert_eq!(planned(Some(1.0)), [metrics(1.0)]);
+        assert_eq!(
+            planned(None),
+            [metrics(1.0)],
+            "the first plan may not have been carried out"
+        );
+        assert_eq!(planned(Some(1.0)), [metrics(1.0)], "each once");
+        view.written();
+        assert_eq!(planned(None), []);
     }
 }

@@ -17,41 +17,50 @@ pub use self::{
 
 use self::plan::{Scored, SuiteStep};
 use crate::{
+    artifact::Digest,
     config::RunConfig,
-    contract::{Plan, PlanError, Planner, RunState, StepView},
+    contract::{self, Plan, PlanError, RunState, StepView},
     fault::Faults,
-    id::ExecutionId,
 };
 
 /// The planner of evaluations of type `benchmark`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BenchmarkEvaluation;
 
-impl Planner for BenchmarkEvaluation {
-    fn name(&self) -> &'static str {
-        "evaluation/benchmark"
-    }
+impl contract::TypedPlanner for BenchmarkEvaluation {
+    type Parameters = BenchmarkParameters;
+    type Memory = Vec<Scored>;
 
-    fn summary(&self) -> &'static str {
-        "Measures frozen versions on benchmarks."
-    }
+    const NAME: &'static str = "evaluation/benchmark";
+    const SUMMARY: &'static str = "Measures frozen versions on benchmarks.";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
-        let parameters = BenchmarkParameters::read(&config.parameters)?;
+        let parameters = BenchmarkParameters::read(&config)?;
         config.steps = parameters.suites.len() as u32;
         Ok(config)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        let parameters = BenchmarkParameters::of(config)?;
-        let first = parameters.suites.first();
-        let state = RunState::first(run, config, &Vec::<Scored>::new())?
-            .in_stage(first.map(|slice| slice.name()).unwrap_or_default());
-        Ok(state.holding(parameters.subjects.iter().filter_map(|subject| subject.adapter)))
+    fn first_memory(&self, _: &RunConfig, _: &BenchmarkParameters) -> Vec<Scored> {
+        Vec::new()
     }
 
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let parameters = BenchmarkParameters::of(&run.config)?;
-        SuiteStep::new(run, &parameters, view)?.plan()
+    fn first_stage(&self, parameters: &BenchmarkParameters) -> String {
+        let first = parameters.suites.first();
+        first.map(|slice| slice.name().to_owned()).unwrap_or_default()
+    }
+
+    fn held(&self, parameters: &BenchmarkParameters) -> Result<Vec<Digest>, PlanError> {
+        let adapters = parameters.subjects.iter().filter_map(|subject| subject.adapter);
+        Ok(adapters.map(|adapter| adapter.artifact).collect())
+    }
+
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &BenchmarkParameters,
+        memory: Vec<Scored>,
+    ) -> Result<Plan, PlanError> {
+        SuiteStep::new(run, parameters, view, memory)?.plan()
     }
 }

@@ -19,24 +19,22 @@ pub use self::{
 
 use self::plan::Exams;
 use crate::{
+    artifact::Digest,
     config::RunConfig,
-    contract::{Plan, PlanError, Planner, RunState, StepView},
+    contract::{self, Plan, PlanError, RunState, StepView},
     fault::Faults,
-    id::ExecutionId,
 };
 
 /// The planner of evaluations of type `cross_play`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CrossPlayEvaluation;
 
-impl Planner for CrossPlayEvaluation {
-    fn name(&self) -> &'static str {
-        "evaluation/cross_play"
-    }
+impl contract::TypedPlanner for CrossPlayEvaluation {
+    type Parameters = CrossPlayParameters;
+    type Memory = ();
 
-    fn summary(&self) -> &'static str {
-        "Lets students attempt problems of teachers they have not met."
-    }
+    const NAME: &'static str = "evaluation/cross_play";
+    const SUMMARY: &'static str = "Lets students attempt problems of teachers they have not met.";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         CrossPlayParameters::read(&config)?;
@@ -44,15 +42,24 @@ impl Planner for CrossPlayEvaluation {
         Ok(config)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        let parameters = CrossPlayParameters::of(config)?;
-        let students = parameters.students.iter().map(|student| student.adapter);
-        Ok(RunState::first(run, config, &())?.holding(students))
+    fn first_memory(&self, _: &RunConfig, _: &CrossPlayParameters) {}
+
+    fn held(&self, parameters: &CrossPlayParameters) -> Result<Vec<Digest>, PlanError> {
+        Ok(parameters
+            .students
+            .iter()
+            .map(|student| student.adapter.artifact)
+            .collect())
     }
 
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let parameters = CrossPlayParameters::of(&run.config)?;
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &CrossPlayParameters,
+        (): (),
+    ) -> Result<Plan, PlanError> {
         let play = parameters.play()?;
-        Exams::new(run, view, &parameters, &play)?.plan()
+        Exams::new(run, view, parameters, &play)?.plan()
     }
 }

@@ -10,10 +10,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     config::RunConfig,
-    contract::{DatasetCheckRecord, Plan, PlanError, Planner, RunState, StepView},
+    contract::{self, DatasetCheckRecord, Plan, PlanError, RunState, StepView},
     dataset::{problem, test_fault, trial},
+    evaluations::read,
     fault::{Fault, Faults},
-    id::{DatasetId, ExecutionId},
+    id::DatasetId,
     kit::{Draft, Progress, join},
     verify::Task,
 };
@@ -51,44 +52,49 @@ impl DatasetCheckEvaluation {
     /// # Errors
     /// None that is known: parameters are JSON.
     pub fn config(&self, parameters: DatasetCheckParameters) -> Result<RunConfig, Faults> {
-        self.resolve(RunConfig {
-            recipe: self.name().to_owned(),
-            parameters: serde_json::to_value(parameters)
-                .map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?,
-            ..RunConfig::default()
-        })
+        contract::Planner::resolve(
+            self,
+            RunConfig {
+                recipe: contract::Planner::name(self).to_owned(),
+                parameters: serde_json::to_value(parameters)
+                    .map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?,
+                ..RunConfig::default()
+            },
+        )
     }
 }
 
-impl Planner for DatasetCheckEvaluation {
-    fn name(&self) -> &'static str {
-        "evaluation/dataset_check"
-    }
+impl contract::TypedPlanner for DatasetCheckEvaluation {
+    type Parameters = DatasetCheckParameters;
+    type Memory = u32;
 
-    fn summary(&self) -> &'static str {
-        "Tries the tests of a dataset's rows with programs whose verdict is known."
-    }
+    const NAME: &'static str = "evaluation/dataset_check";
+    const SUMMARY: &'static str = "Tries the tests of a dataset's rows with programs whose verdict is known.";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
-        let parameters = DatasetCheckParameters::deserialize(&config.parameters);
-        let parameters = parameters.map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?;
+        let parameters: DatasetCheckParameters = read(&config)?;
         config.steps = parameters.rows.div_ceil(ROWS_PER_STEP);
         Ok(config)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        RunState::first(run, config, &0_u32)
+    fn first_memory(&self, _: &RunConfig, _: &DatasetCheckParameters) -> u32 {
+        0
     }
 
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let parameters = DatasetCheckParameters::deserialize(&run.config.parameters)?;
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &DatasetCheckParameters,
+        bad_rows: u32,
+    ) -> Result<Plan, PlanError> {
         let mut draft = Draft::new(run, view, Vec::new());
-        let outcome = check(&mut draft, parameters);
+        let outcome = check(&mut draft, *parameters, bad_rows);
         draft.close(outcome)
     }
 }
 
-fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters) -> Progress<RunState> {
+fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters, earlier: u32) -> Progress<RunState> {
     let DatasetCheckParameters { dataset, rows } = parameters;
     let first = draft.run.step * ROWS_PER_STEP;
     let places: Vec<u32> = (first..rows.min(first + ROWS_PER_STEP)).collect();
@@ -118,7 +124,7 @@ fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters) -> Progress<
         Ok(bad)
     })?;
     let bad = found.concat();
-    let bad_rows = draft.run.memory::<u32>()? + bad.len() as u32;
+    let bad_rows = earlier + bad.len() as u32;
     let next = draft.run.next("", &bad_rows)?;
     draft.plan.records.dataset_checks = vec![DatasetCheckRecord {
         dataset,

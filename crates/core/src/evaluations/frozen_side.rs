@@ -18,24 +18,22 @@ pub use self::{
 
 use self::plan::Matrix;
 use crate::{
+    artifact::Digest,
     config::RunConfig,
-    contract::{Plan, PlanError, Planner, RunState, StepView},
+    contract::{self, Plan, PlanError, RunState, StepView},
     fault::Faults,
-    id::ExecutionId,
 };
 
 /// The planner of evaluations of type `frozen_side`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct FrozenSideEvaluation;
 
-impl Planner for FrozenSideEvaluation {
-    fn name(&self) -> &'static str {
-        "evaluation/frozen_side"
-    }
+impl contract::TypedPlanner for FrozenSideEvaluation {
+    type Parameters = FrozenSideParameters;
+    type Memory = ();
 
-    fn summary(&self) -> &'static str {
-        "Lets student versions attempt fresh problems of teacher versions."
-    }
+    const NAME: &'static str = "evaluation/frozen_side";
+    const SUMMARY: &'static str = "Lets student versions attempt fresh problems of teacher versions.";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         FrozenSideParameters::read(&config)?;
@@ -43,15 +41,21 @@ impl Planner for FrozenSideEvaluation {
         Ok(config)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        let parameters = FrozenSideParameters::of(config)?;
+    fn first_memory(&self, _: &RunConfig, _: &FrozenSideParameters) {}
+
+    fn held(&self, parameters: &FrozenSideParameters) -> Result<Vec<Digest>, PlanError> {
         let versions = parameters.students.iter().chain(&parameters.teachers);
-        Ok(RunState::first(run, config, &())?.holding(versions.map(|version| version.adapter)))
+        Ok(versions.map(|version| version.adapter.artifact).collect())
     }
 
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let parameters = FrozenSideParameters::of(&run.config)?;
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &FrozenSideParameters,
+        (): (),
+    ) -> Result<Plan, PlanError> {
         let play = parameters.play()?;
-        Matrix::new(run, view, &parameters, &play)?.plan()
+        Matrix::new(run, view, parameters, &play)?.plan()
     }
 }

@@ -17,41 +17,48 @@ pub use self::{
 
 use self::{plan::GoalpostStep, result::Tally};
 use crate::{
+    artifact::Digest,
     config::RunConfig,
-    contract::{Plan, PlanError, Planner, RunState, StepView},
+    contract::{self, Plan, PlanError, RunState, StepView},
     fault::Faults,
-    id::ExecutionId,
 };
 
 /// The planner of evaluations of type `goalposts`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GoalpostsEvaluation;
 
-impl Planner for GoalpostsEvaluation {
-    fn name(&self) -> &'static str {
-        "evaluation/goalposts"
-    }
+impl contract::TypedPlanner for GoalpostsEvaluation {
+    type Parameters = GoalpostParameters;
+    type Memory = Vec<Tally>;
 
-    fn summary(&self) -> &'static str {
-        "Lets checkpoints attempt hard problems many times."
-    }
+    const NAME: &'static str = "evaluation/goalposts";
+    const SUMMARY: &'static str = "Lets checkpoints attempt hard problems many times.";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
-        config.steps = GoalpostParameters::read(&config.parameters)?.steps();
+        config.steps = GoalpostParameters::read(&config)?.steps();
         Ok(config)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        let parameters = GoalpostParameters::of(config)?;
-        let tallies = vec![Tally::default(); parameters.subjects.len()];
-        let adapters = parameters.subjects.iter().filter_map(|of| of.subject.adapter);
-        Ok(RunState::first(run, config, &tallies)?
-            .in_stage(parameters.stage(0))
-            .holding(adapters))
+    fn first_memory(&self, _: &RunConfig, parameters: &GoalpostParameters) -> Vec<Tally> {
+        vec![Tally::default(); parameters.subjects.len()]
     }
 
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let parameters = GoalpostParameters::of(&run.config)?;
-        GoalpostStep::new(run, &parameters, view)?.plan()
+    fn first_stage(&self, parameters: &GoalpostParameters) -> String {
+        parameters.stage(0)
+    }
+
+    fn held(&self, parameters: &GoalpostParameters) -> Result<Vec<Digest>, PlanError> {
+        let adapters = parameters.subjects.iter().filter_map(|of| of.subject.adapter);
+        Ok(adapters.map(|adapter| adapter.artifact).collect())
+    }
+
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &GoalpostParameters,
+        memory: Vec<Tally>,
+    ) -> Result<Plan, PlanError> {
+        GoalpostStep::new(run, parameters, view, memory)?.plan()
     }
 }

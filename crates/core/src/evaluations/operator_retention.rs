@@ -25,10 +25,10 @@ pub use self::{
 
 use self::plan::{Step, children};
 use crate::{
+    artifact::Digest,
     config::RunConfig,
-    contract::{Plan, PlanError, Planner, Records, Role, RunState, StepView},
+    contract::{self, Plan, PlanError, Records, Role, RunState, StepView},
     fault::Faults,
-    id::ExecutionId,
     kit::Living,
 };
 
@@ -36,14 +36,13 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OperatorRetentionEvaluation;
 
-impl Planner for OperatorRetentionEvaluation {
-    fn name(&self) -> &'static str {
-        "evaluation/operator_retention"
-    }
+impl contract::TypedPlanner for OperatorRetentionEvaluation {
+    type Parameters = RetentionParameters;
+    type Memory = plan::Memory;
 
-    fn summary(&self) -> &'static str {
-        "Trains children of evolution operators further and compares them with their parents."
-    }
+    const NAME: &'static str = "evaluation/operator_retention";
+    const SUMMARY: &'static str =
+        "Trains children of evolution operators further and compares them with their parents.";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         let parameters = RetentionParameters::read(&config)?;
@@ -52,21 +51,28 @@ impl Planner for OperatorRetentionEvaluation {
         Ok(config)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        let parameters = RetentionParameters::of(config)?;
-        let members = children(&parameters).map(|child| Living::unborn(child.name(), vec![Role::Solver], 0));
-        let memory = plan::Memory {
+    fn first_memory(&self, _: &RunConfig, parameters: &RetentionParameters) -> plan::Memory {
+        let members = children(parameters).map(|child| Living::unborn(child.name(), vec![Role::Solver], 0));
+        plan::Memory {
             members: members.collect(),
             references: Vec::new(),
             result: RetentionResult::default(),
-        };
-        Ok(RunState::first(run, config, &memory)?.holding(parameters.weights()))
+        }
     }
 
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let parameters = RetentionParameters::of(&run.config)?;
+    fn held(&self, parameters: &RetentionParameters) -> Result<Vec<Digest>, PlanError> {
+        Ok(parameters.weights().map(|adapter| adapter.artifact).collect())
+    }
+
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &RetentionParameters,
+        memory: plan::Memory,
+    ) -> Result<Plan, PlanError> {
         let training = parameters.training()?;
-        let mut step = Step::new(run, view, &parameters, &training)?;
+        let mut step = Step::new(run, view, parameters, &training, memory)?;
         let outcome = step.play();
         let mut plan = step.rows.draft.close(outcome)?;
         // Attempts and versions belong to runs; an evaluation has its result.

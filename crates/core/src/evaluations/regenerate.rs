@@ -8,9 +8,11 @@ mod tests;
 
 use serde::{Deserialize, Serialize};
 
+use super::read;
 use crate::{
+    artifact::Digest,
     config::RunConfig,
-    contract::{Plan, PlanError, Planner, RunState, StepView},
+    contract::{self, Plan, PlanError, RunState, StepView},
     csv::Csv,
     fault::{Fault, Faults},
     id::{AttemptId, ExecutionId, ProblemId, WorkId},
@@ -22,14 +24,12 @@ use crate::{
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RegenerateEvaluation;
 
-impl Planner for RegenerateEvaluation {
-    fn name(&self) -> &'static str {
-        "evaluation/regenerate"
-    }
+impl contract::TypedPlanner for RegenerateEvaluation {
+    type Parameters = RegenerateParameters;
+    type Memory = ();
 
-    fn summary(&self) -> &'static str {
-        "Generates a recorded sample again and compares the two."
-    }
+    const NAME: &'static str = "evaluation/regenerate";
+    const SUMMARY: &'static str = "Generates a recorded sample again and compares the two.";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         RegenerateParameters::read(&config)?;
@@ -37,18 +37,23 @@ impl Planner for RegenerateEvaluation {
         Ok(config)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        let parameters = RegenerateParameters::of(config)?;
+    fn first_memory(&self, _: &RunConfig, _: &RegenerateParameters) {}
+
+    fn held(&self, parameters: &RegenerateParameters) -> Result<Vec<Digest>, PlanError> {
         let payload = parameters.payload()?;
-        let mut state = RunState::first(run, config, &())?.holding(payload.adapters.iter().copied());
-        state.artifacts.extend(payload.compare);
-        Ok(state)
+        let adapters = payload.adapters.iter().map(|adapter| adapter.artifact);
+        Ok(adapters.chain(payload.compare).collect())
     }
 
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let parameters = RegenerateParameters::of(&run.config)?;
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &RegenerateParameters,
+        (): (),
+    ) -> Result<Plan, PlanError> {
         let mut draft = Draft::new(run, view, Vec::new());
-        let outcome = regenerate(&mut draft, &parameters);
+        let outcome = regenerate(&mut draft, parameters);
         draft.close(outcome)
     }
 }
@@ -107,8 +112,7 @@ impl RegenerateParameters {
     /// Every fault.
     fn read(config: &RunConfig) -> Result<Self, Faults> {
         let fault = |pointer: &str, detail: String| Fault::new(format!("/parameters{pointer}"), detail);
-        let parameters: Self = serde_json::from_value(config.parameters.clone())
-            .map_err(|error| Faults(vec![fault("", error.to_string())]))?;
+        let parameters: Self = read(config)?;
         let mut faults = Vec::new();
         if let Err(error) = parameters.payload() {
             faults.push(fault("/payload", error.to_string()));
@@ -117,11 +121,6 @@ impl RegenerateParameters {
             faults.push(fault("/recorded", error.to_string()));
         }
         Faults(faults).or(parameters)
-    }
-
-    /// The parameters of a resolved config.
-    fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
     }
 
     /// The work to do again.

@@ -6,7 +6,9 @@ mod update;
 
 pub use self::{
     generate::{Generation, Sample, completions},
-    members::{Living, Names, founders, population_faults, read_parameters, single_population_fault, written_out},
+    members::{
+        Living, Names, founders, population_faults, read_parameters, resolved, single_population_fault, written_out,
+    },
     update::{Learner, Lesson, Sequence},
 };
 
@@ -52,6 +54,7 @@ impl<'a> Draft<'a> {
 
     /// The plan of a step with this `outcome`: the run's next state, or a pause.
     pub fn close(mut self, outcome: Progress<RunState>) -> Result<Plan, PlanError> {
+        self.view.unwritten(&mut self.plan.records);
         match outcome {
             Ok(next) => self.plan.finish = Some(next),
             Err(Pause::Waiting) => {}

@@ -18,16 +18,15 @@ use self::step::Step;
 use crate::{
     advantage::Whitening,
     archive::ArchiveConfig,
-    config::{RunConfig, pointer_token, schema_of},
-    contract::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, StepView},
+    config::{RunConfig, pointer_token},
+    contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, StepView},
     dataset::DatasetUse,
     fault::{Fault, Faults},
-    id::ExecutionId,
     kit::{
         ItemConfig, LearningConfig, Living, Names, SamplingConfig,
         code::{Experience, Groups, MOST_PROPOSALS, ProblemConfig, metrics, resolve_prompts},
         config::{MAX_BATCH, MAX_SAMPLES},
-        founders, frozen_faults, population_faults, read_parameters, single_population_fault, written_out,
+        founders, frozen_faults, population_faults, resolved, single_population_fault,
     },
     prompt::PromptConfig,
 };
@@ -36,39 +35,38 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Azr;
 
-impl Planner for Azr {
-    fn name(&self) -> &'static str {
-        "azr"
-    }
+impl contract::TypedPlanner for Azr {
+    type Parameters = Parameters;
+    type Memory = Memory;
 
-    fn summary(&self) -> &'static str {
-        "One member proposes problems to itself and solves them (Absolute Zero)."
-    }
+    const NAME: &'static str = "azr";
+    const SUMMARY: &'static str = "One member proposes problems to itself and solves them (Absolute Zero).";
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
-        resolve(config)
+        resolved(config, check)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        RunState::first(run, config, &Memory::new(config))
+    fn first_memory(&self, config: &RunConfig, _: &Parameters) -> Memory {
+        Memory::new(config)
     }
 
-    fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
-        let parameters = Parameters::of(&run.config)?;
-        let mut step = Step::new(run, step, &parameters)?;
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &Parameters,
+        memory: Memory,
+    ) -> Result<Plan, PlanError> {
+        let mut step = Step::new(run, view, parameters, memory)?;
         let outcome = step.play();
         step.scene.draft.close(outcome)
     }
 }
 
-impl Recipe for Azr {
-    fn parameters_schema(&self) -> serde_json::Value {
-        schema_of::<Parameters>()
-    }
-
+impl contract::TypedRecipe for Azr {
     /// Rewards are whitened by role and type.
-    fn compares_answers(&self, _: &RunConfig) -> Result<bool, PlanError> {
-        Ok(false)
+    fn compares_answers(&self, _: &Parameters) -> bool {
+        false
     }
 
     fn roles(&self) -> Vec<Role> {
@@ -79,8 +77,8 @@ impl Recipe for Azr {
         metrics()
     }
 
-    fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
-        Ok(Parameters::of(config)?.problems.datasets())
+    fn datasets(&self, parameters: &Parameters) -> Vec<DatasetUse> {
+        parameters.problems.datasets()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -94,7 +92,7 @@ impl Recipe for Azr {
 
 /// The memory of an Absolute Zero run between steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-struct Memory {
+pub struct Memory {
     members: Vec<Living>,
     experience: Experience,
 }
@@ -159,11 +157,6 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// The parameters of a resolved config.
-    fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
-    }
-
     /// The parameter groups shared by recipes of code problems.
     fn groups(&self) -> Groups<'_> {
         Groups {
@@ -178,17 +171,16 @@ impl Parameters {
     }
 }
 
-fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
-    let mut parameters: Parameters = read_parameters(&config)?;
+fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
     let mut faults = resolve_prompts(&mut parameters.prompts, &parameters.problems.types);
     let types = u32::try_from(parameters.problems.types.len()).unwrap_or(u32::MAX);
     faults.extend(
         parameters
             .groups()
-            .faults(&config, parameters.batch.saturating_mul(types)),
+            .faults(config, parameters.batch.saturating_mul(types)),
     );
-    faults.extend(single_population_fault(&config));
-    faults.extend(population_faults(&config));
+    faults.extend(single_population_fault(config));
+    faults.extend(population_faults(config));
     for (name, population) in &config.populations {
         let place = format!("/populations/{}/members", pointer_token(name));
         let mut roles: Vec<Role> = population
@@ -209,7 +201,5 @@ fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         faults.push(Fault::new("/parameters/batch", detail));
     }
     faults.extend(frozen_faults(&parameters.frozen, &[Role::Proposer, Role::Solver]));
-    Faults(faults).or(())?;
-    config.parameters = written_out(&parameters)?;
-    Ok(config)
+    faults
 }

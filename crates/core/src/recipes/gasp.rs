@@ -23,14 +23,16 @@ pub use self::{
     step::Axis,
 };
 
-use self::step::{Memory, RealData, Step};
+use self::{
+    parameters::REAL_DATA,
+    step::{Memory, RealData, Step},
+};
 use crate::{
-    config::{RunConfig, schema_of},
-    contract::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, Role, RowsAsked, RunState, Stages, StepView},
+    config::RunConfig,
+    contract::{self, Capabilities, Metric, Plan, PlanError, Role, RowsAsked, RunState, Stages, StepView},
     dataset::{DatasetUse, Purpose},
     fault::Faults,
-    id::ExecutionId,
-    kit::{Names, founders},
+    kit::{Names, founders, resolved},
     verify::ProblemKind,
 };
 
@@ -44,47 +46,49 @@ const GOALPOSTS: [ProblemKind; 2] = [ProblemKind::CodeF, ProblemKind::Code];
 #[derive(Clone, Copy, Debug)]
 pub struct Gasp;
 
-impl Planner for Gasp {
-    fn name(&self) -> &'static str {
-        "gasp"
-    }
+impl contract::TypedPlanner for Gasp {
+    type Parameters = Parameters;
+    type Memory = Memory;
 
-    fn summary(&self) -> &'static str {
-        "A teacher makes stepping stones towards hard problems for a student (GASP)."
-    }
+    const NAME: &'static str = "gasp";
+    const SUMMARY: &'static str = "A teacher makes stepping stones towards hard problems for a student (GASP).";
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
-        parameters::resolve(config)
+        resolved(config, parameters::check)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        let memory = Memory {
+    fn first_memory(&self, config: &RunConfig, _: &Parameters) -> Memory {
+        Memory {
             members: founders(config, &mut Names::default()),
             ..Memory::default()
-        };
-        let stage = Parameters::of(config)?.stages().name_at(0);
-        Ok(RunState::first(run, config, &memory)?.in_stage(stage))
+        }
     }
 
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let parameters = Parameters::of(&run.config)?;
-        if let Some(mut step) = RealData::new(run, view, &parameters)? {
+    fn first_stage(&self, parameters: &Parameters) -> String {
+        parameters.stages().name_at(0).into()
+    }
+
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &Parameters,
+        memory: Memory,
+    ) -> Result<Plan, PlanError> {
+        let stage = parameters.stage(run)?;
+        if let (REAL_DATA, Some(real)) = (stage.name, &parameters.real_data) {
+            let mut step = RealData::new(run, view, (parameters, real), &stage, memory)?;
             let outcome = step.play();
             return step.close(outcome);
         }
-        let mut step = Step::new(run, view, &parameters)?;
+        let mut step = Step::new(run, view, parameters, stage, memory)?;
         let outcome = step.play();
         step.draft.close(outcome)
     }
 }
 
-impl Recipe for Gasp {
-    fn parameters_schema(&self) -> serde_json::Value {
-        schema_of::<Parameters>()
-    }
-
-    fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
-        let parameters = Parameters::of(config)?;
+impl contract::TypedRecipe for Gasp {
+    fn datasets(&self, parameters: &Parameters) -> Vec<DatasetUse> {
         let goalposts = parameters.goalposts.usage("/parameters/goalposts");
         let goalposts = goalposts.map(|rows| DatasetUse {
             purpose: Purpose::Goalposts,
@@ -93,21 +97,21 @@ impl Recipe for Gasp {
         });
         let real_data = parameters.real_data.as_ref();
         let real_data = real_data.and_then(|real| real.dataset.usage("/parameters/real_data/dataset"));
-        Ok(goalposts.into_iter().chain(real_data).collect())
+        goalposts.into_iter().chain(real_data).collect()
     }
 
-    fn rows_asked(&self, config: &RunConfig) -> Result<Option<RowsAsked>, PlanError> {
-        let real_data = Parameters::of(config)?.real_data;
+    fn rows_asked(&self, parameters: &Parameters) -> Result<Option<RowsAsked>, PlanError> {
+        let real_data = parameters.real_data.as_ref();
         real_data.map(|real| real.asked("/parameters/real_data")).transpose()
     }
 
-    fn stages(&self, config: &RunConfig) -> Result<Option<Stages>, PlanError> {
-        Ok(Some(Parameters::of(config)?.stages()))
+    fn stages(&self, parameters: &Parameters) -> Option<Stages> {
+        Some(parameters.stages())
     }
 
     /// Rewards are whitened by stage and by format.
-    fn compares_answers(&self, _: &RunConfig) -> Result<bool, PlanError> {
-        Ok(false)
+    fn compares_answers(&self, _: &Parameters) -> bool {
+        false
     }
 
     fn roles(&self) -> Vec<Role> {
@@ -118,9 +122,8 @@ impl Recipe for Gasp {
         metrics::metrics(true)
     }
 
-    fn recorded_metrics(&self, config: &RunConfig) -> Result<Vec<&'static str>, PlanError> {
-        let recorded = metrics::metrics(Parameters::of(config)?.real_data.is_some());
-        Ok(recorded.iter().map(|metric| metric.name).collect())
+    fn recorded_metrics(&self, parameters: &Parameters) -> Vec<Metric> {
+        metrics::metrics(parameters.real_data.is_some())
     }
 
     fn capabilities(&self) -> Capabilities {

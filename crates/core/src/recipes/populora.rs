@@ -16,48 +16,46 @@ pub use self::parameters::Parameters;
 
 use self::step::{Memory, Step};
 use crate::{
-    config::{RunConfig, schema_of},
-    contract::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, StepView},
+    config::RunConfig,
+    contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, StepView},
     dataset::DatasetUse,
     fault::Faults,
-    id::ExecutionId,
-    kit::code::metrics,
+    kit::{code::metrics, resolved},
 };
 
 /// The recipe.
 #[derive(Clone, Copy, Debug)]
 pub struct Populora;
 
-impl Planner for Populora {
-    fn name(&self) -> &'static str {
-        "populora"
-    }
+impl contract::TypedPlanner for Populora {
+    type Parameters = Parameters;
+    type Memory = Memory;
 
-    fn summary(&self) -> &'static str {
-        "Populations of teachers and students co-evolve (PopuLoRA); with one member in both roles, the paper's baseline."
-    }
+    const NAME: &'static str = "populora";
+    const SUMMARY: &'static str = "Populations of teachers and students co-evolve (PopuLoRA); with one member in both roles, the paper's baseline.";
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
-        parameters::resolve(config)
+        resolved(config, parameters::check)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        RunState::first(run, config, &Memory::new(config))
+    fn first_memory(&self, config: &RunConfig, _: &Parameters) -> Memory {
+        Memory::new(config)
     }
 
-    fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
-        let parameters = Parameters::of(&run.config)?;
-        let mut step = Step::new(run, step, &parameters)?;
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &Parameters,
+        memory: Memory,
+    ) -> Result<Plan, PlanError> {
+        let mut step = Step::new(run, view, parameters, memory)?;
         let outcome = step.play();
         step.scene.draft.close(outcome)
     }
 }
 
-impl Recipe for Populora {
-    fn parameters_schema(&self) -> serde_json::Value {
-        schema_of::<Parameters>()
-    }
-
+impl contract::TypedRecipe for Populora {
     fn roles(&self) -> Vec<Role> {
         vec![Role::Teacher, Role::Student]
     }
@@ -66,8 +64,8 @@ impl Recipe for Populora {
         metrics()
     }
 
-    fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
-        Ok(Parameters::of(config)?.problems.datasets())
+    fn datasets(&self, parameters: &Parameters) -> Vec<DatasetUse> {
+        parameters.problems.datasets()
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -15,20 +15,19 @@ use self::step::{Memory, Step};
 use crate::{
     advantage::AdvantageConfig,
     benchmark::PromptStyle,
-    config::{RunConfig, pointer_token, schema_of},
+    config::{RunConfig, pointer_token},
     contract::{
-        Capabilities, Metric, Plan, PlanError, Planner, Recipe, Role, RowsAsked, RunState, StepView,
+        self, Capabilities, Metric, Plan, PlanError, Role, RowsAsked, RunState, StepView,
         phase::{GRADE, SOLVE},
     },
     dataset::DatasetUse,
     fault::{Fault, Faults},
-    id::ExecutionId,
     kit::{
         ItemConfig, LearningConfig, Names,
         config::{MAX_BATCH, MAX_SAMPLES},
-        founders, population_faults, read_parameters,
+        founders, population_faults, resolved,
         rows::{Asking, HeldOut, RewardConfig, Sampler, TrainingSet, all_metrics, metrics},
-        sampling_faults, single_population_fault, written_out,
+        sampling_faults, single_population_fault,
     },
     work::{Compute, Sampling},
 };
@@ -37,52 +36,46 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Rlvr;
 
-impl Planner for Rlvr {
-    fn name(&self) -> &'static str {
-        "rlvr"
-    }
+impl contract::TypedPlanner for Rlvr {
+    type Parameters = Parameters;
+    type Memory = Memory;
 
-    fn summary(&self) -> &'static str {
-        "Members learn from a fixed dataset with verifiable rewards (RLVR)."
-    }
+    const NAME: &'static str = "rlvr";
+    const SUMMARY: &'static str = "Members learn from a fixed dataset with verifiable rewards (RLVR).";
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
-        resolve(config)
+        resolved(config, check)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
+    fn first_memory(&self, config: &RunConfig, _: &Parameters) -> Memory {
         let members = founders(config, &mut Names::default());
-        let memory = Memory { members, fitted: None };
-        RunState::first(run, config, &memory)
+        Memory { members, fitted: None }
     }
 
-    fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError> {
-        let parameters = Parameters::of(&run.config)?;
-        let mut step = Step::new(run, step, &parameters)?;
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &Parameters,
+        memory: Memory,
+    ) -> Result<Plan, PlanError> {
+        let mut step = Step::new(run, view, parameters, memory)?;
         let outcome = step.play();
         step.rows.draft.close(outcome)
     }
 }
 
-impl Recipe for Rlvr {
-    fn parameters_schema(&self) -> serde_json::Value {
-        schema_of::<Parameters>()
+impl contract::TypedRecipe for Rlvr {
+    fn datasets(&self, parameters: &Parameters) -> Vec<DatasetUse> {
+        parameters.dataset.usage("/parameters/dataset").into_iter().collect()
     }
 
-    fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
-        Ok(Parameters::of(config)?
-            .dataset
-            .usage("/parameters/dataset")
-            .into_iter()
-            .collect())
+    fn rows_asked(&self, parameters: &Parameters) -> Result<Option<RowsAsked>, PlanError> {
+        parameters.asked("/parameters").map(Some)
     }
 
-    fn rows_asked(&self, config: &RunConfig) -> Result<Option<RowsAsked>, PlanError> {
-        Parameters::of(config)?.asked("/parameters").map(Some)
-    }
-
-    fn compares_answers(&self, config: &RunConfig) -> Result<bool, PlanError> {
-        Ok(Parameters::of(config)?.advantages.estimator.compares_samples())
+    fn compares_answers(&self, parameters: &Parameters) -> bool {
+        parameters.advantages.estimator.compares_samples()
     }
 
     fn roles(&self) -> Vec<Role> {
@@ -93,9 +86,8 @@ impl Recipe for Rlvr {
         all_metrics()
     }
 
-    fn recorded_metrics(&self, config: &RunConfig) -> Result<Vec<&'static str>, PlanError> {
-        let held_out = Parameters::of(config)?.held_out;
-        Ok(metrics(held_out).iter().map(|metric| metric.name).collect())
+    fn recorded_metrics(&self, parameters: &Parameters) -> Vec<Metric> {
+        metrics(parameters.held_out)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -165,14 +157,6 @@ mod defaults {
 }
 
 impl Parameters {
-    /// The parameters of a resolved config.
-    ///
-    /// # Errors
-    /// A config that was not resolved, or of another recipe.
-    pub fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
-    }
-
     /// The number of rows that are learned from, the first of those used; `None` before the dataset is looked up.
     fn learned_rows(&self) -> Option<u32> {
         self.dataset.rows.map(|rows| self.learned_of(rows))
@@ -197,14 +181,14 @@ impl Parameters {
     }
 
     /// The rows that are asked; `pointer` is that of these parameters.
-    pub(crate) fn asked(self, pointer: &'static str) -> Result<RowsAsked, PlanError> {
+    pub(crate) fn asked(&self, pointer: &'static str) -> Result<RowsAsked, PlanError> {
         let (dataset, rows) = self.dataset.settled()?;
         Ok(RowsAsked {
             pointer,
             dataset,
             rows,
             learned: self.learned_of(rows),
-            prompts: self.prompts,
+            prompts: self.prompts.clone(),
             max_tokens: self.sampling.max_tokens,
         })
     }
@@ -222,17 +206,14 @@ impl Parameters {
     }
 }
 
-fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
-    let parameters: Parameters = read_parameters(&config)?;
-    let mut faults = population_faults(&config);
-    faults.extend(single_population_fault(&config));
-    faults.extend(role_faults(&config));
+fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
+    let mut faults = population_faults(config);
+    faults.extend(single_population_fault(config));
+    faults.extend(role_faults(config));
     let members = config.populations.values().flat_map(|of| &of.members);
     let members: u32 = members.map(|group| group.count).sum();
     faults.extend(parameters.faults("/parameters", members, config.compute));
-    Faults(faults).or(())?;
-    config.parameters = written_out(&parameters)?;
-    Ok(config)
+    faults
 }
 
 impl Parameters {

@@ -21,11 +21,10 @@ pub use self::{
 
 use self::step::{Memory, Step};
 use crate::{
-    config::{PopulationConfig, RunConfig, schema_of},
-    contract::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, Stages, StepView},
+    config::{PopulationConfig, RunConfig},
+    contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, Stages, StepView},
     fault::Faults,
-    id::ExecutionId,
-    kit::{Names, founders},
+    kit::{Names, founders, resolved},
     vocabulary_dropout::VocabularyDropout,
 };
 
@@ -33,63 +32,64 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct RZero;
 
-impl Planner for RZero {
-    fn name(&self) -> &'static str {
-        "rzero"
-    }
+impl contract::TypedPlanner for RZero {
+    type Parameters = Parameters;
+    type Memory = Memory;
 
-    fn summary(&self) -> &'static str {
-        "Proposers and solvers of mathematics learn in turn, without data (R-Zero with vocabulary dropout)."
-    }
+    const NAME: &'static str = "rzero";
+    const SUMMARY: &'static str =
+        "Proposers and solvers of mathematics learn in turn, without data (R-Zero with vocabulary dropout).";
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
-        resolve::resolve(config)
+        resolved(config, resolve::check)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        let memory = Memory {
+    fn first_memory(&self, config: &RunConfig, _: &Parameters) -> Memory {
+        Memory {
             members: founders(config, &mut Names::default()),
             ..Memory::default()
-        };
-        let stage = Parameters::of(config)?.stages().name_at(0);
-        Ok(RunState::first(run, config, &memory)?.in_stage(stage))
+        }
     }
 
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let parameters = Parameters::of(&run.config)?;
-        let mut step = Step::new(run, view, &parameters)?;
+    fn first_stage(&self, parameters: &Parameters) -> String {
+        parameters.stages().name_at(0).into()
+    }
+
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &Parameters,
+        memory: Memory,
+    ) -> Result<Plan, PlanError> {
+        let mut step = Step::new(run, view, parameters, memory)?;
         let outcome = step.play();
         step.draft.close(outcome)
     }
 }
 
-impl Recipe for RZero {
-    fn parameters_schema(&self) -> serde_json::Value {
-        schema_of::<Parameters>()
-    }
-
-    fn stages(&self, config: &RunConfig) -> Result<Option<Stages>, PlanError> {
-        Ok(Some(Parameters::of(config)?.stages()))
+impl contract::TypedRecipe for RZero {
+    fn stages(&self, parameters: &Parameters) -> Option<Stages> {
+        Some(parameters.stages())
     }
 
     fn vocabulary_dropout(
         &self,
         config: &RunConfig,
-    ) -> Result<Option<(&'static str, VocabularyDropout, String)>, PlanError> {
+        parameters: &Parameters,
+    ) -> Option<(&'static str, VocabularyDropout, String)> {
         let proposes = |population: &&PopulationConfig| {
             let mut groups = population.members.iter();
             groups.any(|group| group.count > 0 && group.roles.contains(&Role::Proposer))
         };
         let base = config.populations.values().find(proposes);
         let base = base.map(|population| population.base_model.name.clone());
-        let dropout = Parameters::of(config)?.vocabulary_dropout;
-        Ok(dropout
-            .zip(base)
-            .map(|(dropout, base)| ("/parameters/vocabulary_dropout", dropout, base)))
+        let dropout = parameters.vocabulary_dropout.clone().zip(base);
+        dropout.map(|(dropout, base)| ("/parameters/vocabulary_dropout", dropout, base))
     }
 
-    fn compares_answers(&self, config: &RunConfig) -> Result<bool, PlanError> {
-        Ok(Parameters::of(config)?.advantages.estimator.compares_samples())
+    fn compares_answers(&self, parameters: &Parameters) -> bool {
+        parameters.advantages.estimator.compares_samples()
     }
 
     fn roles(&self) -> Vec<Role> {
@@ -100,9 +100,8 @@ impl Recipe for RZero {
         metrics::metrics(true)
     }
 
-    fn recorded_metrics(&self, config: &RunConfig) -> Result<Vec<&'static str>, PlanError> {
-        let recorded = metrics::metrics(Parameters::of(config)?.diversity.epiplexity.is_some());
-        Ok(recorded.iter().map(|metric| metric.name).collect())
+    fn recorded_metrics(&self, parameters: &Parameters) -> Vec<Metric> {
+        metrics::metrics(parameters.diversity.epiplexity.is_some())
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -27,12 +27,11 @@ pub use self::{
 
 use self::{step::Step, task::Memory};
 use crate::{
-    config::{RunConfig, schema_of},
-    contract::{Capabilities, Gates, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, StepView},
+    config::RunConfig,
+    contract::{self, Capabilities, Gates, Metric, Plan, PlanError, Role, RunState, StepView},
     dataset::DatasetUse,
     fault::Faults,
-    id::ExecutionId,
-    kit::{Names, founders},
+    kit::{Names, founders, resolved},
     verify::ProblemKind,
 };
 
@@ -43,38 +42,37 @@ const ROLES: [Role; 4] = [Role::Challenger, Role::Planner, Role::Solver, Role::C
 #[derive(Clone, Copy, Debug)]
 pub struct Sage;
 
-impl Planner for Sage {
-    fn name(&self) -> &'static str {
-        "sage"
-    }
+impl contract::TypedPlanner for Sage {
+    type Parameters = Parameters;
+    type Memory = Memory;
 
-    fn summary(&self) -> &'static str {
-        "A challenger, a planner, a solver and a critic learn together from a growing set of tasks (SAGE)."
-    }
+    const NAME: &'static str = "sage";
+    const SUMMARY: &'static str =
+        "A challenger, a planner, a solver and a critic learn together from a growing set of tasks (SAGE).";
 
     fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
-        parameters::resolve(config)
+        resolved(config, parameters::check)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        RunState::first(run, config, &Memory::new(founders(config, &mut Names::default())))
+    fn first_memory(&self, config: &RunConfig, _: &Parameters) -> Memory {
+        Memory::new(founders(config, &mut Names::default()))
     }
 
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let parameters = Parameters::of(&run.config)?;
-        let mut step = Step::new(run, view, &parameters)?;
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &Parameters,
+        memory: Memory,
+    ) -> Result<Plan, PlanError> {
+        let mut step = Step::new(run, view, parameters, memory)?;
         let outcome = step.play();
         step.draft.close(outcome)
     }
 }
 
-impl Recipe for Sage {
-    fn parameters_schema(&self) -> serde_json::Value {
-        schema_of::<Parameters>()
-    }
-
-    fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
-        let parameters = Parameters::of(config)?;
+impl contract::TypedRecipe for Sage {
+    fn datasets(&self, parameters: &Parameters) -> Vec<DatasetUse> {
         let seeds = parameters.dataset.usage("/parameters/dataset");
         let of_domains = seeds.map(|seeds| DatasetUse {
             kinds: match parameters.code {
@@ -83,12 +81,12 @@ impl Recipe for Sage {
             },
             ..seeds
         });
-        Ok(of_domains.into_iter().collect())
+        of_domains.into_iter().collect()
     }
 
     /// Rewards are whitened by role.
-    fn compares_answers(&self, _: &RunConfig) -> Result<bool, PlanError> {
-        Ok(false)
+    fn compares_answers(&self, _: &Parameters) -> bool {
+        false
     }
 
     fn roles(&self) -> Vec<Role> {
@@ -106,7 +104,7 @@ impl Recipe for Sage {
         }
     }
 
-    fn gates(&self, config: &RunConfig) -> Result<Option<Gates>, PlanError> {
-        Ok(Some(Parameters::of(config)?.gates()))
+    fn gates(&self, parameters: &Parameters) -> Option<Gates> {
+        Some(parameters.gates())
     }
 }

@@ -7,6 +7,7 @@ use crate::{
     benchmark::{BenchmarkRow, Cell, Graded, PromptStyle, Protocol, Score, Subject, SubjectRole, Suite, Table, suite},
     config::RunConfig,
     contract::{BenchmarkResultRecord, BenchmarkSampleRecord, Plan, PlanError, RunState, StepView},
+    evaluations::read,
     fault::{Fault, Faults},
     id::{DatasetId, ExecutionId, MemberId},
     seed::derive,
@@ -101,9 +102,8 @@ impl BenchmarkParameters {
     ///
     /// # Errors
     /// Every fault.
-    pub(super) fn read(value: &serde_json::Value) -> Result<Self, Faults> {
-        let parameters: Self = serde_json::from_value(value.clone())
-            .map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?;
+    pub(super) fn read(config: &RunConfig) -> Result<Self, Faults> {
+        let parameters: Self = read(config)?;
         let mut faults = Vec::new();
         let mut fault =
             |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
@@ -124,16 +124,11 @@ impl BenchmarkParameters {
         }
         Faults(faults).or(parameters)
     }
-
-    /// Those of a resolved config.
-    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
-    }
 }
 
 /// What is remembered of a suite that is done: a cell of the table.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Scored {
+pub struct Scored {
     subject: Subject,
     suite: String,
     cell: Cell,
@@ -145,6 +140,8 @@ pub(super) struct SuiteStep<'a> {
     view: &'a StepView,
     suite: &'static Suite,
     slice: &'a SuiteSlice,
+    /// The suites of earlier steps.
+    scored: Vec<Scored>,
     style: PromptStyle,
     /// Samples a row.
     n: u32,
@@ -155,6 +152,7 @@ impl<'a> SuiteStep<'a> {
         run: &'a RunState,
         parameters: &'a BenchmarkParameters,
         view: &'a StepView,
+        scored: Vec<Scored>,
     ) -> Result<Self, PlanError> {
         let other = |error: &dyn std::fmt::Display| PlanError::Other(error.to_string());
         let slice = parameters
@@ -168,6 +166,7 @@ impl<'a> SuiteStep<'a> {
             suite: suite(&slice.suite).map_err(|error| other(&error))?,
             style: PromptStyle::shipped(&slice.protocol.prompts).map_err(|error| other(&error))?,
             slice,
+            scored,
             n: slice.n.unwrap_or(parameters.n),
         })
     }
@@ -206,7 +205,7 @@ impl<'a> SuiteStep<'a> {
 
     /// All samples are graded: their rows, the scores, and what comes next.
     fn finish(&self, sheet: &Sheet<'_>, rows: &[BenchmarkRow], mut plan: Plan) -> Result<Plan, PlanError> {
-        let mut scored: Vec<Scored> = self.run.memory()?;
+        let mut scored = self.scored.clone();
         let mut counts: Vec<Count> = self.parameters.subjects.iter().map(|_| Count::new(rows)).collect();
         for answers in sheet.answers(rows)? {
             let count = &mut counts[answers.subject];

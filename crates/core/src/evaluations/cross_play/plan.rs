@@ -10,14 +10,14 @@ use crate::{
         Plan, PlanError, Role, RunState, StepView,
         phase::{GRADE, SOLVE},
     },
+    evaluations::read,
     fault::{Fault, Faults},
     id::{ExecutionId, MemberId, ProblemId, VersionId},
     kit::{
         Living, Progress,
-        code::{Exam, Problem, Scene, Sitting},
+        code::{Exam, Play, Problem, Scene, Sitting},
         join,
     },
-    recipes::populora,
     work::AdapterRef,
 };
 
@@ -69,8 +69,7 @@ impl CrossPlayParameters {
     /// # Errors
     /// Every fault.
     pub(super) fn read(config: &RunConfig) -> Result<Self, Faults> {
-        let parameters: Self = serde_json::from_value(config.parameters.clone())
-            .map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?;
+        let parameters: Self = read(config)?;
         let mut faults = Vec::new();
         let mut fault =
             |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
@@ -104,14 +103,9 @@ impl CrossPlayParameters {
         Faults(faults).or(parameters)
     }
 
-    /// The parameters of a resolved config.
-    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
-    }
-
     /// The parameters of the run.
-    pub(super) fn play(&self) -> Result<populora::Parameters, PlanError> {
-        Ok(populora::Parameters::deserialize(&self.play)?)
+    pub(super) fn play(&self) -> Result<Play, PlanError> {
+        Ok(Play::deserialize(&self.play)?)
     }
 }
 
@@ -127,7 +121,7 @@ impl<'a> Exams<'a> {
         run: &'a RunState,
         view: &'a StepView,
         parameters: &'a CrossPlayParameters,
-        play: &'a populora::Parameters,
+        play: &'a Play,
     ) -> Result<Self, PlanError> {
         let contestants = parameters.students.iter().map(|student| Living {
             adapter: Some(student.adapter),
@@ -136,7 +130,7 @@ impl<'a> Exams<'a> {
         Ok(Self {
             scene: Scene::new(run, view, play.groups(), contestants.collect())?,
             parameters,
-            per_item: play.items.solve.max(1) as usize,
+            per_item: play.groups().items.solve.max(1) as usize,
         })
     }
 

@@ -1,3 +1,4 @@
+use crate::{contract::Planner as _, id::ExecutionId};
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};

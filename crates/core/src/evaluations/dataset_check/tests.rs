@@ -1,5 +1,6 @@
 //! A check asks for every test once and writes what it finds, however its items end.
 
+use crate::{contract::Planner as _, id::ExecutionId};
 use proptest::prelude::*;
 use serde_json::json;
 use uuid::Uuid;

@@ -14,6 +14,7 @@ use crate::{
         phase::{GRADE, SOLVE},
     },
     evaluations::FrozenSideResult,
+    evaluations::read,
     fault::{Fault, Faults},
     id::{ExecutionId, MemberId},
     kit::{
@@ -69,8 +70,7 @@ impl FrozenSideParameters {
     /// # Errors
     /// Every fault.
     pub(super) fn read(config: &RunConfig) -> Result<Self, Faults> {
-        let parameters: Self = serde_json::from_value(config.parameters.clone())
-            .map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?;
+        let parameters: Self = read(config)?;
         let mut faults = Vec::new();
         let mut fault =
             |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
@@ -104,11 +104,6 @@ impl FrozenSideParameters {
             }
         }
         Faults(faults).or(parameters)
-    }
-
-    /// The parameters of a resolved config.
-    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
     }
 
     /// The parameters of the run.

@@ -1,5 +1,6 @@
 //! The matrix of players of known skill.
 
+use crate::{contract::Planner as _, id::ExecutionId};
 use rand::seq::SliceRandom as _;
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -103,7 +104,6 @@ impl Evaluated {
                 assert!(view.problems.insert(*id, problem.clone()).is_none(), "{want:?} again");
             }
             if !plan.wants.is_empty() {
-                view.forget();
                 continue;
             }
             assert!(plan.records.is_empty(), "no row of a run is written");

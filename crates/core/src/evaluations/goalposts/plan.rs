@@ -7,6 +7,7 @@ use crate::{
     benchmark::{BenchmarkRow, PromptStyle, Suite, suite},
     config::RunConfig,
     contract::{BenchmarkSampleRecord, GoalpostCountRecord, Plan, PlanError, RunState, StepView},
+    evaluations::read,
     evaluations::{BenchmarkSubject, GoalpostsResult, SuiteSlice, benchmark::Sheet},
     fault::{Fault, Faults},
     seed::derive,
@@ -59,9 +60,8 @@ impl GoalpostParameters {
     ///
     /// # Errors
     /// Every fault.
-    pub(super) fn read(value: &serde_json::Value) -> Result<Self, Faults> {
-        let parameters: Self = serde_json::from_value(value.clone())
-            .map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?;
+    pub(super) fn read(config: &RunConfig) -> Result<Self, Faults> {
+        let parameters: Self = read(config)?;
         let mut faults = Vec::new();
         let mut fault =
             |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
@@ -75,11 +75,6 @@ impl GoalpostParameters {
             fault("problems", misfit);
         }
         Faults(faults).or(parameters)
-    }
-
-    /// Those of a resolved config.
-    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
     }
 
     fn rows_per_step(&self) -> u32 {
@@ -112,6 +107,8 @@ pub(super) struct GoalpostStep<'a> {
     view: &'a StepView,
     suite: &'static Suite,
     style: PromptStyle,
+    /// What earlier steps counted.
+    tallies: Vec<Tally>,
     /// The place of the subject.
     place: u32,
     of: &'a GoalpostSubject,
@@ -125,6 +122,7 @@ impl<'a> GoalpostStep<'a> {
         run: &'a RunState,
         parameters: &'a GoalpostParameters,
         view: &'a StepView,
+        tallies: Vec<Tally>,
     ) -> Result<Self, PlanError> {
         let other = |error: &dyn std::fmt::Display| PlanError::Other(error.to_string());
         let (slices, problems) = (parameters.slices(), &parameters.problems);
@@ -138,6 +136,7 @@ impl<'a> GoalpostStep<'a> {
             suite: suite(&problems.suite).map_err(|error| other(&error))?,
             style: PromptStyle::shipped(&problems.protocol.prompts).map_err(|error| other(&error))?,
             place,
+            tallies,
             of: of.ok_or_else(|| other(&format!("there is nobody for step {}", run.step)))?,
             first,
             rows: parameters.rows_per_step().min(problems.rows - first),
@@ -195,7 +194,7 @@ impl<'a> GoalpostStep<'a> {
                 });
             }
         }
-        let mut tallies: Vec<Tally> = self.run.memory()?;
+        let mut tallies = self.tallies.clone();
         if let Some(tally) = tallies.get_mut(self.place as usize) {
             tally.add(&correct, self.parameters.n);
         }

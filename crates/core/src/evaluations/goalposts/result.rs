@@ -46,7 +46,7 @@ pub struct GoalpostsMeasured {
 
 /// What is remembered of a subject between steps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Tally {
+pub struct Tally {
     solved: u32,
     attempts: u64,
     correct: u64,

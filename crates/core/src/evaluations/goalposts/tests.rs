@@ -1,5 +1,6 @@
 //! Checkpoints that solve known problems.
 
+use crate::{contract::Planner as _, id::ExecutionId};
 use rand::seq::SliceRandom as _;
 use serde_json::json;
 use std::collections::HashSet;

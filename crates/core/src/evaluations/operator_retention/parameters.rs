@@ -7,6 +7,7 @@ use crate::{
     config::RunConfig,
     contract::PlanError,
     evaluations::arity,
+    evaluations::read,
     evolution::operator,
     fault::{Fault, Faults},
     id::{DatasetId, ExecutionId, MemberId},
@@ -94,8 +95,7 @@ impl RetentionParameters {
     /// # Errors
     /// Every fault.
     pub(super) fn read(config: &RunConfig) -> Result<Self, Faults> {
-        let parameters: Self = serde_json::from_value(config.parameters.clone())
-            .map_err(|error| Faults(vec![Fault::new("/parameters", error.to_string())]))?;
+        let parameters: Self = read(config)?;
         let mut faults = Vec::new();
         let mut fault =
             |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
@@ -140,11 +140,6 @@ impl RetentionParameters {
             }
         }
         Faults(faults).or(parameters)
-    }
-
-    /// The parameters of a resolved config.
-    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
     }
 
     /// The parameters of the parents' runs.

@@ -18,7 +18,7 @@ use crate::{
 
 /// What is remembered between steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Memory {
+pub struct Memory {
     /// The children, in the order of [`children`].
     pub(super) members: Vec<Living>,
     /// What they are compared with, for each task; none before step 0 is over.
@@ -51,12 +51,13 @@ impl<'a> Step<'a> {
         view: &'a StepView,
         parameters: &'a RetentionParameters,
         training: &'a rlvr::Parameters,
+        memory: Memory,
     ) -> Result<Self, PlanError> {
         let Memory {
             members,
             references,
             result,
-        } = run.memory()?;
+        } = memory;
         Ok(Self {
             rows: Rows::new(run, view, &training.prompts, members)?,
             parameters,

@@ -1,5 +1,6 @@
 //! Evaluations with scripted players, whose skill does not change by training.
 
+use crate::{contract::Planner as _, id::ExecutionId};
 use rand::seq::SliceRandom as _;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
@@ -151,7 +152,6 @@ fn play(parameters: &RetentionParameters, order: u64) -> Played {
                     };
                     view.rows.insert((dataset, place), row(place));
                 }
-                view.forget();
                 continue;
             }
             for item in plan.work {

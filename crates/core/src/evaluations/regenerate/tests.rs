@@ -1,5 +1,6 @@
 //! A regenerated sample is compared with the recorded one, bit by bit.
 
+use crate::{contract::Planner as _, id::ExecutionId};
 use uuid::Uuid;
 
 use super::*;

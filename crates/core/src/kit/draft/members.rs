@@ -188,6 +188,19 @@ pub fn written_out<T: Serialize + JsonSchema + 'static>(parameters: &T) -> Resul
     Ok(value)
 }
 
+/// A config with the defaults of its parameters written out, unless `check`, which may settle what follows from others,
+/// finds faults in it.
+pub fn resolved<T: Serialize + DeserializeOwned + JsonSchema + 'static>(
+    mut config: RunConfig,
+    check: impl FnOnce(&mut RunConfig, &mut T) -> Vec<Fault>,
+) -> Result<RunConfig, Faults> {
+    let mut parameters = read_parameters(&config)?;
+    let faults = check(&mut config, &mut parameters);
+    Faults(faults).or(())?;
+    config.parameters = written_out(&parameters)?;
+    Ok(config)
+}
+
 /// Refuses more than one population.
 pub fn single_population_fault(config: &RunConfig) -> Option<Fault> {
     let count = config.populations.len();

@@ -38,8 +38,12 @@ pub(super) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
-        let mut memory = Memory::clone(&*view.once("memory", || run.memory::<Memory>())?);
+    pub(super) fn new(
+        run: &'a RunState,
+        view: &'a StepView,
+        parameters: &'a Parameters,
+        mut memory: Memory,
+    ) -> Result<Self, PlanError> {
         let members = std::mem::take(&mut memory.members);
         Ok(Self {
             scene: Scene::new(run, view, parameters.groups(), members)?,

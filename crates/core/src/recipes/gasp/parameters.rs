@@ -13,16 +13,16 @@ use super::{
 use crate::{
     advantage::Whitening,
     config::RunConfig,
-    contract::{PlanError, Stages},
+    contract::Stages,
     dataset::Purpose,
-    fault::{Fault, Faults},
+    fault::Fault,
     kit::{
         ItemConfig, LearningConfig, SamplingConfig,
         code::context_faults,
         config::{MAX_BATCH, MAX_SAMPLES, player_faults},
-        population_faults, read_parameters,
+        population_faults,
         rows::{Sampler, TrainingSet},
-        single_population_fault, written_out,
+        single_population_fault,
     },
     prompt::{PromptConfig, PromptSet},
     recipes::rlvr,
@@ -292,11 +292,6 @@ mod defaults {
 }
 
 impl Parameters {
-    /// The parameters of a resolved config.
-    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
-    }
-
     /// The stages, from which the number of steps follows. Each of the paper's phases is one step with one update.
     pub(super) fn stages(&self) -> Stages {
         let real_data = self.real_data.as_ref().map_or(0, |_| self.real_data_steps);
@@ -318,23 +313,20 @@ impl Parameters {
     }
 }
 
-pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
-    let mut parameters: Parameters = read_parameters(&config)?;
-    let mut faults = population_faults(&config);
-    faults.extend(single_population_fault(&config));
-    faults.extend(player_faults(&config, &ROLES, |_| true));
-    let Parameters { axes, lifts, .. } = &parameters;
+pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
+    let mut faults = population_faults(config);
+    faults.extend(single_population_fault(config));
+    faults.extend(player_faults(config, &ROLES, |_| true));
+    let Parameters { axes, lifts, .. } = &*parameters;
     let prompts = parameters.prompts.clone();
     let needed = |template: &_| is_needed(template, axes, *lifts);
     match prompts.resolve_for("/parameters/prompts", &templates(), needed) {
         Ok(prompts) => parameters.prompts = prompts,
         Err(found) => faults.extend(found),
     }
-    faults.extend(parameters.own_faults(&config));
-    faults.extend(parameters.stages().settle(&mut config).err());
-    Faults(faults).or(())?;
-    config.parameters = written_out(&parameters)?;
-    Ok(config)
+    faults.extend(parameters.own_faults(config));
+    faults.extend(parameters.stages().settle(config).err());
+    faults
 }
 
 impl Parameters {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{
     Parameters,
     metrics::{Tally, records},
-    parameters::{LEMMA, LIFT, REAL_DATA},
+    parameters::{LEMMA, LIFT},
     templates::Sizes,
 };
 use crate::{
@@ -21,7 +21,7 @@ use crate::{
         rows::{Fitted, Rows, row_answers},
     },
     prompt::PromptSet,
-    recipes::rlvr::step::Step as Rlvr,
+    recipes::rlvr,
 };
 
 /// A step being planned.
@@ -35,14 +35,19 @@ pub(super) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
-        let mut memory: Memory = run.memory()?;
+    pub(super) fn new(
+        run: &'a RunState,
+        view: &'a StepView,
+        parameters: &'a Parameters,
+        stage: Stage,
+        mut memory: Memory,
+    ) -> Result<Self, PlanError> {
         let prompts = view.once("prompts", || {
             PromptSet::compile(&parameters.prompts).map_err(prompt_error)
         })?;
         Ok(Self {
             draft: Draft::new(run, view, std::mem::take(&mut memory.members)),
-            stage: parameters.stage(run)?,
+            stage,
             sizes: view.once("sizes", || Sizes::measure(&prompts, parameters).map_err(prompt_error))?,
             prompts,
             parameters,
@@ -131,7 +136,7 @@ pub(super) enum Stone {
 
 /// What a run remembers between steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Memory {
+pub struct Memory {
     pub(super) members: Vec<Living>,
     /// The accepted lemmas of the iteration.
     pub(super) lemmas: Vec<Lemma>,
@@ -206,31 +211,27 @@ impl Buffers {
 
 /// A step of the stage `real_data` being planned.
 pub(super) struct RealData<'a> {
-    rlvr: Rlvr<'a>,
+    rlvr: rlvr::step::Step<'a>,
     parameters: &'a Parameters,
     memory: Memory,
 }
 
 impl<'a> RealData<'a> {
-    /// The step, if it is of this stage.
     pub(super) fn new(
         run: &'a RunState,
         view: &'a StepView,
-        parameters: &'a Parameters,
-    ) -> Result<Option<Self>, PlanError> {
-        let stage = parameters.stage(run)?;
-        let Some(real) = parameters.real_data.as_ref().filter(|_| stage.name == REAL_DATA) else {
-            return Ok(None);
-        };
-        let mut memory: Memory = run.memory()?;
+        (parameters, real): (&'a Parameters, &'a rlvr::Parameters),
+        stage: &Stage,
+        mut memory: Memory,
+    ) -> Result<Self, PlanError> {
         let members = std::mem::take(&mut memory.members);
         let rows = Rows::new(run, view, &real.prompts, members)?;
         let batches = stage.iteration * stage.of + stage.index;
-        Ok(Some(Self {
-            rlvr: Rlvr::within(rows, real, memory.fitted.take(), batches),
+        Ok(Self {
+            rlvr: rlvr::step::Step::within(rows, real, memory.fitted.take(), batches),
             parameters,
             memory,
-        }))
+        })
     }
 
     /// Draw → solve → grade → update, once every row is known to fit into the context.

@@ -7,14 +7,14 @@ use crate::{
     advantage::Whitening,
     archive::ArchiveConfig,
     config::RunConfig,
-    contract::{PlanError, Role},
+    contract::Role,
     evolution::EvolutionConfig,
-    fault::{Fault, Faults},
+    fault::Fault,
     kit::{
         ItemConfig, LearningConfig, SamplingConfig,
         code::{Groups, MOST_PROPOSALS, ProblemConfig, resolve_prompts},
         config::{MAX_BATCH, MAX_SAMPLES},
-        frozen_faults, population_faults, read_parameters, single_population_fault, written_out,
+        frozen_faults, population_faults, single_population_fault,
     },
     prompt::PromptConfig,
     rating::{MatchupScore, TrueSkillConfig},
@@ -88,11 +88,6 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// The parameters of a resolved config.
-    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
-    }
-
     /// The parameter groups shared by recipes of code problems.
     pub(crate) fn groups(&self) -> Groups<'_> {
         Groups {
@@ -107,18 +102,17 @@ impl Parameters {
     }
 }
 
-pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
-    let mut parameters: Parameters = read_parameters(&config)?;
+pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
     let mut faults = resolve_prompts(&mut parameters.prompts, &parameters.problems.types);
     let batch = parameters
         .prompts_per_matchup
         .saturating_mul(parameters.proposals_per_prompt);
-    faults.extend(parameters.groups().faults(&config, batch));
-    faults.extend(single_population_fault(&config));
-    faults.extend(population_faults(&config));
-    faults.extend(role_faults(&config));
+    faults.extend(parameters.groups().faults(config, batch));
+    faults.extend(single_population_fault(config));
+    faults.extend(population_faults(config));
+    faults.extend(role_faults(config));
     faults.extend(parameters.rating.faults("/parameters/rating"));
-    let smallest = [Role::Teacher, Role::Student].map(|role| count(&config, role));
+    let smallest = [Role::Teacher, Role::Student].map(|role| count(config, role));
     let smallest = smallest.into_iter().filter(|size| *size > 1).min();
     let ranks = config.populations.values().map(|population| population.lora.r);
     let rank = ranks.min().unwrap_or(u32::MAX);
@@ -135,15 +129,13 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         );
         faults.push(Fault::new("/parameters/prompts_per_matchup", detail));
     }
-    let all = u64::from(batch) * count(&config, Role::Teacher) as u64;
+    let all = u64::from(batch) * count(config, Role::Teacher) as u64;
     if all > u64::from(MOST_PROPOSALS) {
         let detail = format!("{all} proposals a step are too many: {MOST_PROPOSALS} over all teachers are valid");
         faults.push(Fault::new("/parameters/prompts_per_matchup", detail));
     }
     faults.extend(frozen_faults(&parameters.frozen, &[Role::Teacher, Role::Student]));
-    Faults(faults).or(())?;
-    config.parameters = written_out(&parameters)?;
-    Ok(config)
+    faults
 }
 
 /// There must be either teachers and students, or one member that is both.

@@ -30,8 +30,12 @@ pub(super) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
-        let mut memory = Memory::clone(&*view.once("memory", || run.memory::<Memory>())?);
+    pub(super) fn new(
+        run: &'a RunState,
+        view: &'a StepView,
+        parameters: &'a Parameters,
+        mut memory: Memory,
+    ) -> Result<Self, PlanError> {
         let mut members = std::mem::take(&mut memory.members);
         let configured = parameters.learning.optimizer.learning_rate;
         for member in &mut members {
@@ -113,7 +117,7 @@ impl<'a> Step<'a> {
 
 /// The memory of a PopuLoRA run between steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Memory {
+pub struct Memory {
     /// The living members; a child takes the position of the dead one.
     pub(super) members: Vec<Living>,
     pub(super) names: Names,

@@ -16,7 +16,7 @@ use crate::{
 /// What a run of RLVR remembers between steps: its members, and which rows were checked. Rows are drawn from the step's
 /// number, so no place in the dataset is kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Memory {
+pub struct Memory {
     pub(super) members: Vec<Living>,
     /// The rows that are known to fit into the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -33,8 +33,13 @@ pub(crate) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
-        let Memory { members, fitted } = run.memory()?;
+    pub(super) fn new(
+        run: &'a RunState,
+        view: &'a StepView,
+        parameters: &'a Parameters,
+        memory: Memory,
+    ) -> Result<Self, PlanError> {
+        let Memory { members, fitted } = memory;
         let rows = Rows::new(run, view, &parameters.prompts, members)?;
         Ok(Self::within(rows, parameters, fitted, run.step))
     }

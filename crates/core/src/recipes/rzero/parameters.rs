@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::UncertaintyConfig;
 use crate::{
     advantage::AdvantageConfig,
-    config::RunConfig,
-    contract::{PlanError, Stages},
+    contract::Stages,
     kit::{
         Band, ItemConfig, LearningConfig,
         config::{MAX_BATCH, MAX_SAMPLES},
@@ -283,11 +282,6 @@ impl SolverStage {
 }
 
 impl Parameters {
-    /// The parameters of a resolved config.
-    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
-    }
-
     /// The stages, from which the number of steps follows.
     pub(super) fn stages(&self) -> Stages {
         let stages = [

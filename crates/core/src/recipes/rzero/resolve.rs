@@ -4,18 +4,17 @@ use super::{Parameters, proposer::TEMPLATES};
 use crate::{
     config::{PopulationConfig, RunConfig, pointer_token},
     contract::Role,
-    fault::{Fault, Faults},
-    kit::{population_faults, read_parameters, room::room_fault, sampling_faults, written_out},
+    fault::Fault,
+    kit::{population_faults, room::room_fault, sampling_faults},
     work::Sampler,
 };
 
 /// The most proposals of a step whose wordings are compared.
 pub(super) const MOST_COMPARED: u32 = 8192;
 
-pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
-    let mut parameters: Parameters = read_parameters(&config)?;
-    let mut faults = population_faults(&config);
-    faults.extend(role_faults(&config));
+pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
+    let mut faults = population_faults(config);
+    faults.extend(role_faults(config));
     match parameters
         .prompts
         .clone()
@@ -24,11 +23,9 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         Ok(prompts) => parameters.prompts = prompts,
         Err(found) => faults.extend(found),
     }
-    faults.extend(parameters.own_faults(&config));
-    faults.extend(parameters.stages().settle(&mut config).err());
-    Faults(faults).or(())?;
-    config.parameters = written_out(&parameters)?;
-    Ok(config)
+    faults.extend(parameters.own_faults(config));
+    faults.extend(parameters.stages().settle(config).err());
+    faults
 }
 
 impl Parameters {

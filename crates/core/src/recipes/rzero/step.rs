@@ -38,8 +38,12 @@ pub(super) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
-        let mut memory: Memory = run.memory()?;
+    pub(super) fn new(
+        run: &'a RunState,
+        view: &'a StepView,
+        parameters: &'a Parameters,
+        mut memory: Memory,
+    ) -> Result<Self, PlanError> {
         let over = || PlanError::Other(format!("step {} is after the last stage", run.step));
         let draft = Draft::new(run, view, std::mem::take(&mut memory.members));
         let playing = |role: Role| -> Vec<usize> {
@@ -146,7 +150,7 @@ impl<'a> Step<'a> {
 
 /// What a run remembers between steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Memory {
+pub struct Memory {
     pub(super) members: Vec<Living>,
     /// Each member's version at the start of the stage.
     #[serde(default)]

@@ -10,15 +10,15 @@ use super::{
 use crate::{
     advantage::Whitening,
     config::RunConfig,
-    contract::{Gates, PlanError, Role, ScoreScale},
-    fault::{Fault, Faults},
+    contract::{Gates, Role, ScoreScale},
+    fault::Fault,
     kit::{
         ItemConfig, LearningConfig,
         config::{MAX_BATCH, MAX_SAMPLES, groups, player_faults},
-        frozen_faults, population_faults, read_parameters,
+        frozen_faults, population_faults,
         room::room_fault,
         rows::TrainingSet,
-        sampling_faults, single_population_fault, written_out,
+        sampling_faults, single_population_fault,
     },
     prompt::PromptConfig,
     work::{Optimizer, Sampling},
@@ -183,11 +183,6 @@ mod defaults {
 }
 
 impl Parameters {
-    /// The parameters of a resolved config.
-    pub(super) fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
-    }
-
     /// The scores that let tasks join the growing set, and plans be shown.
     pub(super) fn gates(&self) -> Gates {
         Gates {
@@ -203,11 +198,10 @@ impl Parameters {
     }
 }
 
-pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
-    let mut parameters: Parameters = read_parameters(&config)?;
-    let mut faults = population_faults(&config);
-    faults.extend(single_population_fault(&config));
-    faults.extend(role_faults(&config, parameters.planning));
+pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
+    let mut faults = population_faults(config);
+    faults.extend(single_population_fault(config));
+    faults.extend(role_faults(config, parameters.planning));
     let (planning, has_code) = (parameters.planning, parameters.code.is_some());
     let prompts = parameters.prompts.clone();
     match prompts.resolve_for("/parameters/prompts", &templates(), |template| {
@@ -216,10 +210,8 @@ pub(super) fn resolve(mut config: RunConfig) -> Result<RunConfig, Faults> {
         Ok(prompts) => parameters.prompts = prompts,
         Err(found) => faults.extend(found),
     }
-    faults.extend(parameters.own_faults(&config));
-    Faults(faults).or(())?;
-    config.parameters = written_out(&parameters)?;
-    Ok(config)
+    faults.extend(parameters.own_faults(config));
+    faults
 }
 
 impl Parameters {

@@ -28,8 +28,12 @@ pub(super) struct Step<'a> {
 }
 
 impl<'a> Step<'a> {
-    pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
-        let mut memory: Memory = run.memory()?;
+    pub(super) fn new(
+        run: &'a RunState,
+        view: &'a StepView,
+        parameters: &'a Parameters,
+        mut memory: Memory,
+    ) -> Result<Self, PlanError> {
         let draft = Draft::new(run, view, std::mem::take(&mut memory.members));
         let players = draft.members.iter().enumerate().flat_map(|(place, member)| {
             let roles = member.roles.iter();

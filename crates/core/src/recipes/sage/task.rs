@@ -177,7 +177,7 @@ fn missing(row: u32) -> PlanError {
 
 /// What a run remembers between steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Memory {
+pub struct Memory {
     pub(super) members: Vec<Living>,
     /// The tasks that joined the growing set, oldest first.
     pub(super) pool: Pool,

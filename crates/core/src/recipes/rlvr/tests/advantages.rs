@@ -25,8 +25,11 @@ fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
     }
     let config = resolved(&document).unwrap();
     let run = Rlvr.begin(ExecutionId(Uuid::from_u128(1)), &config).unwrap();
-    let (view, parameters) = (StepView::default(), Parameters::of(&config).unwrap());
-    let step = Step::new(&run, &view, &parameters).unwrap();
+    let (view, parameters): (_, Parameters) = (
+        StepView::default(),
+        serde_json::from_value(config.parameters.clone()).unwrap(),
+    );
+    let step = Step::new(&run, &view, &parameters, run.memory().unwrap()).unwrap();
     let answer = |(sample, &(group, reward)): (u32, &(u32, f32))| Answer {
         member: 1,
         place: group,
