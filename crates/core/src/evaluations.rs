@@ -18,8 +18,8 @@ pub use self::{
         FrozenVersion, Moment, Trend,
     },
     goalposts::{
-        Climb, GoalpostParameters, GoalpostSubject, GoalpostsEvaluation, GoalpostsMeasured, GoalpostsResult,
-        GoalpostsSpec,
+        GoalpostParameters, GoalpostSubject, GoalpostsEvaluation, GoalpostsMeasured, GoalpostsResult, GoalpostsSpec,
+        RunCheckpoints,
     },
     operator_retention::{
         OperatorRetentionEvaluation, OperatorRetentionSpec, Parent, ParentVersion, RetentionParameters, RetentionTask,
@@ -87,7 +87,7 @@ impl EvaluationSpec {
             Self::Benchmark(spec) => spec.run,
             Self::CrossPlay(spec) => Some(spec.run),
             Self::FrozenSide(spec) => Some(spec.run),
-            Self::Goalposts(spec) => spec.runs.first().map(|climb| climb.run),
+            Self::Goalposts(spec) => spec.runs.first().map(|checkpoints| checkpoints.run),
             Self::OperatorRetention(spec) => spec.run(),
             Self::DatasetCheck(_) | Self::Regenerate(_) => None,
         }

@@ -18,7 +18,7 @@ pub use self::{
     code::PoolFilter,
     config::{Band, ItemConfig, LearningConfig, SamplingConfig, sampling_faults},
     draft::{
-        Draft, Generation, Learner, Lesson, Living, Names, Sample, Sequence, completions, founders, population_faults,
+        Draft, Generation, Learner, Lesson, Member, Names, Sample, Sequence, completions, founders, population_faults,
         read_parameters, resolved, single_population_fault, written_out,
     },
     pause::{Pause, Progress, both, join},

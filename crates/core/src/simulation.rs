@@ -49,7 +49,6 @@ pub enum SimulationError {
     /// Nothing is open, and the step is not over.
     #[error("step {step} has no open item and is not over after {plans} plans")]
     Stuck {
-        /// The step.
         step: u32,
         /// Number of times the recipe was asked.
         plans: usize,
@@ -59,12 +58,7 @@ pub enum SimulationError {
     Missing(Want),
     /// Two problems of a step have one place in it.
     #[error("two problems of step {step} have the index {index}")]
-    SameIndex {
-        /// The step.
-        step: u32,
-        /// The index.
-        index: u32,
-    },
+    SameIndex { step: u32, index: u32 },
     /// The players cannot do this kind of work.
     #[error("nobody plays {0}")]
     Unplayed(crate::work::WorkKey),
@@ -75,7 +69,6 @@ pub struct Simulation<'r> {
     recipe: &'r dyn Recipe,
     /// The run's memory before its next step.
     pub state: RunState,
-    /// The players.
     pub players: Players,
     order: Order,
     /// Problems that the recipe may ask for again, oldest first, without texts that it never reads.

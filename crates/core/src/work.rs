@@ -115,7 +115,6 @@ impl Outcome {
 macro_rules! kinds {
     ($($kind:ident: $payload:ty => $outcome:ty,)*) => {
         impl Payload {
-            /// Its kind of work.
             pub fn kind(&self) -> WorkKind {
                 match self {
                     $(Self::$kind(_) => WorkKind::$kind,)*
@@ -124,7 +123,6 @@ macro_rules! kinds {
         }
 
         impl Outcome {
-            /// The kind of work it is a result of.
             pub fn kind(&self) -> WorkKind {
                 match self {
                     $(Self::$kind(_) => WorkKind::$kind,)*
@@ -184,7 +182,6 @@ kinds! {
 pub struct VerifyPayload {
     /// The tasks, judged in any order.
     pub tasks: Vec<Task>,
-    /// Limits of their programs.
     #[serde(default, skip_serializing_if = "ProgramLimits::is_default")]
     pub limits: ProgramLimits,
 }

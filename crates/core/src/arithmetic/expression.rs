@@ -17,9 +17,7 @@ pub enum Expression {
 pub enum Operator {
     /// Addition.
     Add,
-    /// Subtraction.
     Subtract,
-    /// Multiplication.
     Multiply,
     /// Exact division.
     Divide,

@@ -12,7 +12,6 @@ use crate::{
     csv::{Csv, maybe},
 };
 
-/// The subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     pub name: String,
@@ -89,7 +88,6 @@ pub struct TableRow {
     pub subject: Subject,
     /// Scores by suite.
     pub scores: BTreeMap<String, Cell>,
-    /// Averages.
     pub average: Average,
 }
 

@@ -1,4 +1,4 @@
-//! How a critic's scores decide what enters a curriculum (SAGE, sections 4.2 and 4.3).
+//! How a critic's scores decide what joins the growing set (SAGE, sections 4.2 and 4.3).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -190,7 +190,6 @@ pub const PLANNING: ChartGroup = ChartGroup::new("Planning", Some(Side::Plans));
 pub const JUDGING: ChartGroup = ChartGroup::new("Judging", Some(Side::Judges));
 /// How adapters learn.
 pub const LEARNING: ChartGroup = ChartGroup::new("Learning", None);
-/// The cost of a step.
 pub const COST: ChartGroup = ChartGroup::new("Cost", None);
 
 /// A chart of one metric, also recorded per member.

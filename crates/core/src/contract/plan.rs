@@ -26,7 +26,6 @@ pub struct Plan {
     pub finish: Option<RunState>,
 }
 
-/// One item of a step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkItem {
     /// Its place in the run, which is its identity.
@@ -46,7 +45,6 @@ pub enum PlanError {
     /// A result does not match the request.
     #[error("{key}: {detail}")]
     Result {
-        /// The item.
         key: WorkKey,
         /// The mismatch.
         detail: String,

@@ -101,7 +101,7 @@ pub trait Recipe: Planner {
         Ok(true)
     }
 
-    /// The scores of a critic that decide what enters the curriculum of a run of a resolved config; `None`, the default, if
+    /// The scores of a critic that decide what joins the growing set of a run of a resolved config; `None`, the default, if
     /// none do.
     ///
     /// # Errors

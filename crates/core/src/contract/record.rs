@@ -37,16 +37,13 @@ pub struct Records {
     pub matchups: Vec<MatchupRecord>,
     /// Ratings after a step.
     pub ratings: Vec<RatingRecord>,
-    /// Births.
     pub births: Vec<BirthRecord>,
-    /// Deaths.
     pub deaths: Vec<DeathRecord>,
     /// Geometry of members' weights.
     #[serde(default)]
     pub geometry: Vec<GeometryRecord>,
     /// Insertions into the archive.
     pub insertions: Vec<ArchiveInsertionRecord>,
-    /// Metrics of a step.
     pub metrics: Vec<MetricRecord>,
     /// Answers to rows of a dataset, counted by row.
     #[serde(default)]
@@ -130,7 +127,6 @@ impl Records {
 /// Members of a run that share a base model and an adapter shape.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PopulationRecord {
-    /// The population.
     pub id: PopulationId,
     /// Its name in the config.
     pub name: String,
@@ -143,22 +139,17 @@ pub struct PopulationRecord {
 /// One adapter of a population.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberRecord {
-    /// The member.
     pub id: MemberId,
-    /// Its population.
     pub population: PopulationId,
     /// Its name, such as `teacher-2`.
     pub name: String,
-    /// Its roles.
     pub roles: Vec<Role>,
 }
 
 /// The weights of a member after a birth or an update.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VersionRecord {
-    /// The version.
     pub id: VersionId,
-    /// The member.
     pub member: MemberId,
     /// 0 at birth, incremented by each update.
     pub ordinal: u32,
@@ -202,7 +193,6 @@ pub struct DeathRecord {
 /// A version's geometry at the end of a step.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GeometryRecord {
-    /// The member.
     pub member: MemberId,
     /// The version by itself.
     #[serde(flatten)]

@@ -3,13 +3,13 @@
 //! Generation and grading are items apart, so no device waits for the sandbox. Samples and scores are written when all of a
 //! suite is there, in the transaction that ends its step: none is counted twice, whatever was tried again.
 
+mod evaluation_set;
 mod plan;
-mod sheet;
 mod spec;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::sheet::Sheet;
+pub(super) use self::evaluation_set::EvaluationSet;
 pub use self::{
     plan::{BenchmarkParameters, BenchmarkSubject, SuiteSlice},
     spec::BenchmarkSpec,

@@ -17,7 +17,7 @@ pub use self::{
     spec::{CrossPlaySpec, Pairing},
 };
 
-use self::plan::Exams;
+use self::plan::CrossPlayStep;
 use crate::{
     artifact::Digest,
     config::RunConfig,
@@ -60,6 +60,6 @@ impl contract::TypedPlanner for CrossPlayEvaluation {
         (): (),
     ) -> Result<Plan, PlanError> {
         let play = parameters.play()?;
-        Exams::new(run, view, parameters, &play)?.plan()
+        CrossPlayStep::new(run, view, parameters, &play)?.plan()
     }
 }

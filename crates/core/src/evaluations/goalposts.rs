@@ -12,7 +12,7 @@ mod tests;
 pub use self::{
     plan::{GoalpostParameters, GoalpostSubject},
     result::{GoalpostsMeasured, GoalpostsResult},
-    spec::{Climb, GoalpostsSpec},
+    spec::{GoalpostsSpec, RunCheckpoints},
 };
 
 use self::{plan::GoalpostStep, result::Tally};

@@ -29,7 +29,7 @@ use crate::{
     config::RunConfig,
     contract::{self, Plan, PlanError, Records, Role, RunState, StepView},
     fault::Faults,
-    kit::Living,
+    kit::Member,
 };
 
 /// The planner of evaluations of type `operator_retention`.
@@ -52,7 +52,7 @@ impl contract::TypedPlanner for OperatorRetentionEvaluation {
     }
 
     fn first_memory(&self, _: &RunConfig, parameters: &RetentionParameters) -> plan::Memory {
-        let members = children(parameters).map(|child| Living::unborn(child.name(), vec![Role::Solver], 0));
+        let members = children(parameters).map(|child| Member::unborn(child.name(), vec![Role::Solver], 0));
         plan::Memory {
             members: members.collect(),
             references: Vec::new(),

@@ -20,7 +20,7 @@ pub(crate) use self::{
     propose::{Ask, Judged},
     scene::{Experience, Scene},
     seeds::SEED,
-    solve::{Attempt, Desk, Exam, Sitting},
+    solve::{Assignment, Attempt, AttemptBatch, SolveProtocol},
 };
 pub use self::{
     config::{PoolFilter, ProblemConfig, SeedDataset},

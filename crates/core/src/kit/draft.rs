@@ -7,7 +7,7 @@ mod update;
 pub use self::{
     generate::{Generation, Sample, completions},
     members::{
-        Living, Names, founders, population_faults, read_parameters, resolved, single_population_fault, written_out,
+        Member, Names, founders, population_faults, read_parameters, resolved, single_population_fault, written_out,
     },
     update::{Learner, Lesson, Sequence},
 };
@@ -38,12 +38,12 @@ pub struct Draft<'a> {
     /// The plan so far.
     pub plan: Plan,
     /// The living members of all populations, by position.
-    pub members: Vec<Living>,
+    pub members: Vec<Member>,
 }
 
 impl<'a> Draft<'a> {
     /// A step of these members with nothing planned.
-    pub fn new(run: &'a RunState, view: &'a StepView, members: Vec<Living>) -> Self {
+    pub fn new(run: &'a RunState, view: &'a StepView, members: Vec<Member>) -> Self {
         Self {
             run,
             view,
@@ -63,7 +63,6 @@ impl<'a> Draft<'a> {
         Ok(self.plan)
     }
 
-    /// The key of a chunk of a phase of this step.
     pub fn key(&self, phase: impl Into<String>, chunk: u32) -> WorkKey {
         WorkKey::new(self.run.step, phase).chunk(chunk)
     }
@@ -120,6 +119,20 @@ impl<'a> Draft<'a> {
             return Err(Self::misfit(key, detail).into());
         }
         Ok(verdicts)
+    }
+
+    /// Asks for verdicts on `tasks`, those of the items that are `judged`, and returns the verdict of every item; `None` for
+    /// one that is not judged, such as an answer that cannot be read.
+    pub(crate) fn verify_some(
+        &mut self,
+        key: &WorkKey,
+        judged: impl Iterator<Item = bool> + Clone,
+        tasks: impl FnOnce() -> Vec<Task>,
+    ) -> Progress<Vec<Option<&'a Verdict>>> {
+        let count = judged.clone().filter(|is_judged| *is_judged).count();
+        let mut verdicts = self.verify(key, count, tasks)?.iter();
+        let verdict = |is_judged| if is_judged { verdicts.next() } else { None };
+        Ok(judged.map(verdict).collect())
     }
 
     /// Asks for a child and returns it.

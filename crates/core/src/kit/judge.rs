@@ -57,19 +57,17 @@ impl Draft<'_> {
                 check: one.check.clone().ok()?,
             })
         });
-        let tasks: Vec<Task> = tasks.collect();
-        let mut verdicts = self.verify(key, tasks.len(), || tasks)?.iter();
-        let judged = given.into_iter().map(|Given { answer, check, .. }| {
-            let verdict = if check.is_ok() { verdicts.next() } else { None };
-            Judged {
-                correct: verdict.is_some_and(|verdict| verdict.correct == Some(true)),
-                status: verdict.map_or(Status::Malformed, |verdict| verdict.status),
-                reason: match &check {
-                    Ok(_) => verdict.map(|verdict| verdict.reason.clone()).unwrap_or_default(),
-                    Err(reason) => reason.clone(),
-                },
-                answer: check.map(|_| answer),
-            }
+        let readable = given.iter().map(|one| one.check.is_ok());
+        let verdicts = self.verify_some(key, readable, || tasks.collect())?;
+        let judged = given.into_iter().zip(verdicts);
+        let judged = judged.map(|(Given { answer, check, .. }, verdict)| Judged {
+            correct: verdict.is_some_and(|verdict| verdict.correct == Some(true)),
+            status: verdict.map_or(Status::Malformed, |verdict| verdict.status),
+            reason: match &check {
+                Ok(_) => verdict.map(|verdict| verdict.reason.clone()).unwrap_or_default(),
+                Err(reason) => reason.clone(),
+            },
+            answer: check.map(|_| answer),
         });
         Ok(judged.collect())
     }

@@ -21,7 +21,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{ops::Range, sync::Arc};
 
-use super::{Draft, Learner, LearningConfig, Living, Sequence};
+use super::{Draft, Learner, LearningConfig, Member, Sequence};
 use crate::{
     advantage::{AdvantageConfig, Sampled},
     benchmark::PromptStyle,
@@ -34,7 +34,6 @@ use crate::{
 
 /// A step being planned, with rows of a dataset as its problems.
 pub struct Rows<'a> {
-    /// The step.
     pub draft: Draft<'a>,
     /// How rows are rendered as prompts, and answers read.
     style: Arc<PromptStyle>,
@@ -42,7 +41,7 @@ pub struct Rows<'a> {
 
 impl<'a> Rows<'a> {
     /// A step of these members, with the prompt style called `style`.
-    pub fn new(run: &'a RunState, view: &'a StepView, style: &str, members: Vec<Living>) -> Result<Self, PlanError> {
+    pub fn new(run: &'a RunState, view: &'a StepView, style: &str, members: Vec<Member>) -> Result<Self, PlanError> {
         let shipped = || PromptStyle::shipped(style).map_err(|error| PlanError::Other(error.to_string()));
         Ok(Self {
             draft: Draft::new(run, view, members),

@@ -92,7 +92,6 @@ pub struct Decision {
     pub winner: Winner,
 }
 
-/// All ratings of a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunRatings {
     /// What members are ranked by.

@@ -23,7 +23,7 @@ use crate::{
     dataset::DatasetUse,
     fault::{Fault, Faults},
     kit::{
-        ItemConfig, LearningConfig, Living, Names, SamplingConfig,
+        ItemConfig, LearningConfig, Member, Names, SamplingConfig,
         code::{Experience, Groups, MOST_PROPOSALS, ProblemConfig, metrics, resolve_prompts},
         config::{MAX_BATCH, MAX_SAMPLES},
         founders, frozen_faults, population_faults, resolved, single_population_fault,
@@ -31,7 +31,6 @@ use crate::{
     prompt::PromptConfig,
 };
 
-/// The recipe.
 #[derive(Clone, Copy, Debug)]
 pub struct Azr;
 
@@ -93,7 +92,7 @@ impl contract::TypedRecipe for Azr {
 /// The memory of an Absolute Zero run between steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    members: Vec<Living>,
+    members: Vec<Member>,
     experience: Experience,
 }
 

@@ -36,13 +36,11 @@ use crate::{
     verify::ProblemKind,
 };
 
-/// The roles of the recipe.
 const ROLES: [Role; 2] = [Role::Teacher, Role::Student];
 
 /// The kinds of problems that can be goalposts.
 const GOALPOSTS: [ProblemKind; 2] = [ProblemKind::CodeF, ProblemKind::Code];
 
-/// The recipe.
 #[derive(Clone, Copy, Debug)]
 pub struct Gasp;
 
@@ -65,7 +63,7 @@ impl contract::TypedPlanner for Gasp {
     }
 
     fn first_stage(&self, parameters: &Parameters) -> String {
-        parameters.stages().name_at(0).into()
+        parameters.stages().name_at(0).to_owned()
     }
 
     fn plan(

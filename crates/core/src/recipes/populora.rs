@@ -23,7 +23,6 @@ use crate::{
     kit::{code::metrics, resolved},
 };
 
-/// The recipe.
 #[derive(Clone, Copy, Debug)]
 pub struct Populora;
 

@@ -32,7 +32,6 @@ use crate::{
     work::{Compute, Sampling},
 };
 
-/// The recipe.
 #[derive(Clone, Copy, Debug)]
 pub struct Rlvr;
 

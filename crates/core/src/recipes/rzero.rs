@@ -28,7 +28,6 @@ use crate::{
     vocabulary_dropout::VocabularyDropout,
 };
 
-/// The recipe.
 #[derive(Clone, Copy, Debug)]
 pub struct RZero;
 
@@ -52,7 +51,7 @@ impl contract::TypedPlanner for RZero {
     }
 
     fn first_stage(&self, parameters: &Parameters) -> String {
-        parameters.stages().name_at(0).into()
+        parameters.stages().name_at(0).to_owned()
     }
 
     fn plan(

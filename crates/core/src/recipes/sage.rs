@@ -35,10 +35,8 @@ use crate::{
     verify::ProblemKind,
 };
 
-/// The roles of the recipe.
 const ROLES: [Role; 4] = [Role::Challenger, Role::Planner, Role::Solver, Role::Critic];
 
-/// The recipe.
 #[derive(Clone, Copy, Debug)]
 pub struct Sage;
 

@@ -33,7 +33,6 @@ pub struct EvolvePayload {
 /// The child.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EvolveResult {
-    /// Its version.
     pub version: AdapterRef,
     /// Notes by the operator for readers of the lineage, such as a parent whose update is zero.
     #[serde(default)]
@@ -84,7 +83,6 @@ impl Geometry {
 /// A version by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct VersionGeometry {
-    /// The version.
     pub version: VersionId,
     /// ‖ΔW‖, Frobenius.
     pub norm: f64,
@@ -96,7 +94,6 @@ pub struct VersionGeometry {
 /// Two versions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairGeometry {
-    /// One version.
     pub first: VersionId,
     /// The other.
     pub second: VersionId,

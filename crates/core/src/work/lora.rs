@@ -1,4 +1,4 @@
-//! The shape of adapters.
+//! The shape of adapters, and the projections of a decoder layer that they change.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -97,8 +97,6 @@ impl fmt::Display for LoraShape {
         )
     }
 }
-
-// The linear projections of a decoder layer that an adapter can change.
 
 /// A linear projection, named as in the checkpoint. The values are in the order in which a layer applies them.
 #[derive(

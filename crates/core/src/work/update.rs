@@ -25,7 +25,6 @@ pub struct UpdatePayload {
     pub members: Vec<MemberUpdate>,
     /// The loss to minimise.
     pub loss: Loss,
-    /// The optimizer.
     pub optimizer: Optimizer,
     /// Maximum tokens per micro-batch; a longer sequence is a micro-batch of its own.
     pub micro_batch_tokens: u32,
@@ -49,7 +48,6 @@ fn yes() -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberUpdate {
-    /// The member.
     pub member: MemberId,
     /// The version it starts from.
     pub from: AdapterRef,
@@ -214,7 +212,6 @@ pub enum Piece {
     },
 }
 
-/// The result of an update.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UpdateResult {
     /// One entry per member, in the order of the payload; empty for a gradient piece.
@@ -235,11 +232,9 @@ pub struct UpdateResult {
 /// One member's new version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberUpdated {
-    /// The member.
     pub member: MemberId,
     /// The new version.
     pub version: AdapterRef,
-    /// Diagnostics of the step.
     pub diagnostics: MemberDiagnostics,
     /// The new version's geometry with the other members of the update, if the payload asks for it and the engine trained
     /// them.

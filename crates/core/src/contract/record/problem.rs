@@ -1,4 +1,4 @@
-//! Proposed problems and their outcomes.
+//! Rows about problems: proposals, attempts and their outcomes, answers to rows of datasets, and results of evaluations.
 
 use serde::{Deserialize, Serialize};
 
@@ -205,7 +205,6 @@ pub struct BenchmarkSampleRecord {
     pub subject: u32,
     pub task_id: String,
     pub sample: BenchmarkSample,
-    /// Its grade.
     pub graded: Graded,
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Sheet;
+use super::EvaluationSet;
 use crate::{
     benchmark::{BenchmarkRow, Cell, Graded, PromptStyle, Protocol, Score, Subject, SubjectRole, Suite, Table, suite},
     config::RunConfig,
@@ -80,7 +80,6 @@ impl SuiteSlice {
 pub struct BenchmarkSubject {
     /// The name shown to people.
     pub name: String,
-    /// Its role in the evaluation.
     pub role: SubjectRole,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run: Option<ExecutionId>,
@@ -174,18 +173,18 @@ impl<'a> SuiteStep<'a> {
     /// Everything that should exist by now.
     pub(super) fn plan(&self) -> Result<Plan, PlanError> {
         let mut plan = Plan::default();
-        let sheet = self.sheet();
-        match sheet.fill(&mut plan)? {
-            Some(rows) => self.finish(&sheet, &rows, plan),
+        let set = self.evaluation_set();
+        match set.fill(&mut plan)? {
+            Some(rows) => self.finish(&set, &rows, plan),
             None => Ok(plan),
         }
     }
 
-    fn sheet(&self) -> Sheet<'_> {
+    fn evaluation_set(&self) -> EvaluationSet<'_> {
         let protocol = &self.slice.protocol;
         // The same for every subject: what differs between them is not the draw.
         let seed = derive(self.run.config.seed, &format!("benchmark/{}", self.suite.name), 0);
-        Sheet {
+        EvaluationSet {
             view: self.view,
             step: self.run.step,
             suite: &self.suite.name,
@@ -204,10 +203,10 @@ impl<'a> SuiteStep<'a> {
     }
 
     /// All samples are graded: their rows, the scores, and what comes next.
-    fn finish(&self, sheet: &Sheet<'_>, rows: &[BenchmarkRow], mut plan: Plan) -> Result<Plan, PlanError> {
+    fn finish(&self, set: &EvaluationSet<'_>, rows: &[BenchmarkRow], mut plan: Plan) -> Result<Plan, PlanError> {
         let mut scored = self.scored.clone();
         let mut counts: Vec<Count> = self.parameters.subjects.iter().map(|_| Count::new(rows)).collect();
-        for answers in sheet.answers(rows)? {
+        for answers in set.answers(rows)? {
             let count = &mut counts[answers.subject];
             count.cost(answers.result);
             for (sample, graded) in answers.graded {

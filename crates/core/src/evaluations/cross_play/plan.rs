@@ -14,8 +14,8 @@ use crate::{
     fault::{Fault, Faults},
     id::{ExecutionId, MemberId, ProblemId, VersionId},
     kit::{
-        Living, Progress,
-        code::{Exam, Play, Problem, Scene, Sitting},
+        Member, Progress,
+        code::{Assignment, AttemptBatch, Play, Problem, Scene},
         join,
     },
     work::AdapterRef,
@@ -109,23 +109,23 @@ impl CrossPlayParameters {
     }
 }
 
-/// Every student's exam, divided into items.
-pub(super) struct Exams<'a> {
+/// The attempts of every student, divided into items.
+pub(super) struct CrossPlayStep<'a> {
     scene: Scene<'a>,
     parameters: &'a CrossPlayParameters,
     per_item: usize,
 }
 
-impl<'a> Exams<'a> {
+impl<'a> CrossPlayStep<'a> {
     pub(super) fn new(
         run: &'a RunState,
         view: &'a StepView,
         parameters: &'a CrossPlayParameters,
         play: &'a Play,
     ) -> Result<Self, PlanError> {
-        let contestants = parameters.students.iter().map(|student| Living {
+        let contestants = parameters.students.iter().map(|student| Member {
             adapter: Some(student.adapter),
-            ..Living::unborn(student.name.clone(), vec![Role::Student], 0)
+            ..Member::unborn(student.name.clone(), vec![Role::Student], 0)
         });
         Ok(Self {
             scene: Scene::new(run, view, play.groups(), contestants.collect())?,
@@ -163,22 +163,22 @@ impl<'a> Exams<'a> {
         });
         let parts: Vec<_> = (0..).zip(parts).collect();
         let graded = join(&parts, |(chunk, (student, part))| {
-            let sittings = part.iter().map(|asked| Sitting {
+            let assignments = part.iter().map(|asked| Assignment {
                 number: asked.number,
                 problem: &asked.problem,
                 solver: *student,
             });
-            let exam = Exam {
+            let batch = AttemptBatch {
                 phases: [SOLVE, GRADE],
                 round: 0,
                 chunk: *chunk,
                 samples: self.parameters.samples,
                 role: Role::Student,
                 keep_tokens: false,
-                sittings: sittings.collect(),
+                assignments: assignments.collect(),
             };
-            let solved = self.scene.solve(&exam)?;
-            self.scene.grade(&exam, solved)
+            let solved = self.scene.solve(&batch)?;
+            self.scene.grade(&batch, solved)
         })?;
         let mut solves = vec![Solves::default(); self.parameters.cells.len()];
         for ((_, (_, part)), graded) in parts.iter().zip(graded) {

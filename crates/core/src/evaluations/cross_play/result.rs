@@ -39,7 +39,6 @@ pub struct CrossPlayKey {
     pub teacher: MemberId,
     /// The solver.
     pub student: MemberId,
-    /// The problem type.
     pub kind: ProblemKind,
 }
 

@@ -18,8 +18,8 @@ use crate::{
     fault::{Fault, Faults},
     id::{ExecutionId, MemberId},
     kit::{
-        Living, Pause, Pool, Progress,
-        code::{Ask, Exam, Judged, Play, Problem, Scene, Sitting},
+        Member, Pause, Pool, Progress,
+        code::{Ask, Assignment, AttemptBatch, Judged, Play, Problem, Scene},
         join,
     },
     work::AdapterRef,
@@ -135,9 +135,9 @@ impl<'a> Matrix<'a> {
         parameters: &'a FrozenSideParameters,
         play: &'a Play,
     ) -> Result<Self, PlanError> {
-        let member = |version: &FrozenVersion, role: Role| Living {
+        let member = |version: &FrozenVersion, role: Role| Member {
             adapter: Some(version.adapter),
-            ..Living::unborn(version.name.clone(), vec![role], 0)
+            ..Member::unborn(version.name.clone(), vec![role], 0)
         };
         let students = parameters.students.iter().map(|version| member(version, Role::Student));
         let teachers = parameters.teachers.iter().map(|version| member(version, Role::Teacher));
@@ -263,24 +263,24 @@ impl<'a> Matrix<'a> {
             .flat_map(|problem| part.students.iter().map(move |student| (*problem, *student)))
             .collect();
         let columns = self.parameters.students.len();
-        let sitting = |(problem, student): &(usize, usize)| Sitting {
+        let assignment = |(problem, student): &(usize, usize)| Assignment {
             number: u32::try_from(problem * columns + student).unwrap_or(u32::MAX),
             problem: &posed.problems[*problem],
             solver: *student,
         };
-        let exam = Exam {
+        let batch = AttemptBatch {
             phases: [SOLVE, GRADE],
             round: 0,
             chunk,
             samples: self.parameters.samples,
             role: Role::Student,
             keep_tokens: false,
-            sittings: pairs.iter().map(sitting).collect(),
+            assignments: pairs.iter().map(assignment).collect(),
         };
         let view = self.scene.draft.view;
         view.once(&format!("solves/{chunk}"), || {
-            let solved = self.scene.solve(&exam)?;
-            let graded = self.scene.grade(&exam, solved)?;
+            let solved = self.scene.solve(&batch)?;
+            let graded = self.scene.grade(&batch, solved)?;
             let counted = pairs.iter().zip(graded.iter()).map(|((problem, student), attempts)| {
                 let solved = attempts.iter().filter(|attempt| attempt.correct).count() as u64;
                 (*problem, *student, (solved, attempts.len() as u64))

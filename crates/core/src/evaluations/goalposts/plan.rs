@@ -8,7 +8,7 @@ use crate::{
     config::RunConfig,
     contract::{BenchmarkSampleRecord, GoalpostCountRecord, Plan, PlanError, RunState, StepView},
     evaluations::read,
-    evaluations::{BenchmarkSubject, GoalpostsResult, SuiteSlice, benchmark::Sheet},
+    evaluations::{BenchmarkSubject, GoalpostsResult, SuiteSlice, benchmark::EvaluationSet},
     fault::{Fault, Faults},
     seed::derive,
     work::Compute,
@@ -146,16 +146,16 @@ impl<'a> GoalpostStep<'a> {
     /// Everything that should exist by now.
     pub(super) fn plan(&self) -> Result<Plan, PlanError> {
         let mut plan = Plan::default();
-        let sheet = self.sheet();
-        match sheet.fill(&mut plan)? {
-            Some(rows) => self.finish(&sheet, &rows, plan),
+        let set = self.evaluation_set();
+        match set.fill(&mut plan)? {
+            Some(rows) => self.finish(&set, &rows, plan),
             None => Ok(plan),
         }
     }
 
-    fn sheet(&self) -> Sheet<'_> {
+    fn evaluation_set(&self) -> EvaluationSet<'_> {
         let (parameters, protocol) = (self.parameters, &self.parameters.problems.protocol);
-        Sheet {
+        EvaluationSet {
             view: self.view,
             step: self.run.step,
             suite: &self.suite.name,
@@ -175,11 +175,11 @@ impl<'a> GoalpostStep<'a> {
     }
 
     /// All attempts are graded: the counts, the attempts that solved something, and what comes next.
-    fn finish(&self, sheet: &Sheet<'_>, rows: &[BenchmarkRow], mut plan: Plan) -> Result<Plan, PlanError> {
+    fn finish(&self, set: &EvaluationSet<'_>, rows: &[BenchmarkRow], mut plan: Plan) -> Result<Plan, PlanError> {
         let subject = &self.of.subject;
         let mut correct = vec![0; rows.len()];
         let (mut completion_tokens, mut seconds) = (0, 0.0);
-        for answers in sheet.answers(rows)? {
+        for answers in set.answers(rows)? {
             completion_tokens += answers.result.usage.completion_tokens;
             seconds += answers.result.usage.seconds;
             for (sample, graded) in answers.graded.into_iter().filter(|(_, graded)| graded.correct) {

@@ -32,7 +32,7 @@ pub struct GoalpostsSpec {
     /// The runs whose checkpoints attempt them.
     #[serde(default)]
     #[schemars(length(max = 64))]
-    pub runs: Vec<Climb>,
+    pub runs: Vec<RunCheckpoints>,
     /// Also a model without an adapter: a base, or a merged model in the models folder.
     #[serde(default)]
     pub base_model: Option<BaseModel>,
@@ -79,7 +79,7 @@ impl GoalpostsSpec {
 /// Checkpoints of a run: all its members that solve problems, after each of some steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Climb {
+pub struct RunCheckpoints {
     /// The run.
     pub run: ExecutionId,
     /// After these numbers of steps.
@@ -92,7 +92,7 @@ pub struct Climb {
     pub every: Option<u32>,
 }
 
-impl Climb {
+impl RunCheckpoints {
     /// The steps after which it is measured, of a run that has finished `done` steps; in order, each once.
     pub fn moments(&self, done: u32) -> Vec<u32> {
         let mut moments = self.steps.clone();
@@ -133,7 +133,7 @@ mod tests {
         let moments = |steps: &[u32], every, done| {
             let run = ExecutionId(uuid::Uuid::from_u128(1));
             let steps = steps.to_vec();
-            Climb { run, steps, every }.moments(done)
+            RunCheckpoints { run, steps, every }.moments(done)
         };
         assert_eq!(moments(&[], None, 7), [7]);
         assert_eq!(moments(&[], Some(3), 7), [3, 6, 7]);

@@ -12,7 +12,7 @@ use crate::{
         phase::{GRADE_MEASURE, MEASURE},
     },
     kit::{
-        Living, Progress, join,
+        Member, Progress, join,
         rows::{Asking, Question, RewardConfig},
     },
 };
@@ -28,12 +28,12 @@ type Subject = (usize, usize);
 
 impl<'a> Step<'a> {
     /// The members that are only measured, in step 0: the base, and every parent at every step of its curve.
-    pub(super) fn measured_only(&self) -> Vec<Living> {
-        let base = Living::unborn("base".to_owned(), Vec::new(), 0);
+    pub(super) fn measured_only(&self) -> Vec<Member> {
+        let base = Member::unborn("base".to_owned(), Vec::new(), 0);
         let versions = self.parameters.tasks.iter().flat_map(|task| {
-            task.curve.iter().map(|version| Living {
+            task.curve.iter().map(|version| Member {
                 adapter: Some(version.adapter),
-                ..Living::unborn(format!("{}-{}", task.name, version.step), Vec::new(), 0)
+                ..Member::unborn(format!("{}-{}", task.name, version.step), Vec::new(), 0)
             })
         });
         std::iter::once(base).chain(versions).collect()

@@ -9,7 +9,7 @@ use crate::{
     evaluations::{RetentionParameters, arity},
     id::VersionId,
     kit::{
-        Learner, Lesson, Living, Progress, both, join,
+        Learner, Lesson, Member, Progress, both, join,
         rows::{Question, Rows},
     },
     recipes::rlvr,
@@ -20,7 +20,7 @@ use crate::{
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     /// The children, in the order of [`children`].
-    pub(super) members: Vec<Living>,
+    pub(super) members: Vec<Member>,
     /// What they are compared with, for each task; none before step 0 is over.
     pub(super) references: Vec<Reference>,
     /// The curves so far.
@@ -169,7 +169,6 @@ impl<'a> Step<'a> {
 pub(super) struct Child<'p> {
     /// Finished steps of the parents' runs.
     pub(super) snapshot: u32,
-    /// The operator.
     pub(super) operator: &'p str,
     /// Which of the operator's children it is.
     pub(super) seed: u32,

@@ -51,8 +51,7 @@ impl Scene<'_> {
         })?;
         view.once(&format!("checked/{key}"), || {
             let number = |ask: &Ask, sample: u32| ask.index * samples + sample;
-            let well_formed = parsed.iter().filter(|parsed| parsed.is_ok()).count();
-            let verdicts = self.draft.verify(&key, well_formed, || {
+            let verdicts = self.draft.verify_some(&key, parsed.iter().map(Result::is_ok), || {
                 let read = completions(asks, proposed).zip(parsed.iter());
                 let task = |((ask, sample, _), parsed): ((&Ask, u32, _), &Parsed)| {
                     let check = parsed.clone().ok()?.into();
@@ -61,10 +60,9 @@ impl Scene<'_> {
                 };
                 read.filter_map(task).collect()
             })?;
-            let mut verdicts = verdicts.iter();
             let mut judged = Vec::with_capacity(parsed.len());
-            for ((ask, sample, completion), parsed) in completions(asks, proposed).zip(parsed.iter()) {
-                let verdict = parsed.as_ref().ok().and_then(|_| verdicts.next());
+            let read = completions(asks, proposed).zip(parsed.iter());
+            for (((ask, sample, completion), parsed), verdict) in read.zip(verdicts) {
                 let index = number(ask, sample);
                 let sample = Sample::of(&source, ask.index, sample, completion);
                 let id = sample.problem(self.draft.run.run);

@@ -11,7 +11,7 @@ use crate::{
     archive::{Archive, Centroids},
     contract::{ArchiveInsertionRecord, PlanError, ProblemRecord, RunState, StepView},
     id::{ExecutionId, ProblemId},
-    kit::{Draft, Living, Pool, Progress},
+    kit::{Draft, Member, Pool, Progress},
     prompt::{PromptError, PromptSet},
 };
 
@@ -54,7 +54,7 @@ impl<'a> Scene<'a> {
         run: &'a RunState,
         view: &'a StepView,
         groups: Groups<'a>,
-        members: Vec<Living>,
+        members: Vec<Member>,
     ) -> Result<Self, PlanError> {
         Ok(Self {
             draft: Draft::new(run, view, members),

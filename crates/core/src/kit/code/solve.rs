@@ -17,7 +17,7 @@ use crate::{
 
 /// The problems attempted in one item, and how.
 #[derive(Clone, Debug)]
-pub(crate) struct Exam<'p> {
+pub(crate) struct AttemptBatch<'p> {
     /// The phases that sample solutions and grade them.
     pub(crate) phases: [Phase; 2],
     /// The round of both phases.
@@ -30,12 +30,12 @@ pub(crate) struct Exam<'p> {
     pub(crate) role: Role,
     /// Whether an update will learn from them.
     pub(crate) keep_tokens: bool,
-    pub(crate) sittings: Vec<Sitting<'p>>,
+    pub(crate) assignments: Vec<Assignment<'p>>,
 }
 
 /// How problems are put to solvers.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Desk<'p> {
+pub(crate) struct SolveProtocol<'p> {
     pub(crate) prompts: &'p PromptSet,
     /// The prompts' grammar adds stops of its own.
     pub(crate) sampling: &'p Sampling,
@@ -43,7 +43,7 @@ pub(crate) struct Desk<'p> {
 
 /// One problem given to one member.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Sitting<'p> {
+pub(crate) struct Assignment<'p> {
     /// The request's name.
     pub(crate) number: u32,
     pub(crate) problem: &'p Problem,
@@ -61,22 +61,22 @@ pub(crate) struct Part<'p> {
 
 impl<'p> Part<'p> {
     /// Gives every valid problem to the member it was proposed for.
-    pub(crate) fn exam(self, samples: u32, role: Role, keep_tokens: bool) -> Exam<'p> {
-        let sitting = |judged: &'p Judged| {
-            judged.problem.as_ref().map(|problem| Sitting {
+    pub(crate) fn batch(self, samples: u32, role: Role, keep_tokens: bool) -> AttemptBatch<'p> {
+        let assignment = |judged: &'p Judged| {
+            judged.problem.as_ref().map(|problem| Assignment {
                 number: judged.index,
                 problem,
                 solver: judged.solver,
             })
         };
-        Exam {
+        AttemptBatch {
             phases: [SOLVE, GRADE],
             round: 0,
             chunk: self.chunk,
             samples,
             role,
             keep_tokens,
-            sittings: self.judged.iter().filter_map(sitting).collect(),
+            assignments: self.judged.iter().filter_map(assignment).collect(),
         }
     }
 }
@@ -94,22 +94,22 @@ impl<'a> Scene<'a> {
         (0..).zip(judged.chunks(size)).map(part).collect()
     }
 
-    /// The solutions of an exam; `None` if it attempts nothing.
-    pub(crate) fn solve(&mut self, exam: &Exam<'_>) -> Progress<Option<&'a RolloutResult>> {
-        let desk = Desk {
+    /// The solutions of a batch; `None` if it attempts nothing.
+    pub(crate) fn solve(&mut self, batch: &AttemptBatch<'_>) -> Progress<Option<&'a RolloutResult>> {
+        let protocol = SolveProtocol {
             prompts: &self.material.setting.prompts,
             sampling: &self.material.groups.sampling.solve,
         };
-        self.draft.solve(desk, exam)
+        self.draft.solve(protocol, batch)
     }
 
-    /// The graded attempts of an exam by sitting; writes their rows.
+    /// The graded attempts of a batch by assignment; writes their rows.
     pub(crate) fn grade(
         &mut self,
-        exam: &Exam<'_>,
+        batch: &AttemptBatch<'_>,
         solved: Option<&RolloutResult>,
     ) -> Progress<Arc<Vec<Vec<Attempt>>>> {
-        self.draft.grade(&self.material.setting.prompts, exam, solved)
+        self.draft.grade(&self.material.setting.prompts, batch, solved)
     }
 
     /// The proposals of a part with their attempts and their value by `reward`, which gets `None` for an invalid
@@ -156,25 +156,29 @@ impl<'a> Scene<'a> {
 }
 
 impl<'a> Draft<'a> {
-    /// The solutions of an exam; `None` if it attempts nothing.
-    pub(crate) fn solve(&mut self, desk: Desk<'_>, exam: &Exam<'_>) -> Progress<Option<&'a RolloutResult>> {
-        if exam.sittings.is_empty() {
+    /// The solutions of a batch; `None` if it attempts nothing.
+    pub(crate) fn solve(
+        &mut self,
+        protocol: SolveProtocol<'_>,
+        batch: &AttemptBatch<'_>,
+    ) -> Progress<Option<&'a RolloutResult>> {
+        if batch.assignments.is_empty() {
             return Ok(None);
         }
-        let Desk { prompts, sampling } = desk;
-        let key = self.key(exam.phases[0], exam.chunk).round(exam.round);
-        let solved = self.generate(&key, [exam.sittings.len(), exam.samples as usize], || {
-            let mut requests = Vec::with_capacity(exam.sittings.len());
-            for sitting in &exam.sittings {
-                let prompt = sitting.problem.prompt(prompts).map_err(prompt_error)?.prompt;
-                requests.push((sitting.number, sitting.solver, prompt));
+        let SolveProtocol { prompts, sampling } = protocol;
+        let key = self.key(batch.phases[0], batch.chunk).round(batch.round);
+        let solved = self.generate(&key, [batch.assignments.len(), batch.samples as usize], || {
+            let mut requests = Vec::with_capacity(batch.assignments.len());
+            for assignment in &batch.assignments {
+                let prompt = assignment.problem.prompt(prompts).map_err(prompt_error)?.prompt;
+                requests.push((assignment.number, assignment.solver, prompt));
             }
             let mut sampling = sampling.clone();
             sampling.stop.extend(prompts.grammar.solver_stops());
             Ok(Generation {
                 sampling,
-                samples: exam.samples,
-                keep_tokens: exam.keep_tokens,
+                samples: batch.samples,
+                keep_tokens: batch.keep_tokens,
                 draws: None,
                 requests,
             })
@@ -182,54 +186,54 @@ impl<'a> Draft<'a> {
         Ok(Some(solved))
     }
 
-    /// The graded attempts of an exam by sitting; writes their rows.
+    /// The graded attempts of a batch by assignment; writes their rows.
     pub(crate) fn grade(
         &mut self,
         prompts: &PromptSet,
-        exam: &Exam<'_>,
+        batch: &AttemptBatch<'_>,
         solved: Option<&RolloutResult>,
     ) -> Progress<Arc<Vec<Vec<Attempt>>>> {
         let Some(solved) = solved else {
             return Ok(Arc::default());
         };
-        let [source, key] = exam.phases.map(|phase| self.key(phase, exam.chunk).round(exam.round));
+        let [source, key] = batch
+            .phases
+            .map(|phase| self.key(phase, batch.chunk).round(batch.round));
         let view = self.view;
         let answers = view.once(&format!("answers/{key}"), || -> Progress<Vec<Answer>> {
-            let answers = completions(&exam.sittings, solved);
+            let answers = completions(&batch.assignments, solved);
             Ok(answers
-                .map(|(sitting, _, completion)| answer(prompts, sitting.problem, completion))
+                .map(|(assignment, _, completion)| answer(prompts, assignment.problem, completion))
                 .collect())
         })?;
         view.once(&format!("graded/{key}"), || {
-            let asked = answers.iter().filter(|answer| answer.is_ok()).count();
-            let verdicts = self.verify(&key, asked, || {
-                let read = completions(&exam.sittings, solved).zip(answers.iter());
-                let task = |((sitting, sample, _), answer): ((&Sitting<'_>, u32, _), &Answer)| -> Option<Task> {
-                    let id = format!("{}/{sample}", sitting.number);
-                    Some(sitting.problem.task(id, answer.clone().ok()?))
+            let verdicts = self.verify_some(&key, answers.iter().map(Result::is_ok), || {
+                let read = completions(&batch.assignments, solved).zip(answers.iter());
+                let task = |((assignment, sample, _), answer): ((&Assignment<'_>, u32, _), &Answer)| -> Option<Task> {
+                    let id = format!("{}/{sample}", assignment.number);
+                    Some(assignment.problem.task(id, answer.clone().ok()?))
                 };
                 read.filter_map(task).collect()
             })?;
-            let mut verdicts = verdicts.iter();
             let mut graded: Vec<Attempt> = Vec::with_capacity(answers.len());
-            for ((sitting, sample, completion), answer) in completions(&exam.sittings, solved).zip(answers.iter()) {
-                let verdict = answer.as_ref().ok().and_then(|_| verdicts.next());
+            let read = completions(&batch.assignments, solved).zip(answers.iter());
+            for (((assignment, sample, completion), answer), verdict) in read.zip(verdicts) {
                 let (well_formed, correct) = marks(prompts, verdict);
                 let attempt = Attempt {
-                    sample: Sample::of(&source, sitting.number, sample, completion),
-                    kind: sitting.problem.kind,
-                    solver: sitting.solver,
+                    sample: Sample::of(&source, assignment.number, sample, completion),
+                    kind: assignment.problem.kind,
+                    solver: assignment.solver,
                     well_formed,
                     correct,
                     reward: student_reward(well_formed, correct),
                 };
-                self.write_attempt(exam.role, sitting, &attempt, completion, answer, verdict);
+                self.write_attempt(batch.role, assignment, &attempt, completion, answer, verdict);
                 graded.push(attempt);
             }
             let mut graded = graded.into_iter();
-            let samples = exam.samples as usize;
-            Ok(exam
-                .sittings
+            let samples = batch.samples as usize;
+            Ok(batch
+                .assignments
                 .iter()
                 .map(|_| graded.by_ref().take(samples).collect())
                 .collect())
@@ -239,13 +243,13 @@ impl<'a> Draft<'a> {
     fn write_attempt(
         &mut self,
         role: Role,
-        sitting: &Sitting<'_>,
+        assignment: &Assignment<'_>,
         attempt: &Attempt,
         completion: &Completion,
         answer: &Answer,
         verdict: Option<&Verdict>,
     ) {
-        let Some(member) = self.members.get(sitting.solver) else {
+        let Some(member) = self.members.get(assignment.solver) else {
             return;
         };
         let reason = match answer {
@@ -254,7 +258,7 @@ impl<'a> Draft<'a> {
         };
         let record = AttemptRecord {
             id: attempt.sample.attempt(self.run.run),
-            problem: sitting.problem.id,
+            problem: assignment.problem.id,
             solver: member.playing(self.run.run),
             role,
             sample: attempt.sample.index,

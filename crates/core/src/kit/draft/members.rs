@@ -1,4 +1,4 @@
-//! Members as kept in a run's memory.
+//! Members: how they are kept in a run's memory, their births, and the populations of a config.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -16,7 +16,7 @@ use crate::{
 
 /// A living member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Living {
+pub struct Member {
     /// Its name, which determines its identifier.
     pub name: String,
     /// Its population; `None` in a run with only one.
@@ -35,7 +35,7 @@ pub struct Living {
     pub learning_rate: Option<f64>,
 }
 
-impl Living {
+impl Member {
     /// A member that has no weights yet.
     pub fn unborn(name: String, roles: Vec<Role>, born: u32) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl Names {
 }
 
 /// The founding members of a config, in its order.
-pub fn founders(config: &RunConfig, names: &mut Names) -> Vec<Living> {
+pub fn founders(config: &RunConfig, names: &mut Names) -> Vec<Member> {
     let has_several = config.populations.len() > 1;
     let groups = config.populations.iter().flat_map(|(name, population)| {
         let groups = population.members.iter();
@@ -99,9 +99,9 @@ pub fn founders(config: &RunConfig, names: &mut Names) -> Vec<Living> {
     });
     let members = groups.flat_map(|(population, group)| std::iter::repeat_n((population, group), group.count as usize));
     members
-        .map(|(population, group)| Living {
+        .map(|(population, group)| Member {
             population,
-            ..Living::unborn(names.next(&group.roles), group.roles.clone(), 0)
+            ..Member::unborn(names.next(&group.roles), group.roles.clone(), 0)
         })
         .collect()
 }

@@ -105,13 +105,12 @@ impl<'a> Rows<'a> {
             Ok(read.collect())
         })?;
         view.once(&format!("graded/{key}"), || {
-            let readable = read.iter().filter(|solution| solution.is_ok()).count();
             let tasks = tasks(questions, solved, &read)?;
-            let verdicts = self.draft.verify(&key, readable, || tasks)?;
-            let mut verdicts = verdicts.iter();
+            let judged = read.iter().map(Result::is_ok);
+            let verdicts = self.draft.verify_some(&key, judged, || tasks)?;
             let mut answers = Vec::with_capacity(read.len());
-            for ((question, sample, completion), solution) in completions(questions, solved).zip(read.iter()) {
-                let verdict = if solution.is_ok() { verdicts.next() } else { None };
+            let solutions = completions(questions, solved).zip(read.iter());
+            for (((question, sample, completion), solution), verdict) in solutions.zip(verdicts) {
                 let row = &question.row.row;
                 let unreadable = || Graded::unreadable(row, solution.as_ref().err().cloned().unwrap_or_default());
                 let judged = Judged {

@@ -14,7 +14,6 @@ use crate::{
     work::{RolloutPayload, RolloutRequest, Sampling, WorkKey},
 };
 
-/// A row of a dataset.
 #[derive(Clone, Debug)]
 pub struct PlacedRow {
     /// Its place in the dataset, from 0.

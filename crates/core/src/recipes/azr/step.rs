@@ -13,7 +13,7 @@ use crate::{
     id::ProblemId,
     kit::{
         Learner, Lesson, Progress, Sequence, both,
-        code::{Ask, Attempt, Exam, Judged, Problem, SEED, Scene, Sitting, Tally},
+        code::{Ask, Assignment, Attempt, AttemptBatch, Judged, Problem, SEED, Scene, Tally},
         join,
         measures::Costs,
     },
@@ -111,9 +111,9 @@ impl<'a> Step<'a> {
                 let proposed = scene.propose(chunk, asks, 1)?;
                 let problems = scene.check(chunk, asks, 1, proposed)?;
                 join(scene.parts(chunk, &problems, 1), |part| {
-                    let exam = part.exam(samples, Role::Solver, false);
-                    let solved = scene.solve(&exam)?;
-                    let graded = scene.grade(&exam, solved)?;
+                    let batch = part.batch(samples, Role::Solver, false);
+                    let solved = scene.solve(&batch)?;
+                    let graded = scene.grade(&batch, solved)?;
                     scene.reward(part, &graded, proposer_reward)
                 })
             })?;
@@ -127,27 +127,27 @@ impl<'a> Step<'a> {
             .iter()
             .filter_map(|id| self.scene.material.earlier(*id))
             .collect();
-        let sittings: Vec<Sitting<'_>> = (0..)
+        let assignments: Vec<Assignment<'_>> = (0..)
             .zip(&problems)
-            .map(|(number, problem)| Sitting {
+            .map(|(number, problem)| Assignment {
                 number,
                 problem,
                 solver: 0,
             })
             .collect();
-        let parts = (0..).zip(sittings.chunks(self.parameters.items.solve as usize));
+        let parts = (0..).zip(assignments.chunks(self.parameters.items.solve as usize));
         let graded = join(parts, |(chunk, part)| {
-            let exam = Exam {
+            let batch = AttemptBatch {
                 phases: [PRACTISE, GRADE_PRACTICE],
                 round: 0,
                 chunk,
                 samples: 1,
                 role: Role::Solver,
                 keep_tokens: true,
-                sittings: part.to_vec(),
+                assignments: part.to_vec(),
             };
-            let solved = self.scene.solve(&exam)?;
-            self.scene.grade(&exam, solved)
+            let solved = self.scene.solve(&batch)?;
+            self.scene.grade(&batch, solved)
         })?;
         Ok(graded.iter().flat_map(|part| part.iter().flatten().cloned()).collect())
     }

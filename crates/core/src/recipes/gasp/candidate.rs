@@ -211,10 +211,10 @@ impl Step<'_> {
                     check: proposal.clone().ok()?.into(),
                 })
             });
-            let tasks: Vec<Task> = tasks.collect();
-            let mut verdicts = self.draft.verify(&key, tasks.len(), || tasks)?.iter();
-            let checked = said().zip(read).map(|((ask, index, said), proposal)| {
-                let verdict = proposal.as_ref().ok().and_then(|_| verdicts.next());
+            let judged = read.iter().map(Result::is_ok);
+            let verdicts = self.draft.verify_some(&key, judged, || tasks.collect())?;
+            let checked = said().zip(read).zip(verdicts);
+            let checked = checked.map(|(((ask, index, said), proposal), verdict)| {
                 let sample = Sample::of(&source, ask.number, index, said);
                 Checked {
                     problem: self.problem(&sample, &proposal, verdict),

@@ -16,7 +16,7 @@ use crate::{
     id::ProblemId,
     kit::{
         Progress,
-        code::{Desk, Exam, Problem, Sitting},
+        code::{Assignment, AttemptBatch, Problem, SolveProtocol},
         join,
     },
     problem::Values,
@@ -144,27 +144,27 @@ impl Step<'_> {
         let chunks = (0..).zip(posed.chunks(self.parameters.items.solve as usize));
         let solver = self.player(Role::Student)?;
         let prompts = Arc::clone(&self.prompts);
-        let desk = Desk {
+        let protocol = SolveProtocol {
             prompts: &prompts,
             sampling: &self.parameters.sampling.solve,
         };
         let attempts = join(chunks, |(chunk, posed)| {
-            let sittings = posed.iter().map(|(number, problem)| Sitting {
+            let assignments = posed.iter().map(|(number, problem)| Assignment {
                 number: *number,
                 problem,
                 solver,
             });
-            let exam = Exam {
+            let batch = AttemptBatch {
                 phases: [ESTIMATE, GRADE_ESTIMATE],
                 round,
                 chunk,
                 samples: self.parameters.trials,
                 role: Role::Student,
                 keep_tokens: false,
-                sittings: sittings.collect(),
+                assignments: assignments.collect(),
             };
-            let solved = self.draft.solve(desk, &exam)?;
-            self.draft.grade(desk.prompts, &exam, solved)
+            let solved = self.draft.solve(protocol, &batch)?;
+            self.draft.grade(protocol.prompts, &batch, solved)
         })?;
         let solved = attempts.iter().flat_map(|chunk| chunk.iter()).map(|attempts| Solved {
             solved: attempts.iter().filter(|attempt| attempt.correct).count() as u32,

@@ -14,7 +14,7 @@ use crate::{
     id::{ProblemId, WorkId},
     kit::{
         Learner, Lesson, Progress, Sequence,
-        code::{Attempt, Desk, Exam, Problem, Sitting},
+        code::{Assignment, Attempt, AttemptBatch, Problem, SolveProtocol},
         join,
     },
     problem::{Statement, Values},
@@ -109,28 +109,28 @@ impl<'a> Step<'a> {
     fn attempts(&mut self, questions: &[Problem]) -> Progress<Vec<Attempt>> {
         let solver = self.player(Role::Student)?;
         let prompts = Arc::clone(&self.prompts);
-        let desk = Desk {
+        let protocol = SolveProtocol {
             prompts: &prompts,
             sampling: &self.parameters.sampling.solve,
         };
         let size = self.parameters.items.solve;
         let attempts = join((0..).zip(questions.chunks(size as usize)), |(chunk, questions)| {
-            let sittings = (chunk * size..).zip(questions).map(|(number, problem)| Sitting {
+            let assignments = (chunk * size..).zip(questions).map(|(number, problem)| Assignment {
                 number,
                 problem,
                 solver,
             });
-            let exam = Exam {
+            let batch = AttemptBatch {
                 phases: [SOLVE, GRADE],
                 round: 0,
                 chunk,
                 samples: self.parameters.solve.samples,
                 role: Role::Student,
                 keep_tokens: true,
-                sittings: sittings.collect(),
+                assignments: assignments.collect(),
             };
-            let solved = self.draft.solve(desk, &exam)?;
-            self.draft.grade(desk.prompts, &exam, solved)
+            let solved = self.draft.solve(protocol, &batch)?;
+            self.draft.grade(protocol.prompts, &batch, solved)
         })?;
         let attempts = attempts.iter().flat_map(|chunk| chunk.iter().flatten());
         Ok(attempts.cloned().collect())

@@ -15,7 +15,7 @@ use crate::{
     contract::{Plan, PlanError, Role, RunState, Stage, StepView},
     id::ProblemId,
     kit::{
-        Draft, Living, Progress,
+        Draft, Member, Progress,
         code::Problem,
         judge::prompt_error,
         rows::{Fitted, Rows, row_answers},
@@ -137,7 +137,7 @@ pub(super) enum Stone {
 /// What a run remembers between steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    pub(super) members: Vec<Living>,
+    pub(super) members: Vec<Member>,
     /// The accepted lemmas of the iteration.
     pub(super) lemmas: Vec<Lemma>,
     /// The accepted lifts of the iteration.

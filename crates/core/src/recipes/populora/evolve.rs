@@ -5,7 +5,7 @@ use crate::{
     contract::{GeometryRecord, MemberRecord, PlanError, RatingRecord, VersionRecord},
     evolution::{Lineage, Replacement, Standing, inherited, replacements},
     id::{MemberId, PopulationId, VersionId},
-    kit::{Living, Progress, join},
+    kit::{Member, Progress, join},
     rating::Rating,
     work::{AdapterRef, EvolvePayload, Geometry},
 };
@@ -56,7 +56,7 @@ impl Step<'_> {
 
     fn standings(&self) -> Vec<Standing> {
         let run = self.scene.draft.run;
-        let standing = |(place, living): (usize, &Living)| {
+        let standing = |(place, living): (usize, &Member)| {
             let member = living.id(run.run);
             let roles = living.roles.iter();
             let protection = &self.memory.protection;
@@ -91,12 +91,12 @@ impl Step<'_> {
         let members = draft.members.iter();
         let rates = members.filter(|member| replacement.parents.contains(&member.id(run.run)));
         let rates: Vec<f64> = rates.filter_map(|parent| parent.learning_rate).collect();
-        let mut child = Living {
+        let mut child = Member {
             population: draft.members[place].population.clone(),
             learning_rate: evolution
                 .learning_rate
                 .inherited(&rates, run.config.seed, run.step, chunk),
-            ..Living::unborn(self.memory.names.next(&roles), roles, run.step)
+            ..Member::unborn(self.memory.names.next(&roles), roles, run.step)
         };
         let id = child.id(run.run);
         let key = draft.key("evolve", chunk);

@@ -1,4 +1,4 @@
-//! The end of a step: pool, metrics and the run's memory.
+//! The end of a step: full cross-evaluation where it is due, pool, metrics and the run's memory.
 
 use super::{Parameters, step::Step};
 use crate::{
@@ -9,7 +9,7 @@ use crate::{
     id::MemberId,
     kit::{
         Progress,
-        code::{Exam, Judged, SEED, Sitting, Tally},
+        code::{Assignment, AttemptBatch, Judged, SEED, Tally},
         join,
         measures::Costs,
     },
@@ -29,7 +29,6 @@ pub(super) struct Players {
     ratings: Vec<(usize, Role, Rating)>,
 }
 
-/// The outcome of a step.
 pub(super) struct Outcome<'o> {
     pub(super) judged: &'o [(Judged, f32)],
     pub(super) matchups: &'o [(usize, usize, Winner)],
@@ -123,42 +122,42 @@ impl Step<'_> {
         if every == 0 || !(self.scene.draft.run.step + 1).is_multiple_of(every) {
             return Ok(());
         }
-        let exams = self.cross_exams(judged);
-        join(exams, |exam| {
-            let solved = self.scene.solve(&exam)?;
-            self.scene.grade(&exam, solved)
+        let batches = self.cross_batches(judged);
+        join(batches, |batch| {
+            let solved = self.scene.solve(&batch)?;
+            self.scene.grade(&batch, solved)
         })
         .map(drop)
     }
 
-    fn cross_exams<'j>(&self, judged: &'j [(Judged, f32)]) -> Vec<Exam<'j>> {
+    fn cross_batches<'j>(&self, judged: &'j [(Judged, f32)]) -> Vec<AttemptBatch<'j>> {
         let members = self.scene.draft.members.iter().enumerate();
         let students = members.filter(|(_, member)| member.plays(Role::Student));
-        let mut exams = Vec::new();
+        let mut batches = Vec::new();
         for (student, _) in students {
             let others = judged.iter().filter(|(judged, _)| judged.solver != student);
-            let sittings = others.filter_map(|(judged, _)| {
-                Some(Sitting {
+            let assignments = others.filter_map(|(judged, _)| {
+                Some(Assignment {
                     number: judged.index,
                     problem: judged.problem.as_ref()?,
                     solver: student,
                 })
             });
-            for part in sittings
+            for part in assignments
                 .collect::<Vec<_>>()
                 .chunks(self.parameters.items.solve as usize)
             {
-                exams.push(Exam {
+                batches.push(AttemptBatch {
                     phases: [CROSS_PLAY, GRADE_CROSS_PLAY],
                     round: 0,
-                    chunk: u32::try_from(exams.len()).unwrap_or(u32::MAX),
+                    chunk: u32::try_from(batches.len()).unwrap_or(u32::MAX),
                     samples: self.parameters.cross_play_samples,
                     role: Role::Student,
                     keep_tokens: false,
-                    sittings: part.to_vec(),
+                    assignments: part.to_vec(),
                 });
             }
         }
-        exams
+        batches
     }
 }

@@ -11,7 +11,7 @@ use crate::{
     evolution::Protection,
     id::MatchupId,
     kit::{
-        Learner, Lesson, Living, Names, Pause, Progress, Sequence, both,
+        Learner, Lesson, Member, Names, Pause, Progress, Sequence, both,
         code::{Ask, Experience, Judged, Scene},
         founders, join,
     },
@@ -87,9 +87,9 @@ impl<'a> Step<'a> {
                 let proposed = scene.propose(chunk, asks, *each)?;
                 let problems = scene.check(chunk, asks, *each, proposed)?;
                 join(scene.parts(chunk, &problems, *each), |part| {
-                    let exam = part.exam(*samples, Role::Student, true);
-                    let solved = scene.solve(&exam)?;
-                    let graded = scene.grade(&exam, solved)?;
+                    let batch = part.batch(*samples, Role::Student, true);
+                    let solved = scene.solve(&batch)?;
+                    let graded = scene.grade(&batch, solved)?;
                     scene.reward(part, &graded, teacher_reward)
                 })
             })?;
@@ -119,7 +119,7 @@ impl<'a> Step<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     /// The living members; a child takes the position of the dead one.
-    pub(super) members: Vec<Living>,
+    pub(super) members: Vec<Member>,
     pub(super) names: Names,
     #[serde(flatten)]
     pub(super) ratings: RunRatings,
@@ -154,7 +154,7 @@ impl Step<'_> {
         let playing = |role: Role, ratings: &Ratings| -> (Vec<usize>, Vec<Rating>) {
             let members = self.scene.draft.members.iter().enumerate();
             let members = members.filter(|(_, member)| member.plays(role));
-            let rating = |member: &Living| ratings.get(member.id(run.run), role, &self.parameters.rating);
+            let rating = |member: &Member| ratings.get(member.id(run.run), role, &self.parameters.rating);
             members.map(|(place, member)| (place, rating(member))).unzip()
         };
         let ratings = &self.memory.ratings;

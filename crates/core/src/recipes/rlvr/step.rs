@@ -7,7 +7,7 @@ use super::Parameters;
 use crate::{
     contract::{PlanError, RunState, Side, StepView},
     kit::{
-        Learner, Lesson, Living, Progress, both,
+        Learner, Lesson, Member, Progress, both,
         rows::{Answer, Fitted, Measured, Outcomes, Rows, records, row_answers},
     },
     work::MemberUpdated,
@@ -17,7 +17,7 @@ use crate::{
 /// number, so no place in the dataset is kept.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    pub(super) members: Vec<Living>,
+    pub(super) members: Vec<Member>,
     /// The rows that are known to fit into the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fitted: Option<Fitted>,

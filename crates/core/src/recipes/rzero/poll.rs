@@ -77,16 +77,16 @@ impl<'a> Step<'a> {
                 Err(_) => Vec::new(),
             });
             let ballots: Vec<Ballot<'_>> = ballots.collect();
-            let of = || proposals.iter().zip(&ballots);
-            let tasks: Vec<Task> = (0..)
-                .zip(of())
-                .filter_map(|(at, (proposal, ballot))| tally(at, proposal, ballot))
-                .collect();
+            let of = || (0..).zip(proposals.iter().zip(&ballots));
             let key = self.draft.key(TALLY, part);
-            let mut verdicts = self.draft.verify(&key, tasks.len(), || tasks)?.iter();
+            let verdicts = self
+                .draft
+                .verify_some(&key, ballots.iter().map(|ballot| is_counted(ballot)), || {
+                    of().filter_map(|(at, (proposal, ballot))| tally(at, proposal, ballot))
+                        .collect()
+                })?;
             let mut polled = Vec::with_capacity(proposals.len());
-            for (number, (proposal, ballot)) in (0..).zip(of()) {
-                let verdict = if is_counted(ballot) { verdicts.next() } else { None };
+            for ((number, (proposal, ballot)), verdict) in of().zip(verdicts) {
                 let (counted, right, label) = self.counted(proposal, ballot, verdict);
                 self.write_problem(counted.problem, proposal, label)?;
                 let solver = self.draft.members[proposal.solver].playing(self.draft.run.run);

@@ -15,7 +15,7 @@ use crate::{
     diversity::PHASE,
     id::ProblemId,
     kit::{
-        Draft, Learner, LearningConfig, Lesson, Living, Progress, Sequence,
+        Draft, Learner, LearningConfig, Lesson, Member, Progress, Sequence,
         judge::{prompt_error, question_of},
     },
     prompt::{PromptSet, Rendered},
@@ -151,7 +151,7 @@ impl<'a> Step<'a> {
 /// What a run remembers between steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    pub(super) members: Vec<Living>,
+    pub(super) members: Vec<Member>,
     /// Each member's version at the start of the stage.
     #[serde(default)]
     pub(super) stage_start: Vec<Option<AdapterRef>>,

@@ -31,7 +31,6 @@ pub(super) const CHALLENGE: Phase = Phase::new("challenge", CostClass::Propose);
 /// A task as the challenger posed it.
 #[derive(Clone, Debug)]
 pub(super) struct Challenge {
-    /// Its number in the step.
     pub(super) number: u32,
     pub(super) sample: Sample,
     /// The completion.

@@ -49,7 +49,6 @@ const COSTS: [CostClass; 7] = [
     CostClass::Update,
 ];
 
-/// The outcome of a step.
 #[derive(Clone, Copy)]
 pub(super) struct Outcomes<'t> {
     pub(super) candidates: &'t [Candidate],

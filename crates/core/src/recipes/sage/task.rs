@@ -13,7 +13,7 @@ use crate::{
     contract::{PlanError, StepView},
     id::ProblemId,
     kit::{
-        Living, Pool, Progress,
+        Member, Pool, Progress,
         judge::prompt_error,
         rows::{PlacedRow, Sampler},
     },
@@ -66,7 +66,6 @@ impl Task {
 /// The place of a task in the growing set.
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// A row of the dataset.
     Row(u32),
     /// A task that joined.
     Joined(ProblemId),
@@ -178,14 +177,14 @@ fn missing(row: u32) -> PlanError {
 /// What a run remembers between steps.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
-    pub(super) members: Vec<Living>,
+    pub(super) members: Vec<Member>,
     /// The tasks that joined the growing set, oldest first.
     pub(super) pool: Pool,
 }
 
 impl Memory {
     /// The memory of a run that has not begun.
-    pub(super) fn new(members: Vec<Living>) -> Self {
+    pub(super) fn new(members: Vec<Member>) -> Self {
         Self {
             members,
             pool: Pool::empty(),

@@ -1,4 +1,4 @@
-//! Rows of a dataset that models answer in a step: generated in slices, then graded.
+//! An evaluation set: rows of a dataset that models answer in a step, generated in slices, then graded.
 
 use crate::{
     benchmark::{BenchmarkRow, Graded, PromptStyle, graded, task},
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Rows of a dataset, and who answers them how.
-pub(crate) struct Sheet<'a> {
+pub(crate) struct EvaluationSet<'a> {
     pub(crate) view: &'a StepView,
     pub(crate) step: u32,
     /// The suite whose rows they are, or are like.
@@ -57,7 +57,7 @@ struct Chunk {
     rows: u32,
 }
 
-impl<'a> Sheet<'a> {
+impl<'a> EvaluationSet<'a> {
     /// Adds to `plan` everything that should exist by now; the rows once all answers are graded and all rows are there.
     pub(crate) fn fill(&self, plan: &mut Plan) -> Result<Option<Vec<BenchmarkRow>>, PlanError> {
         let mut is_open = false;
@@ -99,7 +99,7 @@ impl<'a> Sheet<'a> {
         Ok(Some(rows.map(|row| self.row(row)).collect::<Result<_, _>>()?))
     }
 
-    /// The graded answers, by subject and then by row; `rows` are those of [`Sheet::fill`].
+    /// The graded answers, by subject and then by row; `rows` are those of [`EvaluationSet::fill`].
     pub(crate) fn answers(&self, rows: &[BenchmarkRow]) -> Result<Vec<Answers<'a>>, PlanError> {
         let mut answers = Vec::new();
         for chunk in self.chunks() {
