@@ -22,10 +22,10 @@ use crate::{
 /// The order in which simultaneously open items end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// All at once, and then the recipe is asked: as if items took no time.
+    /// All at once, and then the recipe plans: as if items took no time.
     #[default]
     Together,
-    /// One by one in an order drawn from this seed; the recipe is asked after each.
+    /// One by one in an order drawn from this seed; the recipe plans after each.
     Shuffled(u64),
 }
 
@@ -36,7 +36,7 @@ pub struct Step {
     pub records: Records,
     /// Number of items carried out.
     pub items: usize,
-    /// Number of times the recipe was asked.
+    /// Number of plans.
     pub plans: usize,
 }
 
@@ -50,7 +50,7 @@ pub enum SimulationError {
     #[error("step {step} has no open item and is not over after {plans} plans")]
     Stuck {
         step: u32,
-        /// Number of times the recipe was asked.
+        /// Number of plans.
         plans: usize,
     },
     /// The recipe wants a problem that was never written, or a dataset row that was not provided.

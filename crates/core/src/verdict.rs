@@ -82,7 +82,7 @@ impl Verdict {
         &self.findings
     }
 
-    /// The state that the findings come to.
+    /// The state that results from the findings.
     pub fn headline(&self) -> &Finding {
         &self.findings[0]
     }
@@ -96,7 +96,7 @@ impl Verdict {
     }
 }
 
-// The rules: which findings evidence comes to, and in what order.
+// The rules: which findings result from evidence, and in what order.
 
 /// From this share of problems that teach nothing on, there is no signal.
 pub const NO_SIGNAL: f64 = 0.9;

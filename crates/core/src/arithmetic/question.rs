@@ -121,7 +121,7 @@ struct Slots {
     numbers: Vec<Expression>,
 }
 
-/// The number asked for at the end.
+/// The number that the final question is about.
 fn story(found: &[Token]) -> Result<Expression, &'static str> {
     let mut reader = Reader::new(found);
     let (scene, mut value) = start(&mut reader).ok_or(NOT_UNDERSTOOD)?;

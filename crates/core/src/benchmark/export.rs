@@ -17,7 +17,7 @@ pub struct Measured<'a> {
     pub suite: &'a Suite,
     /// The base model, and the adapter if there is one.
     pub model: String,
-    /// How the model was asked.
+    /// How the model was prompted and sampled.
     pub protocol: &'a Protocol,
     /// Samples per row.
     pub n: u32,

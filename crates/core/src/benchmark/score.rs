@@ -201,7 +201,7 @@ pub enum Distribution {
 /// Subjects down; suites in and out of distribution across, each group with its average.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Generalization {
-    /// Suites in distribution, by the name of their results, in the order in which they were asked for.
+    /// Suites in distribution, by the name of their results, in the order of the request.
     pub in_distribution: Vec<String>,
     /// Suites out of distribution.
     pub out_of_distribution: Vec<String>,

@@ -27,7 +27,7 @@ impl Schema {
         Self { document, validator }
     }
 
-    /// The schema of `T`, built when it is first asked for.
+    /// The schema of `T`, built when it is first needed.
     pub fn of<T: JsonSchema + 'static>() -> &'static Self {
         static BUILT: LazyLock<RwLock<HashMap<TypeId, &'static Schema>>> = LazyLock::new(RwLock::default);
         let type_id = TypeId::of::<T>();
@@ -38,7 +38,7 @@ impl Schema {
             .copied();
         built.unwrap_or_else(|| {
             let mut built = BUILT.write().unwrap_or_else(PoisonError::into_inner);
-            // Leaks one schema for each type that is ever asked for.
+            // Leaks one schema for each type that is ever needed.
             built
                 .entry(type_id)
                 .or_insert_with(|| Box::leak(Box::new(Self::new(schema_of::<T>()))))

@@ -16,7 +16,7 @@ pub struct Metric {
     pub summary: &'static str,
     /// The charts that show it.
     pub charts: &'static [&'static Chart],
-    /// The side it is about, if it is about one only; it is drawn in that side's colour beside others.
+    /// The side it is about, if it is about one only; it is drawn in that side's colour among others.
     pub side: Option<Side>,
     /// Where it is shown besides its charts.
     pub highlights: &'static [Highlight],

@@ -18,7 +18,7 @@ pub struct Plan {
     pub records: Records,
     /// Items that should exist; existing ones are left alone.
     pub work: Vec<WorkItem>,
-    /// Rows that the recipe must see before it can plan further; it is asked again with them in its view.
+    /// Rows that the recipe must see before it can plan further; it plans again with them in its view.
     pub wants: Vec<Want>,
     /// The result of an evaluation after its last step; a run leaves it empty.
     pub result: Option<serde_json::Value>,

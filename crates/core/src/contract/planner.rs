@@ -150,7 +150,7 @@ pub struct Capabilities {
     pub stages: bool,
     /// Problems are rows of a dataset, which members answer again and again.
     pub repeats: bool,
-    /// Members propose programs with inputs and outputs, so any version can be asked for fresh problems, and any other
+    /// Members propose programs with inputs and outputs, so any version can propose fresh problems, and any other
     /// can attempt them.
     pub programs: bool,
     /// Once an iteration, an item of phase [`PHASE`](crate::diversity::PHASE) embeds the valid problems of the last
@@ -185,7 +185,7 @@ pub struct RowsAsked {
     /// JSON pointer to the group of the config with the fields `dataset`, `prompts` and `sampling` for these rows.
     pub pointer: &'static str,
     pub dataset: DatasetId,
-    /// How many rows are asked, from the first.
+    /// How many rows are answered, from the first.
     pub rows: u32,
     /// How many of these are learned from, from the first; the others are held out.
     pub learned: u32,

@@ -70,7 +70,7 @@ pub struct Records {
 
 impl Records {
     /// Drops rows already in `seen`, and adds the others to it. A recipe returns everything that should exist each time
-    /// it is asked; this avoids sending earlier rows to the database again. `seen` belongs to one step: ratings,
+    /// it plans; this avoids sending earlier rows to the database again. `seen` belongs to one step: ratings,
     /// archive insertions, metrics and the like are identified by their subject.
     pub fn retain_new(&mut self, seen: &mut HashSet<(&'static str, Uuid)>) {
         self.populations.retain(|row| seen.insert(("population", row.id.0)));

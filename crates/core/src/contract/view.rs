@@ -14,14 +14,14 @@ use crate::{
     work::{BenchmarkResult, EvolveResult, Outcome, RolloutResult, UpdateResult, VerifyResult, WorkKey, WrongKind},
 };
 
-/// The results of a step so far: its items, and the rows that the recipe asked for.
+/// The results of a step so far: its items, and the rows that the recipe requested.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StepView {
     /// Every planned item, by key.
     pub work: BTreeMap<WorkKey, WorkState>,
-    /// Problems of earlier steps that the recipe asked for.
+    /// Problems of earlier steps that the recipe requested.
     pub problems: BTreeMap<ProblemId, ProblemRecord>,
-    /// Dataset rows that the recipe asked for.
+    /// Dataset rows that the recipe requested.
     pub rows: BTreeMap<(DatasetId, u32), DatasetRow>,
     memo: Memo,
 }

@@ -1,4 +1,4 @@
-//! What selection did: each cull beside what other rules would have culled, and beside a neutral draw.
+//! What selection did: each cull compared with what other rules would have culled, and with a neutral draw.
 
 use std::collections::BTreeMap;
 

@@ -48,9 +48,7 @@ impl<'a> Rows<'a> {
             style: view.once("style", shipped)?,
         })
     }
-}
 
-impl Rows<'_> {
     /// The first `members` members, each with its own answers and their advantages.
     pub fn learners(
         &self,

@@ -32,7 +32,7 @@ pub enum ProposalText {
     },
     /// Of type `code_f`, about a program that was shown.
     Function {
-        /// Argument lists, as many as were asked for.
+        /// Argument lists, as many as were requested.
         inputs: Vec<String>,
         /// The description for the solver.
         message: String,
@@ -197,7 +197,7 @@ impl Field {
         }
     }
 
-    /// The number of occurrences asked for.
+    /// The number of occurrences requested.
     pub(super) fn count(&self) -> usize {
         match self.take {
             Take::LastOf(count) => count,

@@ -9,7 +9,7 @@
 //! - The box is the last one outside the fields.
 //!
 //! The format of a field is judged by counting tags, as in Multi-Agent Evolve and SAGE (§4.1): exact if there are as
-//! many as asked for, redundant if there are more and every tag has its partner, else broken.
+//! many as requested, redundant if there are more and every tag has its partner, else broken.
 
 #[cfg(test)]
 mod tests;

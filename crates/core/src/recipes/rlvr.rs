@@ -179,7 +179,7 @@ impl Parameters {
         })
     }
 
-    /// The rows that are asked; `pointer` is that of these parameters.
+    /// The rows that members answer; `pointer` is that of these parameters.
     pub(crate) fn asked(&self, pointer: &'static str) -> Result<RowsAsked, PlanError> {
         let (dataset, rows) = self.dataset.settled()?;
         Ok(RowsAsked {

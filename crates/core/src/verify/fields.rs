@@ -26,7 +26,7 @@ fn not_a_triple(problem: ProblemKind) -> String {
     format!("`type` is `{}`: {valid} are valid here", problem.name())
 }
 
-/// The fields not yet taken, and the names of all fields asked for.
+/// The fields not yet taken, and the names of all fields requested.
 struct Fields {
     rest: BTreeMap<String, Box<RawValue>>,
     asked: Vec<&'static str>,

@@ -49,7 +49,7 @@ pub struct EvolveResult {
 /// The geometry of the adapters of one population.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Geometry {
-    /// The versions, in the order asked for.
+    /// The versions, in the order of the request.
     pub versions: Vec<VersionGeometry>,
     /// Each pair of them once, the earlier one first.
     pub pairs: Vec<PairGeometry>,

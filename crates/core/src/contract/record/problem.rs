@@ -180,7 +180,7 @@ pub struct BenchmarkResultRecord {
     pub base_model: BaseModel,
     /// The dataset with the rows.
     pub dataset: DatasetId,
-    /// How the model was asked.
+    /// How the model was prompted and sampled.
     pub protocol: serde_json::Value,
     /// Samples per row.
     pub n: u32,

@@ -31,7 +31,7 @@ pub struct BenchmarkParameters {
     pub samples_per_item: u32,
 }
 
-/// Rows of a suite and how they are asked.
+/// Rows of a suite and the protocol of their prompts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SuiteSlice {
@@ -46,7 +46,7 @@ pub struct SuiteSlice {
     /// Samples a row, if not those of the evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n: Option<u32>,
-    /// How models are asked.
+    /// Prompts, sampling and extraction.
     pub protocol: Protocol,
 }
 
@@ -56,7 +56,7 @@ impl SuiteSlice {
         self.name.as_deref().unwrap_or(&self.suite)
     }
 
-    /// Why its rows cannot be asked for `n` samples each.
+    /// Why its rows cannot be answered in `n` samples each.
     pub(crate) fn misfits(&self, n: u32) -> Vec<String> {
         let mut found = Vec::new();
         if self.rows == 0 {

@@ -8,7 +8,7 @@ use super::*;
 use crate::{
     contract::{AttemptRecord, Records, Role, Want, WorkState},
     id::{MemberId, ProblemId},
-    recipes::{Populora, small_run::small_run},
+    recipes::{Populora, azr, small_run::small_run},
     seed::stream,
     simulation::{Order, Players, Simulation, Skill},
     work::{AdapterRef, Outcome},
@@ -126,6 +126,17 @@ fn play(
         let outcome: Outcome = players.perform(item.key.chunk, &item.payload).unwrap();
         view.work.insert(item.key, WorkState::Done(outcome));
     }
+}
+
+#[test]
+fn the_parameters_of_any_recipe_with_programs_are_read() {
+    let (config, _, records) = played();
+    let mut parameters = parameters(&config, &records);
+    parameters.play = serde_json::to_value(azr::Parameters::default()).unwrap();
+    CrossPlayEvaluation.resolve(asked(&config, &parameters)).unwrap();
+    parameters.play = serde_json::json!({"batch": 64});
+    let refused = CrossPlayEvaluation.resolve(asked(&config, &parameters)).unwrap_err();
+    assert_eq!(refused.0[0].pointer, "/parameters/play");
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoalpostParameters {
-    /// The problems and how they are asked; the suite is one with rows like these.
+    /// The problems and their protocol; the suite is one with rows like these.
     pub problems: SuiteSlice,
     /// Attempts of each subject at each problem.
     pub n: u32,

@@ -72,9 +72,7 @@ impl GoalpostsResult {
             subjects: tried.map(|(of, tally)| measured(of, *tally)).collect(),
         }
     }
-}
 
-impl GoalpostsResult {
     /// A line for each subject.
     pub fn to_csv(&self) -> String {
         let mut csv = Csv::new(&[
@@ -164,7 +162,6 @@ pub struct Solve {
     pub step: u32,
     /// Correct attempts.
     pub correct: u32,
-    /// Of so many.
     pub attempts: u32,
 }
 

@@ -72,7 +72,7 @@ impl<'a> Step<'a> {
         children(self.parameters)
     }
 
-    /// Bear → measure and retrain; in step 0, measure base and parents beside it.
+    /// Births → measure and retrain; in step 0, measure base and parents alongside.
     pub(super) fn play(&mut self) -> Progress<RunState> {
         let compared = self.compare();
         let born = self.bear();

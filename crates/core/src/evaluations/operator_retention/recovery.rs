@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::benchmark::Spread;
 
-/// Correct answers to some rows, each asked equally often.
+/// Correct answers to some rows, each answered equally often.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowCounts {
     /// Answers to each row.

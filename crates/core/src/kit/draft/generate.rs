@@ -93,7 +93,7 @@ impl Adapters {
     }
 }
 
-/// Refuses a result whose requests or samples differ from those asked for.
+/// Refuses a result whose requests or samples differ from those requested.
 fn check_shape(key: &WorkKey, result: &RolloutResult, requests: usize, samples: usize) -> Result<(), PlanError> {
     let generated = &result.generated;
     if generated.len() == requests && generated.iter().all(|one| one.completions.len() == samples) {

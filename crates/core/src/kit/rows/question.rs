@@ -134,7 +134,7 @@ impl PlacedRow {
     }
 }
 
-// Checks that every row can be asked, before anything is learned.
+// Checks that the prompt of every row fits into the context, before anything is learned.
 
 pub(crate) const FIT: Phase = Phase::new("fit", CostClass::Solve);
 

@@ -196,9 +196,7 @@ impl<'a> Step<'a> {
         self.memory.members = std::mem::take(&mut self.scene.draft.members);
         Ok(run.next("", &self.memory)?)
     }
-}
 
-impl Step<'_> {
     /// The practice problems of all types.
     pub(super) fn practised(&self) -> Vec<ProblemId> {
         let types = self.parameters.problems.types.iter();

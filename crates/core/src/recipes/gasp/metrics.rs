@@ -388,7 +388,7 @@ fn of_real_data<'t>() -> Measures<'t> {
 }
 
 impl Scope<'_> {
-    /// The share of correct attempts at problems asked in one format.
+    /// The share of correct attempts at problems posed in one format.
     fn pass_rate_of(&self, format: ProblemKind) -> f64 {
         let attempts = self.attempts().iter().filter(|attempt| attempt.kind == format);
         mean(attempts.map(|attempt| share(attempt.correct)))

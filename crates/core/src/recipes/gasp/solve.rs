@@ -1,4 +1,4 @@
-//! Phase 3: the student learns from the iteration's lemmas and lifts, each asked as induction, deduction or abduction
+//! Phase 3: the student learns from the iteration's lemmas and lifts, each posed as induction, deduction or abduction
 //! (section 3.3.2).
 
 use rand::Rng as _;

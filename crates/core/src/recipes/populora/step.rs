@@ -253,9 +253,7 @@ impl Step<'_> {
             .extend(self.memory.ratings.ratings.records());
         decided
     }
-}
 
-impl Step<'_> {
     /// Every member that learns, with one mixed batch of all types: a teacher's proposals, a student's attempts, or
     /// both for the baseline. Advantages are REINFORCE++-baseline over the member's own batch in each role, so members
     /// and roles stay independent: pooled, the baseline's proposals, which earn less than its attempts, would get

@@ -54,7 +54,7 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Draw → solve → grade → advantages → update; beside it, measure on the held-out rows. Before anything else, every
+    /// Draw → solve → grade → advantages → update; alongside, measure on the held-out rows. Before anything else, every
     /// row is known to fit into the context.
     pub(super) fn play(&mut self) -> Progress<RunState> {
         let born = self.rows.draft.born();

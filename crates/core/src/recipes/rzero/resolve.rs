@@ -99,9 +99,7 @@ impl Parameters {
         faults.extend(items.faults("/parameters/items", config.compute, &lessons));
         faults
     }
-}
 
-impl Parameters {
     /// Faults of questions that leave no room for an answer.
     fn room_faults(&self, config: &RunConfig) -> Vec<Fault> {
         let proposed = ("proposer.sampling", &self.proposer.sampling);

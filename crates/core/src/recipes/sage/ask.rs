@@ -14,7 +14,7 @@ use crate::{
     work::{Completion, Sampling},
 };
 
-/// What is asked of a role.
+/// A request to a role.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call<'p> {
     /// The phase of the items.

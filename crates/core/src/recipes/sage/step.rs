@@ -75,9 +75,7 @@ impl<'a> Step<'a> {
         let nobody = || PlanError::Other(format!("nobody plays {}", role.name()));
         self.players.get(&role).copied().ok_or_else(nobody)
     }
-}
 
-impl<'a> Step<'a> {
     /// Updates the members, each from what it said in all of its roles that learn; returns once they are updated. Rewards
     /// are whitened within each role (task-relative REINFORCE++, Eq. 1).
     pub(super) fn update(&mut self, candidates: &[Candidate], solved: &[Solved]) -> Progress<Vec<&'a MemberUpdated>> {
