@@ -8,18 +8,17 @@ mod pose;
 mod step;
 
 use lyceum_core::{
-    config::{RunConfig, schema_of},
+    config::RunConfig,
     dataset::DatasetUse,
     fault::{Fault, Faults},
-    id::{ExecutionId, ProblemId},
+    id::ProblemId,
     recipe::{
-        Capabilities, ItemConfig, LearningConfig, Living, Metric, Names, Plan, PlanError, Planner, Recipe, Role,
-        RunState, Stages, StepView, founders, population_faults, read_parameters, rows::TrainingSet, written_out,
+        Capabilities, ItemConfig, LearningConfig, Member, Metric, Names, Plan, PlanError, Role, RunState, Stages,
+        StepView, TypedPlanner, TypedRecipe, founders, population_faults, resolved, rows::TrainingSet,
     },
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use self::step::Step;
 
@@ -65,16 +64,12 @@ impl Parameters {
             [("pose", self.pose), ("drill", self.drill), ("study", self.study)],
         )
     }
-
-    fn of(config: &RunConfig) -> Result<Self, PlanError> {
-        Ok(Self::deserialize(&config.parameters)?)
-    }
 }
 
 /// What a run remembers: its members, and the problems accepted in this iteration.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Memory {
-    members: Vec<Living>,
+pub struct Memory {
+    members: Vec<Member>,
     accepted: Vec<ProblemId>,
 }
 
@@ -82,61 +77,52 @@ struct Memory {
 #[derive(Clone, Copy, Debug)]
 pub struct Seminar;
 
-impl Planner for Seminar {
-    fn name(&self) -> &'static str {
-        "seminar"
+impl TypedPlanner for Seminar {
+    type Parameters = Parameters;
+    type Memory = Memory;
+
+    const NAME: &'static str = "seminar";
+    const SUMMARY: &'static str = "One population poses and judges problems that another one solves.";
+
+    fn resolve(&self, config: RunConfig) -> Result<RunConfig, Faults> {
+        resolved(config, check)
     }
 
-    fn summary(&self) -> &'static str {
-        "One population poses and judges problems that another one solves."
-    }
-
-    fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
-        let parameters: Parameters = read_parameters(&config)?;
-        let mut faults = population_faults(&config);
-        let groups = || config.populations.values().flat_map(|population| &population.members);
-        for role in [Role::Proposer, Role::Critic, Role::Solver] {
-            if !groups().any(|group| group.roles.contains(&role)) {
-                let detail = format!("nobody plays {}: add a member with this role", role.name());
-                faults.push(Fault::new("/populations", detail));
-            }
+    fn first_memory(&self, config: &RunConfig, _: &Parameters) -> Memory {
+        Memory {
+            members: founders(config, &mut Names::default()),
+            accepted: Vec::new(),
         }
-        faults.extend(parameters.stages().settle(&mut config).err());
-        Faults(faults).or(())?;
-        config.parameters = written_out(&parameters)?;
-        Ok(config)
     }
 
-    fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
-        let members = founders(config, &mut Names::default());
-        let accepted = Vec::new();
-        let stage = Parameters::of(config)?.stages().name_at(0);
-        Ok(RunState::first(run, config, &Memory { members, accepted })?.in_stage(stage))
+    fn first_stage(&self, parameters: &Parameters) -> String {
+        parameters.stages().name_at(0).to_owned()
     }
 
-    fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {
-        let parameters = Parameters::of(&run.config)?;
-        let mut step = Step::new(run, view, &parameters)?;
+    fn plan(
+        &self,
+        run: &RunState,
+        view: &StepView,
+        parameters: &Parameters,
+        memory: Memory,
+    ) -> Result<Plan, PlanError> {
+        let mut step = Step::new(run, view, parameters, memory)?;
         let outcome = step.play();
         step.rows.draft.close(outcome)
     }
 }
 
-impl Recipe for Seminar {
-    fn parameters_schema(&self) -> Value {
-        schema_of::<Parameters>()
-    }
-
+impl TypedRecipe for Seminar {
     fn metrics(&self) -> Vec<Metric> {
         metrics::metrics()
     }
 
-    fn datasets(&self, config: &RunConfig) -> Result<Vec<DatasetUse>, PlanError> {
-        Ok(Parameters::of(config)?
-            .dataset
-            .usage("/parameters/dataset")
-            .into_iter()
-            .collect())
+    fn roles(&self) -> Vec<Role> {
+        Vec::new()
+    }
+
+    fn datasets(&self, parameters: &Parameters) -> Vec<DatasetUse> {
+        parameters.dataset.usage("/parameters/dataset").into_iter().collect()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -145,4 +131,17 @@ impl Recipe for Seminar {
             ..Capabilities::default()
         }
     }
+}
+
+fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
+    let mut faults = population_faults(config);
+    let groups = || config.populations.values().flat_map(|population| &population.members);
+    for role in [Role::Proposer, Role::Critic, Role::Solver] {
+        if !groups().any(|group| group.roles.contains(&role)) {
+            let detail = format!("nobody plays {}: add a member with this role", role.name());
+            faults.push(Fault::new("/populations", detail));
+        }
+    }
+    faults.extend(parameters.stages().settle(config).err());
+    faults
 }

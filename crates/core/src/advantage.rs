@@ -1,11 +1,6 @@
 //! Advantages from rewards, without a critic.
 
-mod estimator;
-mod shuffle;
-
-pub use estimator::{AdvantageConfig, Estimator};
-pub use shuffle::shuffle_rewards;
-
+use rand::{Rng, seq::SliceRandom as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -130,10 +125,93 @@ pub fn has_signal(rewards: &[f32]) -> bool {
     rewards.windows(2).any(|pair| pair[0] != pair[1])
 }
 
+/// The rule that turns a reward into an advantage.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Estimator {
+    /// GRPO: relative to the samples of the same prompt.
+    #[default]
+    GroupRelative,
+    /// The reward, whitened over the batch.
+    ReinforcePlusPlus,
+    /// The reward minus the mean of the samples of the same prompt, whitened over the batch.
+    ReinforcePlusPlusBaseline,
+    /// The reward, whitened over the sequences of the same task.
+    TaskRelativeReinforcePlusPlus,
+}
+
+impl Estimator {
+    /// Whether it teaches nothing with one sample per prompt.
+    pub fn needs_groups(self) -> bool {
+        self == Self::GroupRelative
+    }
+
+    /// Whether a sample is compared with the others of its prompt, so that equal ones teach nothing.
+    pub fn compares_samples(self) -> bool {
+        matches!(self, Self::GroupRelative | Self::ReinforcePlusPlusBaseline)
+    }
+}
+
+/// How advantages are computed from rewards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct AdvantageConfig {
+    /// The estimator.
+    pub estimator: Estimator,
+    /// With `group_relative`: whether to divide by the standard deviation of the group's rewards (GRPO) or not (Dr.
+    /// GRPO).
+    pub divide_by_std: bool,
+    /// With the other estimators: what mean and variance are taken over.
+    pub whitening: Whitening,
+}
+
+impl Default for AdvantageConfig {
+    fn default() -> Self {
+        Self {
+            estimator: Estimator::default(),
+            divide_by_std: true,
+            whitening: Whitening::default(),
+        }
+    }
+}
+
+impl AdvantageConfig {
+    /// The advantages of a batch, in order; each sequence comes with its task, used only by the task-relative
+    /// estimator.
+    pub fn advantages<T: Copy + Ord>(&self, batch: &[(T, Sampled)]) -> Vec<f32> {
+        let sampled = || batch.iter().map(|(_, sampled)| *sampled).collect::<Vec<_>>();
+        match self.estimator {
+            Estimator::GroupRelative => group_relative(&sampled(), self.divide_by_std),
+            Estimator::ReinforcePlusPlus => reinforce_plus_plus(&sampled(), self.whitening),
+            Estimator::ReinforcePlusPlusBaseline => reinforce_plus_plus_baseline(&sampled(), self.whitening),
+            Estimator::TaskRelativeReinforcePlusPlus => task_relative_reinforce_plus_plus(batch, self.whitening),
+        }
+    }
+}
+
+/// Permutes the rewards of each task among its sequences: their distribution stays the same, but what a sequence earns
+/// no longer depends on what it says. What is learned from them is not learned from verdicts.
+pub fn shuffle_rewards<T: Copy + Ord>(batch: &mut [(T, Sampled)], random: &mut impl Rng) {
+    let mut tasks: BTreeMap<T, Vec<usize>> = BTreeMap::new();
+    for (place, (task, _)) in batch.iter().enumerate() {
+        tasks.entry(*task).or_default().push(place);
+    }
+    for places in tasks.values() {
+        let mut rewards: Vec<f32> = places.iter().map(|&place| batch[place].1.reward).collect();
+        rewards.shuffle(random);
+        for (&place, reward) in places.iter().zip(rewards) {
+            batch[place].1.reward = reward;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::seed::stream;
 
     fn sampled(reward: f32, group: u32, tokens: u32) -> Sampled {
         Sampled { reward, group, tokens }
@@ -265,5 +343,97 @@ mod tests {
             }
             prop_assert!(advantages.iter().all(|advantage| advantage.is_finite()));
         }
+    }
+
+    #[test]
+    fn each_estimator_is_read_by_its_name_and_gives_its_own_advantages() {
+        let batch = [(0, 1.0, 0), (1, 0.0, 0), (1, 0.5, 1), (0, 1.0, 1)].map(|(task, reward, group)| {
+            let sampled = Sampled {
+                reward,
+                group,
+                tokens: 1,
+            };
+            (task, sampled)
+        });
+        let half = 0.5_f32.sqrt();
+        for (config, wanted) in [
+            (json!({}), [half, -half, -half, half]),
+            (json!({ "divide_by_std": false }), [0.5, -0.5, -0.25, 0.25]),
+            (
+                json!({ "estimator": "reinforce_plus_plus" }),
+                [0.78335, -1.30558, -0.26112, 0.78335],
+            ),
+            (
+                json!({ "estimator": "reinforce_plus_plus_baseline" }),
+                [1.09545, -1.09545, -0.54772, 0.54772],
+            ),
+            (
+                json!({ "estimator": "task_relative_reinforce_plus_plus" }),
+                [0.0, -half, half, 0.0],
+            ),
+        ] {
+            let read: AdvantageConfig = serde_json::from_value(config.clone()).unwrap();
+            for (given, wanted) in read.advantages(&batch).iter().zip(wanted) {
+                assert!((given - wanted).abs() < 1e-5, "{config}: {given} is not {wanted}");
+            }
+        }
+    }
+
+    fn batch(rewards: &[(u8, f32)]) -> Vec<(u8, Sampled)> {
+        let sampled = |(group, &(task, reward)): (u32, &(u8, f32))| {
+            let sampled = Sampled {
+                reward,
+                group,
+                tokens: group + 1,
+            };
+            (task, sampled)
+        };
+        (0..).zip(rewards).map(sampled).collect()
+    }
+
+    fn rewards_of(task: u8, batch: &[(u8, Sampled)]) -> Vec<f32> {
+        let own = batch.iter().filter(|(of, _)| *of == task);
+        own.map(|(_, sampled)| sampled.reward).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn each_task_keeps_its_rewards_and_each_sequence_all_else(
+            rewards in proptest::collection::vec((0_u8..3, -4.0_f32..4.0), 0..40), seed: u64,
+        ) {
+            let before = batch(&rewards);
+            let mut after = before.clone();
+            shuffle_rewards(&mut after, &mut stream(seed, "rewards", 0));
+            for task in 0..3 {
+                let sorted = |batch: &[(u8, Sampled)]| {
+                    let mut rewards = rewards_of(task, batch);
+                    rewards.sort_by(f32::total_cmp);
+                    rewards
+                };
+                prop_assert_eq!(sorted(&before), sorted(&after));
+            }
+            for ((task, old), (same, new)) in before.iter().zip(&after) {
+                prop_assert_eq!((task, old.group, old.tokens), (same, new.group, new.tokens));
+            }
+        }
+    }
+
+    #[test]
+    fn every_reward_reaches_every_place_equally_often() {
+        let before = batch(&[(0, 1.0), (0, 2.0), (0, 3.0), (1, 9.0)]);
+        let mut counts = [[0_u32; 3]; 3];
+        for item in 0..3000 {
+            let mut after = before.clone();
+            shuffle_rewards(&mut after, &mut stream(7, "rewards", item));
+            for (place, reward) in rewards_of(0, &after).into_iter().enumerate() {
+                counts[place][reward as usize - 1] += 1;
+            }
+            assert_eq!(rewards_of(1, &after), [9.0]);
+        }
+        // 1000 ± 26 each; four deviations.
+        assert!(
+            counts.iter().flatten().all(|count| count.abs_diff(1000) < 104),
+            "{counts:?}"
+        );
     }
 }

@@ -1,12 +1,7 @@
 //! The CVT archive (Vassiliades et al. 2018; PopuLoRA, section 10): a map of the problem space that keeps the best of
 //! each cell. The terms are those of pyribs and QDax: descriptor, centroid, elite, coverage, qd_score.
 
-mod centroid;
-mod tree;
-
-pub use centroid::Centroids;
-pub use tree::KdTree;
-
+use rand::Rng as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::{
@@ -14,7 +9,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use crate::{recipe::InsertionStatus, verify::Complexity};
+use crate::{contract::InsertionStatus, seed::stream, verify::Complexity};
 
 /// Dimensions of a descriptor: AST depth, cyclomatic complexity, lines of code, variables.
 pub const DIMENSIONS: usize = 4;
@@ -144,8 +139,122 @@ impl Archive {
     }
 }
 
+/// k-means samples per centroid.
+const SAMPLES: usize = 10;
+/// Rounds of Lloyd's algorithm.
+const ROUNDS: u64 = 10;
+
+/// Centroids spread evenly over [0, 1]⁴: k-means over uniform samples (Vassiliades et al. 2018, algorithm 1).
+#[derive(Clone, Debug)]
+pub struct Centroids {
+    points: Vec<[f32; DIMENSIONS]>,
+    tree: KdTree,
+}
+
+impl Centroids {
+    /// Draws `cells` centroids from `seed`.
+    pub fn new(seed: u64, cells: u32) -> Self {
+        let mut random = stream(seed, "archive/centroids", u64::from(cells));
+        let samples: Vec<[f32; DIMENSIONS]> = (0..cells as usize * SAMPLES).map(|_| random.random()).collect();
+        let mut points: Vec<_> = samples.iter().copied().take(cells as usize).collect();
+        let mut tree = KdTree::new(&points);
+        for _ in 0..ROUNDS {
+            let mut sums = vec![([0.0_f64; DIMENSIONS], 0_u32); points.len()];
+            for sample in &samples {
+                let Some(nearest) = tree.nearest(*sample) else { continue };
+                let (sum, count) = &mut sums[nearest as usize];
+                sum.iter_mut()
+                    .zip(sample)
+                    .for_each(|(sum, value)| *sum += f64::from(*value));
+                *count += 1;
+            }
+            for (point, (sum, count)) in points.iter_mut().zip(&sums).filter(|(_, (_, count))| *count > 0) {
+                *point = sum.map(|sum| (sum / f64::from(*count)) as f32);
+            }
+            tree = KdTree::new(&points);
+        }
+        Self { points, tree }
+    }
+
+    /// The cell of a normalised descriptor; 0 if there are no cells.
+    pub fn nearest(&self, point: [f32; DIMENSIONS]) -> u32 {
+        self.tree.nearest(point).unwrap_or(0)
+    }
+
+    /// The centroids by cell.
+    pub fn points(&self) -> &[[f32; DIMENSIONS]] {
+        &self.points
+    }
+}
+
+/// Points in a leaf, searched linearly.
+const LEAF: usize = 8;
+
+/// A balanced k-d tree (Bentley 1975) over fixed points. Ties go to the lowest index.
+#[derive(Clone, Debug)]
+pub struct KdTree {
+    /// Points with their indices, arranged so that the middle of each range splits it along the axis of its depth.
+    points: Vec<([f32; DIMENSIONS], u32)>,
+}
+
+impl KdTree {
+    /// Builds a tree over `points`.
+    pub fn new(points: &[[f32; DIMENSIONS]]) -> Self {
+        let mut points: Vec<_> = points.iter().copied().zip(0..).collect();
+        arrange(&mut points, 0);
+        Self { points }
+    }
+
+    /// The index of the nearest point; `None` if there are no points.
+    pub fn nearest(&self, point: [f32; DIMENSIONS]) -> Option<u32> {
+        let mut best = (f32::INFINITY, u32::MAX);
+        search(&self.points, 0, &point, &mut best);
+        (!self.points.is_empty()).then_some(best.1)
+    }
+}
+
+fn arrange(points: &mut [([f32; DIMENSIONS], u32)], depth: usize) {
+    if points.len() <= LEAF {
+        return;
+    }
+    let axis = depth % DIMENSIONS;
+    let middle = points.len() / 2;
+    points.select_nth_unstable_by(middle, |(a, at), (b, bt)| a[axis].total_cmp(&b[axis]).then(at.cmp(bt)));
+    let (low, high) = points.split_at_mut(middle);
+    arrange(low, depth + 1);
+    arrange(&mut high[1..], depth + 1);
+}
+
+fn search(points: &[([f32; DIMENSIONS], u32)], depth: usize, point: &[f32; DIMENSIONS], best: &mut (f32, u32)) {
+    if points.len() <= LEAF {
+        for entry in points {
+            consider(entry, point, best);
+        }
+        return;
+    }
+    let axis = depth % DIMENSIONS;
+    let middle = points.len() / 2;
+    consider(&points[middle], point, best);
+    let gap = point[axis] - points[middle].0[axis];
+    let (low, high) = (&points[..middle], &points[middle + 1..]);
+    let (near, far) = if gap < 0.0 { (low, high) } else { (high, low) };
+    search(near, depth + 1, point, best);
+    if gap * gap <= best.0 {
+        search(far, depth + 1, point, best);
+    }
+}
+
+fn consider(entry: &([f32; DIMENSIONS], u32), point: &[f32; DIMENSIONS], best: &mut (f32, u32)) {
+    let distance = entry.0.iter().zip(point).map(|(a, b)| (a - b) * (a - b)).sum::<f32>();
+    if (distance, entry.1) < *best {
+        *best = (distance, entry.1);
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     #[test]
@@ -194,5 +303,39 @@ mod tests {
             ..ArchiveConfig::default()
         }
         .centroids()
+    }
+
+    #[test]
+    fn cells_are_of_similar_size() {
+        let cells = 64;
+        let centroids = Centroids::new(7, cells);
+        assert_eq!(centroids.points().len(), 64);
+        let mut random = stream(8, "test", 0);
+        let mut hits = vec![0_u32; cells as usize];
+        for _ in 0..6400 {
+            hits[centroids.nearest(random.random()) as usize] += 1;
+        }
+        // Equal cells would get 100 each; without k-means some cells get fewer than 20.
+        assert!(hits.iter().all(|&count| (35..250).contains(&count)), "{hits:?}");
+    }
+
+    fn exhaustive(points: &[[f32; DIMENSIONS]], point: [f32; DIMENSIONS]) -> Option<u32> {
+        let mut best = (f32::INFINITY, u32::MAX);
+        for (entry, index) in points.iter().zip(0..) {
+            consider(&(*entry, index), &point, &mut best);
+        }
+        (!points.is_empty()).then_some(best.1)
+    }
+
+    proptest! {
+        #[test]
+        fn it_finds_what_an_exhaustive_search_finds(
+            points in proptest::collection::vec(proptest::array::uniform4(0_u8..6), 0..120),
+            point in proptest::array::uniform4(0_u8..6),
+        ) {
+            let points: Vec<[f32; 4]> = points.iter().map(|point| point.map(f32::from)).collect();
+            let point = point.map(f32::from);
+            prop_assert_eq!(KdTree::new(&points).nearest(point), exhaustive(&points, point));
+        }
     }
 }

@@ -7,16 +7,16 @@
 
 mod expression;
 mod formula;
-mod number;
 mod question;
-mod story;
-mod token;
+#[cfg(test)]
+mod tests;
 pub mod wording;
 
-pub use expression::{Expression, Operator};
-pub use formula::formula;
-pub use number::{Rational, read_answer};
-pub use question::read_question;
+pub use self::{
+    expression::{Expression, Operator, Rational, read_answer},
+    formula::formula,
+    question::read_question,
+};
 
 /// The verdict on a stated answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,6 +48,3 @@ pub fn judge(question: &str, answer: &str) -> Judgement {
         None => Judgement::Unknown("the answer is not a number"),
     }
 }
-
-#[cfg(test)]
-mod tests;

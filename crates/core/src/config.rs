@@ -1,26 +1,26 @@
 //! Run configs: validates what a user writes and resolves it to what is executed, with every default filled in.
 
-mod defaults;
 mod diagnose;
 mod overrides;
 mod query;
 mod schema;
 
-pub use overrides::apply_overrides;
-pub use query::parse_query;
-pub use schema::{Schema, schema_of};
-
-pub(crate) use defaults::{fill_in, leave_out_nulls};
+pub(crate) use self::schema::{fill_in, leave_out_nulls};
+pub use self::{
+    overrides::apply_overrides,
+    query::parse_query,
+    schema::{Schema, schema_of},
+};
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
     benchmark::{MAX_SAMPLES, Protocol, SuiteChoice, suite},
-    evaluation::BenchmarkSpec,
+    contract::{Registry, Role},
+    evaluations::BenchmarkSpec,
     fault::{Fault, Faults},
     id::ExecutionId,
-    recipe::{Registry, Role},
     work::{BaseModel, Compute, LoraShape, MAX_TEMPERATURE, ProgramLimits},
 };
 

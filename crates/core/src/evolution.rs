@@ -8,19 +8,15 @@ pub mod audit;
 mod catalogue;
 mod config;
 mod inheritance;
-mod learning_rate;
 mod operator;
-mod parameter;
-mod protection;
 mod replacement;
 mod standing;
 
-pub use catalogue::{CATALOGUE, INIT, operator};
-pub use config::{Culling, EvolutionConfig};
-pub use inheritance::inherited;
-pub use learning_rate::{LearningRateConfig, RateRule};
-pub use operator::{Family, Operator, OperatorError};
-pub use parameter::Parameter;
-pub use protection::Protection;
-pub use replacement::{Lineage, Replacement, replacements};
-pub use standing::{Standing, culled};
+pub use self::{
+    catalogue::{CATALOGUE, INIT, operator},
+    config::{Culling, EvolutionConfig},
+    inheritance::{LearningRateConfig, Protection, RateRule, inherited},
+    operator::{Family, Operator, OperatorError, Parameter},
+    replacement::{Lineage, Replacement, replacements},
+    standing::{Standing, culled},
+};

@@ -7,13 +7,13 @@ mod base;
 #[cfg(test)]
 mod fixtures;
 mod generation;
-mod models;
 mod update;
 
-pub use base::{BaseShape, LARGEST_SIZE};
-pub use generation::{GenerationFit, GenerationFootprint, GenerationShape};
-pub use models::context_length;
-pub use update::{LOGITS, ROWS_TO_MERGE, SHARED, UpdateFootprint, UpdateShape};
+pub use self::{
+    base::{BaseShape, LARGEST_SIZE, context_length},
+    generation::{GenerationFit, GenerationFootprint, GenerationShape},
+    update::{LOGITS, ROWS_TO_MERGE, SHARED, UpdateFootprint, UpdateShape},
+};
 
 /// Saturates at `u64::MAX`.
 fn saturating(count: u128) -> u64 {

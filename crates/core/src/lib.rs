@@ -10,28 +10,28 @@ pub mod auc;
 pub mod benchmark;
 pub mod compute;
 pub mod config;
-pub mod cross_play;
+pub mod contract;
 mod csv;
 pub mod dataset;
 pub mod diversity;
 pub mod duplicate;
-pub mod evaluation;
+pub mod evaluations;
 pub mod evolution;
 pub mod fault;
 pub mod footprint;
-pub mod goalpost_map;
 pub mod id;
+pub mod kit;
 pub mod matchmaking;
 pub mod named;
 pub mod pick;
 pub mod problem;
 pub mod prompt;
 pub mod rating;
-pub mod recipe;
-pub mod retention;
+pub mod recipes;
 pub mod reward;
 pub mod seed;
 pub mod seriation;
+mod shipped;
 pub mod simulation;
 pub mod suspicion;
 pub mod verdict;
@@ -40,3 +40,15 @@ pub mod vocabulary_dropout;
 pub mod vote;
 pub mod wilson;
 pub mod work;
+
+pub use crate::{
+    evaluations as evaluation,
+    evaluations::{
+        cross_play::result as cross_play, goalposts::result as goalpost_map, operator_retention::result as retention,
+    },
+};
+
+/// Everything about planning under one name.
+pub mod recipe {
+    pub use crate::{contract::*, evaluations::*, kit::*, recipes::*};
+}

@@ -1,11 +1,10 @@
 //! Enums whose values have names: in JSON, in SQL, in addresses and on the command line.
 
-#[doc(hidden)]
-pub use strum;
-
 #[cfg(feature = "sql")]
 #[doc(hidden)]
 pub use sqlx;
+#[doc(hidden)]
+pub use strum;
 
 /// The text is not the name of any value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -132,16 +131,17 @@ macro_rules! named_in_sql {
 
 #[cfg(test)]
 mod tests {
+    use std::{fmt::Debug, str::FromStr};
+
     use crate::{
         artifact::ArtifactKind,
         benchmark::SubjectRole,
+        contract::{InsertionStatus, ParentRelation, Role, Winner},
         dataset::Purpose,
         evolution::Family,
-        recipe::{InsertionStatus, ParentRelation, Role, Winner},
         verify::{ProblemKind, Status},
         work::{Device, Dtype, FinishReason, Projection, Sampler, Trainer, WorkKind},
     };
-    use std::{fmt::Debug, str::FromStr};
 
     /// The names in JSON, which serde makes, are those of SQL, which strum makes, and are read back.
     fn agrees<T>(all: &[T])

@@ -8,26 +8,21 @@ mod bounds;
 mod code;
 mod compact;
 mod config;
-mod faults;
 mod fenced;
 mod filters;
-mod form;
 mod grammar;
 mod reading;
 mod set;
-mod shipped;
 mod size;
-mod spelling;
 mod tagged;
 mod template;
 
-pub use code::{CODE_TEMPLATES, Reference, task_name};
-pub use config::{PromptConfig, Style};
-pub use form::{Field, Take};
-pub use grammar::{Answer, Grammar, ProposalText};
-pub use reading::{Format, Reading};
-pub use set::{PromptError, PromptSet, Rendered};
-pub use shipped::shipped_sets;
-pub use size::Size;
-pub use spelling::compact_literal;
-pub use template::{Sample, Template, Variable};
+pub use self::{
+    code::{CODE_TEMPLATES, Reference, task_name},
+    config::{PromptConfig, Style, shipped_sets},
+    grammar::{Answer, Field, Grammar, ProposalText, Take, compact_literal},
+    reading::{Format, Reading},
+    set::{PromptError, PromptSet, Rendered},
+    size::Size,
+    template::{Sample, Template, Variable},
+};

@@ -9,7 +9,7 @@ pub struct Vote {
     pub label: usize,
     /// Answers in it.
     pub count: u32,
-    /// Answers asked for.
+    /// Answers requested.
     pub of: u32,
 }
 

@@ -1,46 +1,36 @@
 //! One item of a step: a worker's task and its result.
 
-mod artifacts;
 mod benchmark;
 mod compute;
 mod evolve;
-mod geometry;
-mod key;
-mod kind;
-mod limits;
 mod lora;
-mod loss;
 mod observer;
-mod projection;
 mod requirements;
 mod rollout;
 mod update;
 mod version;
 
-pub use benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample};
-pub use compute::{Compute, Device, Dtype, Sampler, Trainer};
-pub use evolve::{EvolvePayload, EvolveResult};
-pub use geometry::{Geometry, MemberGeometry, PairGeometry, VersionGeometry};
-pub use key::{NotAPhase, WorkKey};
-pub use kind::{WorkKind, WrongKind};
-pub use limits::ProgramLimits;
-pub use lora::{LoraShape, LoraShapeError};
-pub use loss::Loss;
-pub use observer::Observer;
-pub use projection::Projection;
-pub use requirements::Requirements;
-pub use rollout::{
-    Completion, Diversity, DiversityRequest, Embedded, EmbeddingBatch, FinishReason, Generated, MAX_TEMPERATURE,
-    Message, Prompt, RolloutPayload, RolloutRequest, RolloutResult, RolloutUsage, Sampling, TokenDifference,
-    VocabularyMask,
+pub use self::{
+    benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample},
+    compute::{Compute, Device, Dtype, ProgramLimits, Sampler, Trainer},
+    evolve::{EvolvePayload, EvolveResult, Geometry, MemberGeometry, PairGeometry, VersionGeometry},
+    lora::{LoraShape, LoraShapeError, Projection},
+    observer::Observer,
+    requirements::Requirements,
+    rollout::{
+        Completion, Diversity, DiversityRequest, Embedded, EmbeddingBatch, FinishReason, Generated, MAX_TEMPERATURE,
+        Message, Prompt, RolloutPayload, RolloutRequest, RolloutResult, RolloutUsage, Sampling, TokenDifference,
+        VocabularyMask,
+    },
+    update::{
+        KlReference, Loss, LossAggregation, MemberDiagnostics, MemberUpdate, MemberUpdated, OldPolicy, Optimizer,
+        Piece, PolicyLoss, SequenceRef, UpdatePayload, UpdateResult,
+    },
+    version::{AdapterRef, BaseModel},
 };
-pub use update::{
-    KlReference, LossAggregation, MemberDiagnostics, MemberUpdate, MemberUpdated, OldPolicy, Optimizer, Piece,
-    PolicyLoss, SequenceRef, UpdatePayload, UpdateResult,
-};
-pub use version::{AdapterRef, BaseModel};
 
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 use crate::verify::{Task, Verdict};
 
@@ -125,7 +115,6 @@ impl Outcome {
 macro_rules! kinds {
     ($($kind:ident: $payload:ty => $outcome:ty,)*) => {
         impl Payload {
-            /// Its kind of work.
             pub fn kind(&self) -> WorkKind {
                 match self {
                     $(Self::$kind(_) => WorkKind::$kind,)*
@@ -134,7 +123,6 @@ macro_rules! kinds {
         }
 
         impl Outcome {
-            /// The kind of work it is a result of.
             pub fn kind(&self) -> WorkKind {
                 match self {
                     $(Self::$kind(_) => WorkKind::$kind,)*
@@ -194,7 +182,6 @@ kinds! {
 pub struct VerifyPayload {
     /// The tasks, judged in any order.
     pub tasks: Vec<Task>,
-    /// Limits of their programs.
     #[serde(default, skip_serializing_if = "ProgramLimits::is_default")]
     pub limits: ProgramLimits,
 }
@@ -204,4 +191,105 @@ pub struct VerifyPayload {
 pub struct VerifyResult {
     /// One verdict per task, in the order of the tasks.
     pub verdicts: Vec<Verdict>,
+}
+
+/// A kind of work.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum WorkKind {
+    /// Generates with adapters, or embeds text.
+    Rollout,
+    /// Judges untrusted Python and answers in the sandbox. Needs neither libtorch nor a GPU.
+    Verify,
+    /// Learns: new adapter versions from scored sequences.
+    Update,
+    /// Makes a child in weight space.
+    Evolve,
+    /// Measures a frozen version.
+    Benchmark,
+}
+
+crate::named!(WorkKind, "a kind of work");
+
+/// A payload or outcome of another kind than the expected one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("kind {found} instead of {expected}")]
+pub struct WrongKind {
+    pub expected: WorkKind,
+    /// The kind it has.
+    pub found: WorkKind,
+}
+
+/// The path of an item below its run: step / phase / round / chunk. It is the item's identity.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct WorkKey {
+    /// The run's unit of progress, from 0.
+    pub step: u32,
+    /// The part of the step, such as `propose`; named by the recipe with at most 63 of `a-z`, `0-9`, `_` and `-`.
+    pub phase: String,
+    /// The repetition of the phase, from 0 (rejection sampling goes in rounds).
+    pub round: u32,
+    /// The part of the round, from 0.
+    pub chunk: u32,
+}
+
+/// The phase name is not safe in a path.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not a valid phase name: use 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-`")]
+pub struct NotAPhase(String);
+
+impl WorkKey {
+    /// The first chunk of the first round of `phase`.
+    pub fn new(step: u32, phase: impl Into<String>) -> Self {
+        Self {
+            step,
+            phase: phase.into(),
+            round: 0,
+            chunk: 0,
+        }
+    }
+
+    /// The same key in another round.
+    pub fn round(self, round: u32) -> Self {
+        Self { round, ..self }
+    }
+
+    /// The same key in another chunk.
+    pub fn chunk(self, chunk: u32) -> Self {
+        Self { chunk, ..self }
+    }
+
+    /// Refuses a phase name that could be mistaken for a path.
+    pub fn check(&self) -> Result<(), NotAPhase> {
+        let letters = self
+            .phase
+            .bytes()
+            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
+        if letters && (1..=63).contains(&self.phase.len()) {
+            Ok(())
+        } else {
+            Err(NotAPhase(self.phase.clone()))
+        }
+    }
+}
+
+impl fmt::Display for WorkKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}/{}/{}", self.step, self.phase, self.round, self.chunk)
+    }
 }

@@ -2,7 +2,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use lyceum_core::{
-    benchmark::{self, BenchmarkRow, evalplus, lm_eval},
+    benchmark::{self, BenchmarkRow, export},
     dataset::problem,
     id::{DatasetId, ExecutionId},
     recipe::{FrozenSideResult, GoalpostsResult, RegenerateResult},
@@ -119,7 +119,7 @@ pub(crate) async fn export_evaluation(
         ExportFormat::Evalplus | ExportFormat::Csv => lines(
             samples
                 .iter()
-                .map(|sample| evalplus::line(&sample.task_id, sample.solution.as_deref().unwrap_or_default())),
+                .map(|sample| export::evalplus_line(&sample.task_id, sample.solution.as_deref().unwrap_or_default())),
         ),
         ExportFormat::LmEvalResults => lm_eval_results(&result)?,
         ExportFormat::LmEvalSamples => {
@@ -196,7 +196,7 @@ fn lm_eval_results(result: &BenchmarkResult) -> Result<String, ApiError> {
             .unwrap_or_default(),
         plain_notation: result.protocol["plain_notation"] == true,
     };
-    let measured = lm_eval::Measured {
+    let measured = export::Measured {
         suite,
         model: match result.member_id {
             Some(_) => format!("{},peft={}", result.base_model, result.name),
@@ -210,14 +210,14 @@ fn lm_eval_results(result: &BenchmarkResult) -> Result<String, ApiError> {
             .unwrap_or_default(),
         date: result.created_at.timestamp_millis() as f64 / 1e3,
     };
-    serde_json::to_string_pretty(&lm_eval::results(&measured, &result.score()))
+    serde_json::to_string_pretty(&export::lm_eval_results(&measured, &result.score()))
         .map_err(|error| ApiError::internal(&error))
 }
 
 fn lm_eval_samples(rows: &[BenchmarkRow], samples: &[BenchmarkSample]) -> String {
     let of_rows = samples.chunk_by(|a, b| a.row == b.row).filter_map(|samples| {
         let index = samples.first()?.row.cast_unsigned();
-        Some(lm_eval::sample(&lm_eval::Answered {
+        Some(export::lm_eval_sample(&export::Answered {
             index,
             row: rows.get(index as usize)?,
             responses: samples.iter().map(|sample| sample.text.as_str()).collect(),

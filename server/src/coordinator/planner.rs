@@ -195,7 +195,6 @@ impl Planner {
                 break plan;
             }
             wanted(&mut tx, &missing, &mut cache.view).await?;
-            cache.view.forget();
         };
         plan.work.retain(|item| !cache.view.work.contains_key(&item.key));
         plan.records.retain_new(&mut cache.written);
@@ -205,6 +204,7 @@ impl Planner {
         }
         plan::end(&mut tx, id).await?;
         tx.commit().await.map_err(StoreError::from)?;
+        cache.view.written();
         for item in plan.work {
             cache.view.work.insert(item.key, WorkState::Open);
         }

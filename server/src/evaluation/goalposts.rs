@@ -5,7 +5,7 @@ use lyceum_core::{
     benchmark::{Protocol, SubjectRole, prompt_styles, suite},
     config::RunConfig,
     dataset::{Purpose, problem},
-    evaluation::{Climb, GoalpostsSpec},
+    evaluation::{GoalpostsSpec, RunCheckpoints},
     fault::{Fault, Faults},
     id::{DatasetId, ExecutionId},
     recipe::{BenchmarkSubject, GoalpostParameters, GoalpostSubject, Side, SuiteSlice},
@@ -36,7 +36,7 @@ const SAMPLES_PER_STEP: u32 = 8192;
 pub(super) async fn configured(request: &Request<'_>, spec: &GoalpostsSpec) -> Result<RunConfig, Unprepared> {
     let mut tx = request.store.pool().begin().await.map_err(StoreError::from)?;
     let mut faults = Vec::new();
-    let mut hosts: Vec<(Host, &Climb)> = Vec::new();
+    let mut hosts: Vec<(Host, &RunCheckpoints)> = Vec::new();
     for (place, climb) in spec.runs.iter().enumerate() {
         let pointer = format!("/spec/runs/{place}");
         match Host::find(request, climb.run).await? {
@@ -133,7 +133,7 @@ async fn dataset(
     db: &mut PgConnection,
     pool: &PgPool,
     spec: &GoalpostsSpec,
-    hosts: &[(Host, &Climb)],
+    hosts: &[(Host, &RunCheckpoints)],
 ) -> Result<Result<Dataset, String>, StoreError> {
     let found = match &spec.dataset {
         None => match hosts.first().and_then(|(host, _)| host.goalposts()) {
@@ -239,7 +239,7 @@ async fn problems(
 async fn subjects(
     db: &mut PgConnection,
     spec: &GoalpostsSpec,
-    hosts: &[(Host, &Climb)],
+    hosts: &[(Host, &RunCheckpoints)],
     faults: &mut Vec<Fault>,
 ) -> Result<Vec<GoalpostSubject>, StoreError> {
     let mut subjects: Vec<GoalpostSubject> = Vec::new();

@@ -7,7 +7,7 @@ use lyceum_core::{
     evolution::operator,
     fault::{Fault, Faults},
     id::{DatasetId, MemberId},
-    recipe::{ItemConfig, ParentVersion, Planner as _, RetentionParameters, RetentionTask, Rlvr, rlvr},
+    recipe::{ItemConfig, ParentVersion, Planner as _, RetentionParameters, RetentionTask, Rlvr, parameters, rlvr},
 };
 use lyceum_store::{
     StoreError, datasets,
@@ -90,7 +90,7 @@ fn resolved(
 ) -> Result<RunConfig, Unprepared> {
     let operators = spec.operators();
     let mut training =
-        rlvr::Parameters::of(&of_run).map_err(|error| fault("/spec/parents/0/run", error.to_string()))?;
+        parameters::<rlvr::Parameters>(&of_run).map_err(|error| fault("/spec/parents/0/run", error.to_string()))?;
     let mixes = |name: &String| operator(name).is_ok_and(|operator| operator.arity == 2);
     if training.batch < 2 && operators.iter().any(mixes) {
         let detail = "a crossover's child learns both tasks from each batch, and the parents' runs have a batch of 1: name \
@@ -143,7 +143,7 @@ async fn find(db: &PgPool, parent: &Parent) -> Result<Result<Found, Fault>, Stor
         .map_err(|error| error.to_string())
         .and_then(|config: RunConfig| {
             Ok((
-                rlvr::Parameters::of(&config).map_err(|error| error.to_string())?,
+                parameters::<rlvr::Parameters>(&config).map_err(|error| error.to_string())?,
                 config,
             ))
         });

@@ -32,8 +32,12 @@ pub(super) struct Step<'a> {
 pub(super) type Lessons = Vec<(usize, Sequence)>;
 
 impl<'a> Step<'a> {
-    pub(super) fn new(run: &'a RunState, view: &'a StepView, parameters: &'a Parameters) -> Result<Self, PlanError> {
-        let Memory { members, accepted } = run.memory()?;
+    pub(super) fn new(
+        run: &'a RunState,
+        view: &'a StepView,
+        parameters: &'a Parameters,
+        Memory { members, accepted }: Memory,
+    ) -> Result<Self, PlanError> {
         Ok(Self {
             rows: Rows::new(run, view, "seedling", members)?,
             parameters,

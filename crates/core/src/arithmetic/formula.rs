@@ -1,8 +1,10 @@
 //! Formulas in signs and words, and patterns with slots for them.
 
-use super::expression::{Expression, Operator};
-use super::token::{Token, tokens};
-use super::wording::{INFIXES, PHRASES};
+use super::{
+    Expression, Operator,
+    question::{Token, tokens},
+    wording::{INFIXES, PHRASES},
+};
 
 /// The deepest nesting of brackets, signs and phrases.
 const DEPTH: usize = 16;
@@ -48,7 +50,7 @@ impl<'t> Reader<'t> {
         Some(token)
     }
 
-    pub(super) fn peek(&self) -> Option<&'t Token> {
+    fn peek(&self) -> Option<&'t Token> {
         self.tokens.get(self.at)
     }
 
@@ -135,7 +137,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A number, a variable, a bracketed formula or a phrase, with an optional minus sign.
-    pub(super) fn atom(&mut self) -> Option<Expression> {
+    fn atom(&mut self) -> Option<Expression> {
         if self.depth == DEPTH {
             return None;
         }

@@ -3,9 +3,11 @@
 //! In a pattern, `{}` is a number, a bracketed formula or a phrase, and `{+}` any formula. In stories, `{n}` is a whole
 //! number, `{who}` the person, `{other}` someone else, and `{what}` the things that are counted.
 
-use super::expression::{Expression, Operator};
-use Meaning::{Difference, Ordered, Scaled, Square, Swapped};
-use Operator::{Add, Divide, Multiply, Remainder, Subtract};
+use self::Meaning::{Difference, Ordered, Scaled, Square, Swapped};
+use super::{
+    Expression, Operator,
+    Operator::{Add, Divide, Multiply, Remainder, Subtract},
+};
 
 /// A pattern and the value of what it describes.
 #[derive(Clone, Copy, Debug)]

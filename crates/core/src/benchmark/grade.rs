@@ -8,7 +8,6 @@ use crate::{
     work::FinishReason,
 };
 
-/// A submission for a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Submission {
     /// A whole program or an answer.

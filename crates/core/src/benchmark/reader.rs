@@ -1,33 +1,28 @@
 //! Reads a suite's own file line by line. All faults are reported at once, by line, and a file with faults is rejected
 //! whole.
 
-mod evalplus;
-mod humaneval;
+mod code;
 mod line;
-mod lines;
-mod livecodebench;
-mod mathematics;
-mod messages;
 mod python;
-mod row;
-mod selfplay;
-mod tested;
+mod questions;
+#[cfg(test)]
+mod tests;
 mod triple;
-mod verl;
+
+pub use self::{
+    code::{NotADate, Window},
+    line::{LONGEST_LINE, Lines, RowReader},
+};
 
 use std::{
     borrow::Cow,
     collections::HashMap,
-    fmt,
-    io::{self, BufRead, BufReader, Read as _},
+    fmt, io,
+    io::{BufRead, BufReader, Read as _},
 };
 
+use self::line::Line;
 use super::{BenchmarkRow, Suite};
-use line::Line;
-
-pub use lines::{LONGEST_LINE, Lines};
-pub use livecodebench::{NotADate, Window};
-pub use row::RowReader;
 
 /// A fault in a line of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -192,7 +187,7 @@ pub fn self_play(place: usize, row: &serde_json::Value) -> Result<BenchmarkRow, 
         true => line.filled("task_id")?,
         false => place.to_string(),
     };
-    selfplay::problem(&line, task_id)
+    triple::problem(&line, task_id)
 }
 
 impl Refused {
@@ -258,6 +253,3 @@ fn hint(suite: &Suite, text: &[u8]) -> String {
         suite.name
     )
 }
-
-#[cfg(test)]
-mod tests;

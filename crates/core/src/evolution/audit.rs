@@ -1,12 +1,12 @@
-//! What selection did: each cull beside what other rules would have culled, and beside a neutral draw.
+//! What selection did: each cull compared with what other rules would have culled, and with a neutral draw.
 
 use std::collections::BTreeMap;
 
 use super::{Culling, EvolutionConfig, Protection, Standing, culled, inherited};
 use crate::{
+    contract::Role,
     id::MemberId,
     rating::{MatchupScore, Rating, RunRatings, Scores, TrueSkillConfig},
-    recipe::Role,
     wilson::Interval,
 };
 
@@ -260,8 +260,9 @@ pub fn differential(culls: &[Cull]) -> Option<Differential> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use uuid::Uuid;
+
+    use super::*;
 
     fn id(id: u128) -> MemberId {
         MemberId(Uuid::from_u128(id))

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::{Culling, EvolutionConfig, Operator, Standing, culled, standing::ranked};
 use crate::{
+    contract::{BirthRecord, DeathRecord, PlanError, Role},
     id::{MemberId, VersionId},
     rating::TrueSkillConfig,
-    recipe::{BirthRecord, DeathRecord, PlanError, Role},
     seed,
     work::WorkKey,
 };
@@ -129,13 +129,14 @@ fn cause(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::{
-        evolution::{catalogue::CATALOGUE, standing::tests::members},
-        rating::Rating,
-    };
     use proptest::prelude::*;
     use uuid::Uuid;
+
+    use super::*;
+    use crate::{
+        evolution::{CATALOGUE, standing::tests::members},
+        rating::Rating,
+    };
 
     fn teachers(mus: &[f64]) -> Vec<Standing> {
         let standing = |(index, &mu): (usize, &f64)| Standing {

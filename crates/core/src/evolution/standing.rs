@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 
 use super::{Culling, EvolutionConfig};
 use crate::{
+    contract::Role,
     id::MemberId,
     rating::{Rating, TrueSkillConfig},
-    recipe::Role,
     seed::stream,
 };
 

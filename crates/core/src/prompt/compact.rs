@@ -153,8 +153,10 @@ fn bare<'a>(name: &str, text: &'a str) -> Result<&'a str, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use FinishReason::{Length, Stop};
-    use ProblemKind::{CodeF, CodeI, CodeO};
+    use crate::{
+        verify::ProblemKind::{CodeF, CodeI, CodeO},
+        work::FinishReason::{Length, Stop},
+    };
 
     #[test]
     fn the_parts_of_a_proposal_are_found() {

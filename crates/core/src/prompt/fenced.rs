@@ -65,7 +65,7 @@ pub(super) fn answer(problem: ProblemKind, text: &str, opening: &str) -> Answer 
     }
 }
 
-/// Reads any fields: one block named after each field, in any order. If only one field is asked for and the answer has
+/// Reads any fields: one block named after each field, in any order. If only one field is requested and the answer has
 /// no block, the whole answer is its text.
 pub(super) fn read(fields: &[Field], text: &str, opening: &str) -> Reading {
     let answer = match answer_part(text, opening) {
@@ -115,7 +115,7 @@ fn answer_part<'a>(text: &'a str, opening: &str) -> Result<&'a str, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ProblemKind::{CodeF, CodeI, CodeO};
+    use crate::verify::ProblemKind::{CodeF, CodeI, CodeO};
 
     const OPEN: &str = "User: ..\nAssistant: <think>\n";
 

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Field, Reading, compact, fenced, tagged};
+use super::{Reading, compact, fenced, tagged};
 use crate::{
     verify::{ProblemKind, Proposal, Status},
     work::FinishReason,
@@ -32,7 +32,7 @@ pub enum ProposalText {
     },
     /// Of type `code_f`, about a program that was shown.
     Function {
-        /// Argument lists, as many as were asked for.
+        /// Argument lists, as many as were requested.
         inputs: Vec<String>,
         /// The description for the solver.
         message: String,
@@ -137,10 +137,110 @@ impl Grammar {
     }
 }
 
+/// A part of a completion. The grammar defines how a model marks it: between `<name>` and `</name>` (`tagged`), in a
+/// block ```` ```name ```` (`fenced`), or after `<name>` (`compact`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Field {
+    /// Lower-case letters and `_`, such as `question`.
+    pub name: &'static str,
+    /// Which of its occurrences are used.
+    pub take: Take,
+    /// Whether a completion may omit it.
+    pub is_optional: bool,
+}
+
+/// Which occurrences of a field are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Take {
+    First,
+    Last,
+    /// This many, from the end.
+    LastOf(usize),
+    /// The last `\boxed{}`; with `compact`, a field like any other.
+    Boxed,
+}
+
+impl Field {
+    /// A field whose last occurrence is used: for texts that models draft and refine, such as a question or an answer.
+    pub const fn last(name: &'static str) -> Self {
+        Self::new(name, Take::Last)
+    }
+
+    /// A field whose first occurrence is used: for a verdict, such as a score, which a model may go on to discuss.
+    pub const fn first(name: &'static str) -> Self {
+        Self::new(name, Take::First)
+    }
+
+    /// A field that must occur `count` times; if there are more, the last `count` are used.
+    pub const fn times(name: &'static str, count: usize) -> Self {
+        Self::new(name, Take::LastOf(count))
+    }
+
+    /// A field in `\boxed{}`, outside the other fields.
+    pub const fn boxed(name: &'static str) -> Self {
+        Self::new(name, Take::Boxed)
+    }
+
+    /// The same field, optional.
+    pub const fn optional(self) -> Self {
+        Self {
+            is_optional: true,
+            ..self
+        }
+    }
+
+    const fn new(name: &'static str, take: Take) -> Self {
+        Self {
+            name,
+            take,
+            is_optional: false,
+        }
+    }
+
+    /// The number of occurrences requested.
+    pub(super) fn count(&self) -> usize {
+        match self.take {
+            Take::LastOf(count) => count,
+            Take::First | Take::Last | Take::Boxed => 1,
+        }
+    }
+
+    /// The occurrences to use among those `found`, in order.
+    pub(super) fn taken<'t>(&self, mut found: Vec<&'t str>) -> Vec<&'t str> {
+        let extra = found.len().saturating_sub(self.count());
+        match self.take {
+            Take::First => found.truncate(1),
+            Take::Last | Take::LastOf(_) | Take::Boxed => drop(found.drain(..extra)),
+        }
+        found
+    }
+}
+
+/// A Python literal, or several separated by commas, without white space outside string quotes.
+pub fn compact_literal(text: &str) -> String {
+    let mut spelled = String::with_capacity(text.len());
+    let mut quote = None;
+    let mut is_escaped = false;
+    for letter in text.chars() {
+        match quote {
+            Some(_) if is_escaped => is_escaped = false,
+            Some(_) if letter == '\\' => is_escaped = true,
+            Some(open) if letter == open => quote = None,
+            Some(_) => {}
+            None if letter.is_whitespace() => continue,
+            None if letter == '\'' || letter == '"' => quote = Some(letter),
+            None => {}
+        }
+        spelled.push(letter);
+    }
+    spelled
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn parts() -> impl Strategy<Value = String> {
         let part = prop_oneof![
@@ -198,7 +298,7 @@ mod tests {
             block("message", "itself")
         );
         let tagged = "<program>def f(a):\n return a</program><input>1</input><input>2</input><input>3</input>\
-                      <message>itself</message>";
+                  <message>itself</message>";
         for (grammar, opening, text) in [
             (Grammar::Compact, "", compact),
             (Grammar::Fenced, "<think>", fenced.as_str()),
@@ -259,5 +359,15 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn spaces_go_outside_of_quotes_alone() {
+        assert_eq!(
+            compact_literal("[1, 'a, b', {\"k k\": -2.5}]"),
+            "[1,'a, b',{\"k k\":-2.5}]"
+        );
+        assert_eq!(compact_literal(r"'it\'s so', 2"), r"'it\'s so',2");
+        assert_eq!(compact_literal("(1, )\n"), "(1,)");
     }
 }

@@ -15,9 +15,9 @@ pub struct Reading {
 /// How well one field kept to the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// It occurs exactly as often as asked.
+    /// It occurs exactly as often as requested.
     Exact,
-    /// It occurs more often than asked; every occurrence is complete.
+    /// It occurs more often than requested; every occurrence is complete.
     Redundant,
     /// It is missing, occurs too rarely, or has an incomplete occurrence.
     Broken,
@@ -116,7 +116,7 @@ impl Reading {
         }
     }
 
-    /// The texts of a field, as many as were asked for; some may be empty.
+    /// The texts of a field, as many as were requested; some may be empty.
     ///
     /// # Errors
     /// Why there are fewer.

@@ -9,14 +9,17 @@
 //! - The box is the last one outside the fields.
 //!
 //! The format of a field is judged by counting tags, as in Multi-Agent Evolve and SAGE (§4.1): exact if there are as
-//! many as asked for, redundant if there are more and every tag has its partner, else broken.
+//! many as requested, redundant if there are more and every tag has its partner, else broken.
 
-mod code;
+#[cfg(test)]
+mod tests;
 
-pub(super) use code::{answer, program, proposal};
-
-use super::{Field, Reading, Take, reading::Part};
-use crate::{answer::last_boxed, work::FinishReason};
+use super::{Answer, Field, ProposalText, Reading, Take, reading::Part};
+use crate::{
+    answer::{last_block, last_boxed},
+    verify::ProblemKind,
+    work::FinishReason,
+};
 
 /// A tag in a text.
 struct Tag {
@@ -140,5 +143,58 @@ fn part(field: &Field, met: Met<'_>, finish: FinishReason) -> Part {
     }
 }
 
-#[cfg(test)]
-mod tests;
+// Proposals and answers about Python programs, with the tags `<program>`, `<input>`, `<message>` and `<answer>`.
+
+const MESSAGE: Field = Field::last("message");
+const PROGRAM: Field = Field::last("program");
+const ANSWER: Field = Field::last("answer");
+
+pub(super) fn proposal(
+    problem: ProblemKind,
+    text: &str,
+    finish: FinishReason,
+    opening: &str,
+    num_inputs: usize,
+) -> Result<ProposalText, String> {
+    match problem {
+        ProblemKind::CodeI | ProblemKind::CodeO => {
+            let reading = read(&[PROGRAM, Field::times("input", 1)], text, finish, opening);
+            Ok(ProposalText::Io {
+                program: unfenced(reading.text("program")?, "python"),
+                // A function without parameters has an empty list of arguments.
+                input: unfenced(&reading.texts("input")?.concat(), "input"),
+            })
+        }
+        ProblemKind::CodeF => {
+            let reading = read(&[Field::times("input", num_inputs), MESSAGE], text, finish, opening);
+            let inputs = reading.texts("input")?.iter();
+            Ok(ProposalText::Function {
+                inputs: inputs.map(|input| unfenced(input, "input")).collect(),
+                message: unfenced(reading.text("message")?, "message"),
+            })
+        }
+        ProblemKind::Math | ProblemKind::Code => Err(format!("{} proposals are not read as code", problem.name())),
+    }
+}
+
+/// The program in a proposal.
+pub(super) fn program(text: &str, finish: FinishReason, opening: &str) -> Result<String, String> {
+    let reading = read(&[PROGRAM], text, finish, opening);
+    Ok(unfenced(reading.text("program")?, "python"))
+}
+
+pub(super) fn answer(problem: ProblemKind, text: &str, finish: FinishReason, opening: &str) -> Answer {
+    let reading = read(&[ANSWER], text, finish, opening);
+    let block = match problem {
+        ProblemKind::CodeI => "input",
+        ProblemKind::CodeO => "output",
+        ProblemKind::CodeF | ProblemKind::Code => "python",
+        ProblemKind::Math => return Ok(reading.text("answer")?.to_owned()),
+    };
+    Ok(unfenced(reading.text("answer")?, block))
+}
+
+/// The contents of the block that models like to put code in, or the text itself.
+fn unfenced(text: &str, block: &str) -> String {
+    last_block(text, block).unwrap_or(text).to_owned()
+}

@@ -37,7 +37,6 @@ pub(super) fn system_name(template: &str) -> String {
 pub struct Variable {
     /// Its name in the template.
     pub name: &'static str,
-    /// A sample value of its type.
     pub sample: Sample,
 }
 

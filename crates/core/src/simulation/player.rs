@@ -75,7 +75,6 @@ impl Players {
         self.skills.insert(version, skill);
     }
 
-    /// The skill of a version.
     pub fn skill(&self, version: VersionId) -> Skill {
         self.skills.get(&version).copied().unwrap_or_default()
     }

@@ -1,5 +1,8 @@
 use super::*;
-use crate::recipe::{Recipe as _, Registry, Rlvr};
+use crate::{
+    contract::{Recipe as _, Registry},
+    recipes::Rlvr,
+};
 
 fn comparison(value: f64, low: f64, high: f64) -> Comparison {
     Comparison {

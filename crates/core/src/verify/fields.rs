@@ -1,14 +1,14 @@
 //! A task as a JSON object: the fields of each kind, with no others accepted.
 
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, Error as _},
+    ser::SerializeMap as _,
+};
+use serde_json::{Value, value::RawValue};
 use std::collections::BTreeMap;
 
-use serde::de::{DeserializeOwned, Error as _};
-use serde::ser::SerializeMap as _;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
-
-use super::ProblemKind;
-use super::task::{Check, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance, Wordings};
+use super::{Check, MathPair, Oracle, ProblemKind, Proposal, Solution, Task, Tests, Tolerance, Wordings};
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -26,7 +26,7 @@ fn not_a_triple(problem: ProblemKind) -> String {
     format!("`type` is `{}`: {valid} are valid here", problem.name())
 }
 
-/// The fields not yet taken, and the names of all fields asked for.
+/// The fields not yet taken, and the names of all fields requested.
 struct Fields {
     rest: BTreeMap<String, Box<RawValue>>,
     asked: Vec<&'static str>,
@@ -287,5 +287,109 @@ impl Serialize for Task {
             }
         }
         map.end()
+    }
+}
+
+/// The line cannot be read as a task.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct LineError {
+    /// The line's id, if at least that can be read.
+    pub id: Option<String>,
+    /// What is wrong and what would be valid.
+    pub reason: String,
+}
+
+/// Reads one line of JSON. Python's `Infinity` is accepted, because EvalPlus's data contains it.
+///
+/// # Errors
+/// The line is not UTF-8, not JSON, or not a task.
+pub fn read_line(line: &[u8]) -> Result<Task, LineError> {
+    let text = std::str::from_utf8(line).map_err(|error| LineError {
+        id: None,
+        reason: format!("the line is not UTF-8: {error}"),
+    })?;
+    let error = match serde_json::from_str(text) {
+        Ok(task) => return Ok(task),
+        Err(error) => error,
+    };
+    if let Some(text) = finite_spelling(text)
+        && let Ok(task) = serde_json::from_str(&text)
+    {
+        return Ok(task);
+    }
+    let id = serde_json::from_str::<Value>(text)
+        .ok()
+        .and_then(|value| value["id"].as_str().map(str::to_owned));
+    let reason = match error.classify() {
+        serde_json::error::Category::Data => error.to_string(),
+        _ => format!("the line is not JSON: {error}"),
+    };
+    Err(LineError { id, reason })
+}
+
+// Python's `json.dumps` writes infinity as a bare word, which JSON does not allow.
+
+/// The text with the bare word `Infinity` replaced by `1e999`; `None` if there is none.
+///
+/// Words inside strings are left alone. `NaN` has no JSON spelling and stays invalid.
+fn finite_spelling(text: &str) -> Option<String> {
+    respelled(text, &[("Infinity", "1e999")])
+}
+
+/// JSON as Python writes it, with numbers beyond any float for infinities and null for NaN; nothing if it has neither.
+pub(crate) fn json_spelling(text: &str) -> Option<String> {
+    respelled(text, &[("Infinity", "1e999"), ("NaN", "null")])
+}
+
+/// JSON as Python writes it, with null for NaN and infinities; nothing if it has neither.
+pub(crate) fn null_spelling(text: &str) -> Option<String> {
+    respelled(text, &[("-Infinity", "null"), ("Infinity", "null"), ("NaN", "null")])
+}
+
+fn respelled(text: &str, words: &[(&str, &str)]) -> Option<String> {
+    let mut spelled = String::new();
+    let mut copied = 0;
+    let mut in_string = false;
+    let mut bytes = text.bytes().enumerate();
+    while let Some((at, byte)) = bytes.next() {
+        match byte {
+            b'"' => in_string = !in_string,
+            b'\\' if in_string => {
+                bytes.next();
+            }
+            b'I' | b'N' | b'-' if !in_string && at >= copied => {
+                if let Some((word, spelling)) = words.iter().find(|(word, _)| text[at..].starts_with(word)) {
+                    spelled.push_str(&text[copied..at]);
+                    spelled.push_str(spelling);
+                    copied = at + word.len();
+                }
+            }
+            _ => {}
+        }
+    }
+    (copied > 0).then(|| spelled + &text[copied..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{finite_spelling, json_spelling, null_spelling};
+
+    #[test]
+    fn only_bare_words_are_spelled() {
+        assert_eq!(
+            finite_spelling(r#"[Infinity, -Infinity, "Infinity \" Infinity"]"#).unwrap(),
+            r#"[1e999, -1e999, "Infinity \" Infinity"]"#
+        );
+        assert_eq!(finite_spelling(r#"["Infinity"]"#), None);
+        assert_eq!(finite_spelling("[NaN]"), None);
+        assert_eq!(
+            null_spelling(r#"[NaN, -Infinity, -1, "-Infinity"]"#).unwrap(),
+            r#"[null, null, -1, "-Infinity"]"#
+        );
+        assert_eq!(
+            json_spelling(r#"[NaN, -Infinity, "NaN"]"#).unwrap(),
+            r#"[null, -1e999, "NaN"]"#
+        );
     }
 }

@@ -1,8 +1,12 @@
 //! Learning.
 
-use serde::{Deserialize, Serialize};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{MapAccess, Visitor, value::MapAccessDeserializer},
+};
+use std::fmt;
 
-use super::{AdapterRef, BaseModel, Compute, Loss, MemberGeometry, Trainer};
+use super::{AdapterRef, BaseModel, Compute, MemberGeometry, Trainer};
 use crate::{
     artifact::Digest,
     id::{MemberId, VersionId, WorkId},
@@ -21,7 +25,6 @@ pub struct UpdatePayload {
     pub members: Vec<MemberUpdate>,
     /// The loss to minimise.
     pub loss: Loss,
-    /// The optimizer.
     pub optimizer: Optimizer,
     /// Maximum tokens per micro-batch; a longer sequence is a micro-batch of its own.
     pub micro_batch_tokens: u32,
@@ -45,7 +48,6 @@ fn yes() -> bool {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MemberUpdate {
-    /// The member.
     pub member: MemberId,
     /// The version it starts from.
     pub from: AdapterRef,
@@ -210,7 +212,6 @@ pub enum Piece {
     },
 }
 
-/// The result of an update.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UpdateResult {
     /// One entry per member, in the order of the payload; empty for a gradient piece.
@@ -231,11 +232,9 @@ pub struct UpdateResult {
 /// One member's new version.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberUpdated {
-    /// The member.
     pub member: MemberId,
     /// The new version.
     pub version: AdapterRef,
-    /// Diagnostics of the step.
     pub diagnostics: MemberDiagnostics,
     /// The new version's geometry with the other members of the update, if the payload asks for it and the engine trained
     /// them.
@@ -262,4 +261,92 @@ pub struct MemberDiagnostics {
     pub kl: f64,
     /// Tokens learned from, each counted once.
     pub tokens: u64,
+}
+
+/// The loss of an update. In JSON it is the object of a [`PolicyLoss`], or the text `cross_entropy`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Loss {
+    /// The clipped policy gradient with its entropy and KL terms.
+    PolicyGradient(PolicyLoss),
+    /// The mean negative log-likelihood of the tokens; advantages are ignored.
+    CrossEntropy,
+}
+
+const CROSS_ENTROPY: &str = "cross_entropy";
+
+impl Loss {
+    /// Whether sequences must carry the sampler's log-probabilities.
+    pub fn needs_logprobs(&self) -> bool {
+        matches!(self, Self::PolicyGradient(loss) if loss.old_policy == OldPolicy::Sampler)
+    }
+
+    /// The reference of the KL term; `None` if there is no such term.
+    pub fn kl_reference(&self) -> Option<KlReference> {
+        match self {
+            Self::PolicyGradient(loss) if loss.kl != 0.0 => Some(loss.kl_reference),
+            Self::PolicyGradient(_) | Self::CrossEntropy => None,
+        }
+    }
+}
+
+impl Serialize for Loss {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::PolicyGradient(loss) => loss.serialize(serializer),
+            Self::CrossEntropy => serializer.serialize_str(CROSS_ENTROPY),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Loss {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct TextOrObject;
+
+        impl<'de> Visitor<'de> for TextOrObject {
+            type Value = Loss;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(formatter, "a policy loss or `{CROSS_ENTROPY}`")
+            }
+
+            fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<Loss, E> {
+                match name {
+                    CROSS_ENTROPY => Ok(Loss::CrossEntropy),
+                    other => Err(E::unknown_variant(other, &[CROSS_ENTROPY])),
+                }
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, fields: A) -> Result<Loss, A::Error> {
+                PolicyLoss::deserialize(MapAccessDeserializer::new(fields)).map(Loss::PolicyGradient)
+            }
+        }
+
+        deserializer.deserialize_any(TextOrObject)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_loss_reads_and_writes_as_it_does_alone() {
+        let alone = serde_json::to_string(&PolicyLoss::default()).unwrap();
+        let loss = Loss::PolicyGradient(PolicyLoss::default());
+        assert_eq!(serde_json::to_string(&loss).unwrap(), alone);
+        assert_eq!(serde_json::from_str::<Loss>(&alone).unwrap(), loss);
+        assert_eq!(serde_json::to_string(&Loss::CrossEntropy).unwrap(), "\"cross_entropy\"");
+        assert_eq!(
+            serde_json::from_str::<Loss>("\"cross_entropy\"").unwrap(),
+            Loss::CrossEntropy
+        );
+    }
+
+    #[test]
+    fn what_it_cannot_be_is_refused_by_name() {
+        let refused = |text: &str| serde_json::from_str::<Loss>(text).unwrap_err().to_string();
+        assert!(refused("\"entropy\"").contains("expected `cross_entropy`"));
+        assert!(refused(r#"{"clip": 1}"#).contains("unknown field `clip`"));
+        assert!(refused("3").contains("a policy loss or `cross_entropy`"));
+    }
 }

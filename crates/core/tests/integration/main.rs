@@ -8,5 +8,6 @@ mod golden;
 mod metrics;
 mod payloads;
 mod ratings;
+mod rooms;
 mod selection;
 mod simulation;

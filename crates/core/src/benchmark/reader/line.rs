@@ -1,11 +1,21 @@
-//! One line of a suite's file as named fields, with their JSON kept verbatim.
-
-use std::{borrow::Cow, collections::BTreeMap};
+//! The lines of a file, their named fields with the JSON kept verbatim, and the rows read from them.
 
 use serde_json::{Value, value::RawValue};
+use std::{
+    borrow::Cow,
+    collections::BTreeMap,
+    io::{BufRead, Read as _},
+};
 
-use super::lines::unmarked;
-use crate::{fault::nearest, verify::json_spelling};
+use super::{LineFault, ReadError, Refused, code, questions, triple};
+use crate::{
+    benchmark::{
+        BenchmarkRow, Suite,
+        format::{Expect, Format},
+    },
+    fault::nearest,
+    verify::json_spelling,
+};
 
 /// Maximum number of columns named in a message.
 const NAMED: usize = 30;
@@ -175,4 +185,166 @@ fn within<'r>(raw: &'r str, path: &str) -> Option<Cow<'r, str>> {
         Some(rest) => within(inner, rest),
         None => Some(Cow::Borrowed(inner)),
     }
+}
+
+/// Maximum bytes in a line: Postgres' limit for a text within JSON.
+pub const LONGEST_LINE: u64 = 256 << 20;
+
+/// A line without a byte order mark, which some editors write at the start of a file. Files that were joined have one in
+/// their middle.
+fn unmarked(mut line: &[u8]) -> &[u8] {
+    while let Some(rest) = line.strip_prefix(b"\xef\xbb\xbf") {
+        line = rest;
+    }
+    line
+}
+
+/// The lines of a file that are not blank. Only one is in memory.
+#[derive(Debug)]
+pub struct Lines<R> {
+    file: R,
+    text: Vec<u8>,
+    number: usize,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// The lines of `file`.
+    pub fn new(file: R) -> Self {
+        Self {
+            file,
+            text: Vec::new(),
+            number: 0,
+        }
+    }
+
+    /// The next line and its number from 1; `None` at the end.
+    ///
+    /// # Errors
+    /// The file cannot be read, or the line is too long.
+    pub fn next_line(&mut self) -> Result<Option<(usize, &[u8])>, ReadError> {
+        loop {
+            self.text.clear();
+            self.number += 1;
+            let mut limited = self.file.by_ref().take(LONGEST_LINE + 1);
+            if limited.read_until(b'\n', &mut self.text)? == 0 {
+                return Ok(None);
+            }
+            if self.text.len() as u64 > LONGEST_LINE {
+                let detail = format!(
+                    "the line is longer than {} MiB, the maximum for a row",
+                    LONGEST_LINE >> 20
+                );
+                let line = self.number;
+                let faults = vec![LineFault { line, detail }];
+                return Err(Refused { faults }.into());
+            }
+            if !unmarked(&self.text).trim_ascii().is_empty() {
+                break;
+            }
+        }
+        let line = unmarked(&self.text);
+        Ok(Some((self.number, line.strip_suffix(b"\n").unwrap_or(line))))
+    }
+}
+
+/// How the rows of a file are read: what a suite, a named format or a field map says of its columns.
+#[derive(Clone, Copy, Debug)]
+pub struct RowReader<'a> {
+    /// What tasks are named after, as in `gsm8k/17`; without it they have the bare id.
+    pub prefix: Option<&'a str>,
+    /// The columns.
+    pub format: &'a Format,
+    /// What else a row must have.
+    pub expect: &'a Expect,
+}
+
+impl<'a> RowReader<'a> {
+    /// For a suite's own file.
+    pub fn of(suite: &'a Suite) -> Self {
+        Self {
+            prefix: Some(&suite.name),
+            format: &suite.format,
+            expect: &suite.expect,
+        }
+    }
+
+    /// Reads a JSON object. A task without a name is named by `index`, the row's number from 0.
+    ///
+    /// # Errors
+    /// What is missing or malformed, by column.
+    pub fn read(&self, text: &[u8], index: usize) -> Result<BenchmarkRow, String> {
+        self.row(&Line::read(text)?, index)
+    }
+
+    pub(super) fn row(&self, line: &Line, index: usize) -> Result<BenchmarkRow, String> {
+        let task_id = |ids: &[String]| {
+            let id = match ids.iter().find(|name| line.has(name)) {
+                Some(name) => line.plain(name)?,
+                None => index.to_string(),
+            };
+            Ok::<_, String>(match self.prefix {
+                Some(prefix) => format!("{prefix}/{id}"),
+                None => id,
+            })
+        };
+        let row = match self.format {
+            Format::HumanEval {} => code::humaneval(line),
+            Format::EvalPlus {} => code::evalplus(line),
+            Format::LiveCodeBench {} => code::livecodebench(line),
+            Format::Math {
+                question,
+                gold,
+                id,
+                tags,
+            } => questions::mathematics(line, task_id(id)?, question, gold, tags),
+            Format::Tests { id, .. } => code::tested(line, task_id(id)?, self.format),
+            Format::CodeO { id, .. } | Format::CodeI { id, .. } | Format::CodeF { id, .. } => {
+                triple::triple(line, task_id(id)?, self.format)
+            }
+            Format::Verl { tags } => questions::verl(line, task_id(&[])?, tags),
+            Format::SelfPlay {} => triple::selfplay(line),
+        }?;
+        expected(self.expect, line)?;
+        Ok(row)
+    }
+}
+
+fn expected(expect: &Expect, line: &Line) -> Result<(), String> {
+    for name in &expect.required {
+        if !line.has(name) {
+            return Err(line.missing(name));
+        }
+    }
+    for name in &expect.absent {
+        if line.has(name) {
+            return Err(format!("field `{name}` does not belong to a row of this suite"));
+        }
+    }
+    for name in &expect.numeric {
+        let text = line.plain(name)?;
+        if text.trim().parse::<f64>().is_err() {
+            return Err(format!("field `{name}` is `{text}`; in this suite it must be a number"));
+        }
+    }
+    let said = |name: &str| line.has(name).then(|| line.plain(name)).transpose();
+    for name in &expect.empty {
+        if let Some(text) = said(name)?.filter(|text| !text.is_empty()) {
+            return Err(format!("field `{name}` is `{text}`; in this suite it must be empty"));
+        }
+    }
+    for (name, start) in &expect.prefix {
+        if let Some(text) = said(name)?.filter(|text| !text.starts_with(start)) {
+            return Err(format!(
+                "field `{name}` is `{text}`; in this suite it must begin with `{start}`"
+            ));
+        }
+    }
+    for (name, part) in &expect.contains {
+        if let Some(text) = said(name)?.filter(|text| !text.contains(part)) {
+            return Err(format!(
+                "field `{name}` is `{text}`; in this suite it must contain `{part}`"
+            ));
+        }
+    }
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! What can be told about Python code by its words, without parsing it.
+//! Facts about Python code that follow from its words, without parsing it.
 
 use crate::benchmark::extract::defines_function;
 

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use super::line::Line;
 use crate::{
     benchmark::{BenchmarkRow, Question, format::Format},
-    verify::CodePair,
+    verify::{CodePair, ProblemKind},
 };
 
 /// What is asked about a program.
-pub(super) struct Triple {
+struct Triple {
     question: String,
     canonical: Option<String>,
     oracle: Question,
@@ -35,7 +35,7 @@ impl Triple {
     }
 
     /// Asks for the program.
-    pub(super) fn function(message: String, pairs: Vec<CodePair>, program: Option<String>) -> Self {
+    fn function(message: String, pairs: Vec<CodePair>, program: Option<String>) -> Self {
         let shown = pairs.iter().map(|(input, output)| format!("f({input}) = {output}"));
         Self {
             question: format!("{message}\n{}", shown.collect::<Vec<_>>().join("\n")),
@@ -57,7 +57,7 @@ impl Triple {
     }
 }
 
-pub(super) fn row(line: &Line, task_id: String, format: &Format) -> Result<BenchmarkRow, String> {
+pub(super) fn triple(line: &Line, task_id: String, format: &Format) -> Result<BenchmarkRow, String> {
     let optional = |column: &Option<String>| match column {
         Some(column) if line.has(column) => line.plain(column).map(Some),
         _ => Ok(None),
@@ -120,4 +120,42 @@ fn zipped(line: &Line, inputs: &str, outputs: &str) -> Result<Vec<CodePair>, Str
             results.len()
         )),
     }
+}
+
+// Self-play problems with known answers, as written by `lyceum-workshop held-out`.
+
+pub(super) fn selfplay(line: &Line) -> Result<BenchmarkRow, String> {
+    problem(line, line.filled("task_id")?)
+}
+
+pub(super) fn problem(line: &Line, task_id: String) -> Result<BenchmarkRow, String> {
+    let problem: ProblemKind = line.get("type")?;
+    let program = line.filled("program")?;
+    let triple = match problem {
+        ProblemKind::CodeO => {
+            let input = line.text("input")?;
+            Triple::output(program, input, Some(line.filled("output")?))
+        }
+        ProblemKind::CodeI => {
+            let output = line.filled("output")?;
+            Triple::input(program, Some(line.text("input")?), output)
+        }
+        ProblemKind::CodeF => {
+            let message = line.filled("message")?;
+            let pairs: Vec<CodePair> = line.get("pairs")?;
+            if pairs.is_empty() {
+                return Err("field `pairs` has no input/output pair".to_owned());
+            }
+            Triple::function(message, pairs, Some(program))
+        }
+        ProblemKind::Math | ProblemKind::Code => {
+            let valid = ProblemKind::TRIPLES.map(ProblemKind::name).join(", ");
+            return Err(format!("field `type` is `{}`: {valid} are valid here", problem.name()));
+        }
+    };
+    let mut tags = std::collections::BTreeMap::new();
+    if line.has("level") {
+        tags.insert("level".to_owned(), line.plain("level")?);
+    }
+    Ok(triple.row(task_id, tags))
 }

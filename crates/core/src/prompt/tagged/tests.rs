@@ -1,7 +1,10 @@
-use super::*;
-use crate::prompt::Format;
-use FinishReason::{Length, Stop};
 use proptest::prelude::*;
+
+use super::*;
+use crate::{
+    prompt::Format,
+    work::FinishReason::{Length, Stop},
+};
 
 const QUESTION: Field = Field::last("question");
 const ANSWER: Field = Field::last("answer");

@@ -6,7 +6,6 @@ fn said(role: &str, content: &str) -> Value {
     json!({"role": role, "content": content})
 }
 
-/// A row for verl.
 fn verl(prompt: &Value, truth: &Value) -> Value {
     json!({
         "data_source": "math_dapo", "prompt": prompt, "ability": "MATH",

@@ -1,0 +1,35 @@
+//! What the coordinator and a planner say to each other: a run's state and the view of its step go in, a plan comes out.
+//! Imports none of the other rooms of planning (kit, recipes, evaluations).
+
+pub(crate) mod gates;
+pub mod metric;
+pub mod phase;
+mod plan;
+mod planner;
+mod record;
+mod registry;
+mod role;
+mod stages;
+mod typed;
+mod view;
+
+pub use self::{
+    gates::{Gates, SCORE_OF_PLAN, SCORE_OF_QUESTION, ScoreScale},
+    metric::{
+        COST, Chart, ChartGroup, Expense, Growth, Highlight, JUDGING, LEARNING, Metric, PLANNING, PROPOSING, SOLVING,
+    },
+    phase::{CostClass, Phase},
+    plan::{Plan, PlanError, RunState, WorkItem},
+    planner::{Capabilities, Planner, Recipe, RowsAsked},
+    record::{
+        ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord,
+        DatasetCheckRecord, DeathRecord, GeometryRecord, GoalpostCountRecord, HeldOutRecord, InsertionStatus,
+        MatchupRecord, MemberRecord, MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord,
+        ProblemRecord, RatingRecord, Records, RowAnswersRecord, VersionRecord, Winner,
+    },
+    registry::{Registry, UnknownRecipe},
+    role::{Role, Side},
+    stages::{Stage, Stages},
+    typed::{TypedPlanner, TypedRecipe, parameters},
+    view::{DatasetRow, StepView, Want, WorkState},
+};

@@ -1,0 +1,280 @@
+//! Dataset rows as problems, shared by recipes that learn from a fixed set (RLVR, the real-data stage of GASP).
+
+mod answer;
+mod held_out;
+mod metrics;
+mod question;
+
+pub use self::{
+    answer::{Answer, Reward, RewardConfig, SolutionReward},
+    held_out::{HeldOut, Measured},
+    question::{Asking, Fitted, PlacedRow, Question},
+};
+pub(crate) use self::{
+    metrics::{Outcomes, all_metrics, metrics, records, row_answers},
+    question::FIT,
+};
+pub use crate::contract::RowsAsked;
+
+use rand::{Rng as _, seq::SliceRandom as _};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::{ops::Range, sync::Arc};
+
+use super::{Draft, Learner, LearningConfig, Member, Sequence};
+use crate::{
+    advantage::{AdvantageConfig, Sampled},
+    benchmark::PromptStyle,
+    contract::{PlanError, RunState, StepView},
+    dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy},
+    fault::Fault,
+    id::DatasetId,
+    seed::stream,
+};
+
+/// A step being planned, with rows of a dataset as its problems.
+pub struct Rows<'a> {
+    pub draft: Draft<'a>,
+    /// How rows are rendered as prompts, and answers read.
+    style: Arc<PromptStyle>,
+}
+
+impl<'a> Rows<'a> {
+    /// A step of these members, with the prompt style called `style`.
+    pub fn new(run: &'a RunState, view: &'a StepView, style: &str, members: Vec<Member>) -> Result<Self, PlanError> {
+        let shipped = || PromptStyle::shipped(style).map_err(|error| PlanError::Other(error.to_string()));
+        Ok(Self {
+            draft: Draft::new(run, view, members),
+            style: view.once("style", shipped)?,
+        })
+    }
+
+    /// The first `members` members, each with its own answers and their advantages.
+    pub fn learners(
+        &self,
+        members: usize,
+        answers: &[Answer],
+        learning: &LearningConfig,
+        advantages: &AdvantageConfig,
+    ) -> Vec<Learner> {
+        let members = self.draft.members.iter().take(members).enumerate();
+        let learner = members.map(|(place, member)| {
+            let own = answers.iter().filter(|answer| answer.member == place);
+            let sequences: Vec<Sequence> = own.map(|answer| answer.sequence.clone()).collect();
+            let mut batch: Vec<((), Sampled)> = sequences.iter().map(|sequence| ((), sequence.sampled)).collect();
+            learning.alter(&mut batch, self.draft.run, &member.name);
+            Learner {
+                member: place,
+                advantages: advantages.advantages(&batch),
+                sequences,
+                ..Learner::default()
+            }
+        });
+        learner.collect()
+    }
+}
+
+/// How rows are drawn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Sampler {
+    /// Each independently (GASP, section 3.1), so a row may occur twice in a step.
+    Uniform,
+    /// In an order reshuffled for each pass, so that every row is used once before any is used twice.
+    #[default]
+    Epochs,
+}
+
+impl Sampler {
+    /// The rows of a step's batch, out of `rows`. `path` names the batch. The same arguments give the same rows, so no
+    /// state of the draws needs to be kept.
+    pub fn draw(self, rows: Range<u32>, batch: u32, seed: u64, path: &str, step: u32) -> Vec<u32> {
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        match self {
+            Self::Uniform => {
+                let mut random = stream(seed, &format!("{path}/uniform"), u64::from(step));
+                (0..batch).map(|_| random.random_range(rows.clone())).collect()
+            }
+            Self::Epochs => {
+                let count = rows.len() as u64;
+                let first = u64::from(step) * u64::from(batch);
+                let places = first..first + u64::from(batch);
+                let mut drawn = Vec::with_capacity(batch as usize);
+                for epoch in places.start / count..=(places.end - 1) / count {
+                    let mut order: Vec<u32> = rows.clone().collect();
+                    order.shuffle(&mut stream(seed, &format!("{path}/epoch"), epoch));
+                    let start = places.start.saturating_sub(epoch * count).min(count);
+                    let end = places.end.saturating_sub(epoch * count).min(count);
+                    drawn.extend_from_slice(&order[start as usize..end as usize]);
+                }
+                drawn
+            }
+        }
+    }
+}
+
+/// Rows to learn from, or to work towards. A submitted config names the dataset by `id` or by `name`; the config of a run has the `id`, and `rows`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TrainingSet {
+    /// The dataset, by its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<DatasetId>,
+    /// The dataset, by its name; replaced by its id when the run is created.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 200))]
+    pub name: Option<String>,
+    /// How many of its rows, from the first; left out, all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub rows: Option<u32>,
+    /// Allow rows that ask what an imported benchmark asks. Scores on that benchmark then mean nothing.
+    #[serde(default)]
+    pub allow_overlap: bool,
+    /// Use rows whose tests have not been checked, or are bad.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_unchecked: bool,
+    /// Leave out rows with bad tests: `rows` counts the others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub leave_out_bad_rows: bool,
+}
+
+impl TrainingSet {
+    /// Refuses a dataset that is named twice or not at all; `pointer` is that of the set in the config.
+    pub fn faults(&self, pointer: &str) -> Vec<Fault> {
+        self.faults_for(Purpose::Training, pointer)
+    }
+
+    /// The same for a dataset of another purpose.
+    pub fn faults_for(&self, purpose: Purpose, pointer: &str) -> Vec<Fault> {
+        match (self.id, &self.name) {
+            (Some(_), None) | (None, Some(_)) => Vec::new(),
+            (None, None) => vec![Fault::new(
+                pointer,
+                format!(
+                    "no dataset is named: `name` or `id` is needed, and `lyceum dataset list --purpose {purpose}` shows both"
+                ),
+            )],
+            (Some(id), Some(name)) => vec![Fault::new(
+                format!("{pointer}/name"),
+                format!("the dataset is named twice, as `{name}` and by the id {id}: set one of the two to null"),
+            )],
+        }
+    }
+
+    /// What the config at `pointer` asks of the dataset, whose problems may be of any kind; none before its faults are
+    /// mended.
+    pub fn usage(&self, pointer: &str) -> Option<DatasetUse> {
+        let dataset = match (self.id, &self.name) {
+            (Some(id), _) => DatasetRef::Id(id),
+            (None, Some(name)) => DatasetRef::Name(name.clone()),
+            (None, None) => return None,
+        };
+        Some(DatasetUse {
+            pointer: pointer.to_owned(),
+            dataset,
+            purpose: Purpose::Training,
+            kinds: &[],
+            rows: self.rows,
+            allow_overlap: self.allow_overlap,
+            tests: TestPolicy {
+                allow_unchecked: self.allow_unchecked,
+                leave_out_bad_rows: self.leave_out_bad_rows,
+            },
+        })
+    }
+
+    /// The dataset and the number of rows used, in the config of a run.
+    ///
+    /// # Errors
+    /// The config was not submitted, so its dataset has not been looked up.
+    pub fn settled(&self) -> Result<(DatasetId, u32), PlanError> {
+        let unsettled = || PlanError::Other("the dataset to learn from has not been looked up".to_owned());
+        self.id.zip(self.rows).ok_or_else(unsettled)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+    use std::collections::BTreeMap;
+    use uuid::Uuid;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn every_row_comes_once_before_any_comes_twice(count in 1_u32..40, batch in 1_u32..50, steps in 1_u32..12) {
+            let drawn: Vec<u32> = (0..steps)
+                .flat_map(|step| Sampler::Epochs.draw(5..5 + count, batch, 1, "member", step))
+                .collect();
+            prop_assert_eq!(drawn.len() as u32, batch * steps);
+            let mut times: BTreeMap<u32, u32> = (5..5 + count).map(|row| (row, 0)).collect();
+            for (place, row) in drawn.iter().enumerate() {
+                let passes = times.get_mut(row);
+                prop_assert!(passes.is_some(), "row {} is not in the slice", row);
+                if let Some(passes) = passes {
+                    prop_assert_eq!(*passes, place as u32 / count);
+                    *passes += 1;
+                }
+            }
+        }
+
+        #[test]
+        fn uniform_draws_stay_in_the_slice(count in 1_u32..40, batch in 1_u32..50) {
+            let drawn = Sampler::Uniform.draw(3..3 + count, batch, 1, "member", 7);
+            prop_assert_eq!(drawn.len() as u32, batch);
+            prop_assert!(drawn.iter().all(|row| (3..3 + count).contains(row)));
+        }
+    }
+
+    #[test]
+    fn each_pass_has_an_order_of_its_own() {
+        let pass = |step| Sampler::Epochs.draw(0..32, 32, 1, "member", step);
+        assert_ne!(pass(0), pass(1));
+        assert_ne!(
+            pass(0),
+            Sampler::Epochs.draw(0..32, 32, 2, "member", 0),
+            "the seed counts"
+        );
+        assert_ne!(
+            pass(0),
+            Sampler::Epochs.draw(0..32, 32, 1, "other", 0),
+            "members differ"
+        );
+        assert_eq!(pass(1), pass(1));
+    }
+
+    fn set(document: &Value) -> TrainingSet {
+        TrainingSet::deserialize(document).unwrap()
+    }
+
+    #[test]
+    fn a_dataset_is_named_once() {
+        let id = DatasetId(Uuid::from_u128(7));
+        let by_id = set(&json!({"id": id, "rows": 3}));
+        let by_name = set(&json!({"name": "mine"}));
+        assert_eq!(by_id.settled().unwrap(), (id, 3));
+        assert!(by_name.settled().unwrap_err().to_string().contains("looked up"));
+        let asked = |set: &TrainingSet| set.usage("/parameters/dataset").unwrap().dataset;
+        assert_eq!(asked(&by_id), DatasetRef::Id(id));
+        assert_eq!(asked(&by_name), DatasetRef::Name("mine".to_owned()));
+        assert!(by_id.faults("").is_empty() && by_name.faults("").is_empty());
+
+        let twice = set(&json!({"id": id, "name": "mine"})).faults("/d");
+        assert_eq!(twice[0].pointer, "/d/name");
+        assert!(twice[0].detail.contains("set one of the two to null"), "{twice:?}");
+        let none = set(&json!({"rows": 3}));
+        assert!(none.faults("/d")[0].detail.contains("lyceum dataset list"));
+        assert_eq!(none.usage("/d"), None);
+    }
+
+    #[test]
+    fn a_config_of_before_names_reads_and_writes_the_same() {
+        let stored = json!({"id": Uuid::from_u128(7), "rows": 3, "allow_overlap": false});
+        assert_eq!(serde_json::to_value(set(&stored)).unwrap(), stored);
+    }
+}

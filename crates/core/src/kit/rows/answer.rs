@@ -1,0 +1,299 @@
+//! Answers to rows: samples, reads and grades them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+use super::{Asking, Question, Rows};
+use crate::{
+    benchmark::{Graded, graded, task},
+    contract::{AttemptRecord, PlanError, Role, Side},
+    id::{AttemptId, ProblemId, WorkId},
+    kit::{Generation, Progress, Sample, Sequence, completions, join},
+    verify::{Task, Verdict},
+    work::{Completion, RolloutResult, WorkKey},
+};
+
+/// A graded answer.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The solver: a position among the members.
+    pub member: usize,
+    /// The row's place in its dataset.
+    pub place: u32,
+    /// The row's problem.
+    pub problem: ProblemId,
+    /// The sequence to learn from; answers to one question form a group.
+    pub sequence: Sequence,
+    /// Whether a solution was found in it.
+    pub well_formed: bool,
+    /// Whether it solves the problem.
+    pub correct: bool,
+    /// Mean entropy of the model over it, in nats.
+    pub entropy: Option<f32>,
+}
+
+/// An answer as it is read and judged.
+struct Judged<'a> {
+    question: &'a Question,
+    completion: &'a Completion,
+    /// The solution, or why there is none.
+    solution: &'a Result<String, String>,
+    graded: Graded,
+    reward: Reward,
+}
+
+impl<'a> Rows<'a> {
+    /// The graded answers to `questions`, of which an item of work has at most `size`.
+    pub fn answers(&mut self, asking: Asking<'_>, questions: &[Question], size: u32) -> Progress<Vec<Answer>> {
+        let answers = self.answers_in(asking, questions.chunks(size as usize))?;
+        Ok(answers.iter().flat_map(|part| part.iter().cloned()).collect())
+    }
+
+    /// The graded answers to the questions of each part, which is an item of work.
+    pub fn answers_in<'q>(
+        &mut self,
+        asking: Asking<'_>,
+        parts: impl IntoIterator<Item = &'q [Question]>,
+    ) -> Progress<Vec<Arc<Vec<Answer>>>> {
+        join((0..).zip(parts), |(chunk, questions)| {
+            let solved = self.solve(asking, chunk, questions)?;
+            self.grade(asking, chunk, questions, solved)
+        })
+    }
+
+    fn solve(&mut self, asking: Asking<'_>, chunk: u32, questions: &[Question]) -> Progress<&'a RolloutResult> {
+        let key = self.draft.key(asking.phases[0], chunk);
+        let samples = asking.n;
+        self.draft.generate(&key, [questions.len(), samples as usize], || {
+            let requests = questions.iter().map(|question| {
+                let place = question.row.place;
+                let prompt = self
+                    .style
+                    .render(&question.row.row)
+                    .map_err(|error| PlanError::Other(format!("row {place}: {error}")))?;
+                Ok((question.number, question.member, prompt))
+            });
+            let mut sampling = asking.sampling.clone();
+            let rows = questions.iter().map(|question| &question.row.row);
+            sampling.stop.extend(self.style.stops_of(rows));
+            Ok(Generation {
+                sampling,
+                samples,
+                keep_tokens: asking.is_learned,
+                draws: asking.draws,
+                requests: requests.collect::<Result<_, PlanError>>()?,
+            })
+        })
+    }
+
+    fn grade(
+        &mut self,
+        asking: Asking<'_>,
+        chunk: u32,
+        questions: &[Question],
+        solved: &RolloutResult,
+    ) -> Progress<Arc<Vec<Answer>>> {
+        let [source, key] = asking.phases.map(|phase| self.draft.key(phase, chunk));
+        let view = self.draft.view;
+        let read = view.once(&format!("read/{key}"), || -> Progress<Vec<Result<String, String>>> {
+            let read = completions(questions, solved).map(|(question, _, completion)| {
+                let (text, finish) = (&completion.text, completion.finish_reason);
+                self.style.solution(&question.row.row, text, finish)
+            });
+            Ok(read.collect())
+        })?;
+        view.once(&format!("graded/{key}"), || {
+            let tasks = tasks(questions, solved, &read)?;
+            let judged = read.iter().map(Result::is_ok);
+            let verdicts = self.draft.verify_some(&key, judged, || tasks)?;
+            let mut answers = Vec::with_capacity(read.len());
+            let solutions = completions(questions, solved).zip(read.iter());
+            for (((question, sample, completion), solution), verdict) in solutions.zip(verdicts) {
+                let row = &question.row.row;
+                let unreadable = || Graded::unreadable(row, solution.as_ref().err().cloned().unwrap_or_default());
+                let judged = Judged {
+                    question,
+                    completion,
+                    solution,
+                    graded: verdict.map_or_else(unreadable, |verdict| graded(row, verdict)),
+                    reward: asking.reward.reward(verdict),
+                };
+                let answer = judged.answer(&source, sample);
+                if asking.is_learned {
+                    self.write(judged, &answer);
+                }
+                answers.push(answer);
+            }
+            Ok(answers)
+        })
+    }
+
+    fn write(&mut self, judged: Judged<'_>, answer: &Answer) {
+        let run = self.draft.run.run;
+        let Sequence {
+            source,
+            sample,
+            sampled,
+            ..
+        } = &answer.sequence;
+        let record = AttemptRecord {
+            id: AttemptId::of(WorkId::of(run, source), &judged.question.number.to_string(), *sample),
+            problem: answer.problem,
+            solver: self.draft.members[answer.member].playing(run),
+            role: self.draft.members[answer.member]
+                .role_of(Side::Solves)
+                .unwrap_or(Role::Solver),
+            sample: *sample,
+            text: judged.completion.text.clone(),
+            answer: judged.solution.clone().ok(),
+            well_formed: answer.well_formed,
+            status: judged.graded.status,
+            reason: judged.graded.reason,
+            correct: answer.correct,
+            reward: sampled.reward,
+            reward_parts: judged.reward.parts,
+            tokens: judged.completion.tokens,
+        };
+        self.draft.plan.records.attempts.push(record);
+    }
+}
+
+impl Judged<'_> {
+    fn answer(&self, source: &WorkKey, sample: u32) -> Answer {
+        let Question { number, row, member } = self.question;
+        let sample = Sample::of(source, *number, sample, self.completion);
+        Answer {
+            member: *member,
+            place: row.place,
+            problem: row.problem,
+            sequence: sample.sequence(self.reward.total, *number),
+            well_formed: self.solution.is_ok(),
+            correct: self.graded.correct,
+            entropy: self.completion.entropy,
+        }
+    }
+}
+
+fn tasks(
+    questions: &[Question],
+    solved: &RolloutResult,
+    read: &[Result<String, String>],
+) -> Result<Vec<Task>, PlanError> {
+    let mut tasks = Vec::new();
+    for ((question, sample, _), solution) in completions(questions, solved).zip(read) {
+        if let Ok(solution) = solution {
+            let id = format!("{}/{sample}", question.number);
+            tasks.push(task(&question.row.row, id, solution.clone()).map_err(PlanError::Other)?);
+        }
+    }
+    Ok(tasks)
+}
+
+/// The reward of an answer: what its solution earns, minus a penalty if there is no solution in it. An attempt's
+/// `reward_parts` name both parts, and its reward is their sum.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct RewardConfig {
+    /// What a solution earns, from 0 to 1.
+    pub solution: SolutionReward,
+    /// Subtracted from the reward of an answer in which no solution is found; `format` in `reward_parts`. With 0, such
+    /// an answer is worth as much as a wrong one.
+    #[schemars(range(min = 0.0, max = 10.0))]
+    pub format_penalty: f32,
+}
+
+/// What a solution earns; also the name of this part of the reward.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum SolutionReward {
+    /// 1 if it is correct, else 0 (GASP, section 3.1).
+    #[default]
+    Correct,
+    /// The share of the row's tests that it passes. Without tests (mathematics, the output or input of a program) 1 if
+    /// it is correct, else 0.
+    TestsPassed,
+}
+
+/// A reward and its parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reward {
+    /// Their sum.
+    pub total: f32,
+    /// The parts, by name.
+    pub parts: Value,
+}
+
+impl RewardConfig {
+    /// The reward of an answer whose solution got `verdict`; `None` is an answer without a solution.
+    pub fn reward(self, verdict: Option<&Verdict>) -> Reward {
+        let name: &'static str = self.solution.into();
+        let earned = verdict.map_or(0.0, |verdict| match self.solution {
+            SolutionReward::Correct => f32::from(u8::from(verdict.correct == Some(true))),
+            SolutionReward::TestsPassed => verdict.share_passed(),
+        });
+        let mut parts = json!({ name: earned });
+        let mut total = earned;
+        if self.format_penalty > 0.0 {
+            let format = if verdict.is_some() { 0.0 } else { -self.format_penalty };
+            parts["format"] = json!(format);
+            total += format;
+        }
+        Reward { total, parts }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verify::Status;
+
+    fn verdict(correct: bool, tests: Option<(usize, usize)>) -> Verdict {
+        Verdict {
+            correct: Some(correct),
+            passed: tests.map(|(passed, _)| passed),
+            total: tests.map(|(_, total)| total),
+            ..Verdict::bare(None, Status::Ok, "")
+        }
+    }
+
+    fn rewards(config: Value) -> Vec<(f32, Value)> {
+        let config: RewardConfig = serde_json::from_value(config).unwrap();
+        let answers = [
+            Some(verdict(true, Some((4, 4)))),
+            Some(verdict(false, Some((3, 4)))),
+            Some(verdict(true, None)),
+            Some(verdict(false, None)),
+            Some(verdict(false, Some((0, 0)))),
+            None,
+        ];
+        let rewards = answers.iter().map(|answer| config.reward(answer.as_ref()));
+        rewards.map(|reward| (reward.total, reward.parts)).collect()
+    }
+
+    #[test]
+    fn rewards_by_hand() {
+        let correct = |reward: f32| (reward, json!({ "correct": reward }));
+        assert_eq!(rewards(json!({})), [1.0, 0.0, 1.0, 0.0, 0.0, 0.0].map(correct));
+        let passed = |reward: f32| (reward, json!({ "tests_passed": reward }));
+        let shares = rewards(json!({"solution": "tests_passed"}));
+        assert_eq!(shares, [1.0, 0.75, 1.0, 0.0, 0.0, 0.0].map(passed));
+        let both = |earned: f32, format: f32| (earned + format, json!({ "tests_passed": earned, "format": format }));
+        assert_eq!(
+            rewards(json!({"solution": "tests_passed", "format_penalty": 0.5})),
+            [
+                both(1.0, 0.0),
+                both(0.75, 0.0),
+                both(1.0, 0.0),
+                both(0.0, 0.0),
+                both(0.0, 0.0),
+                both(0.0, -0.5)
+            ]
+        );
+        let wrong = rewards(json!({"format_penalty": 1.0}));
+        assert_eq!(wrong[3].0, 0.0, "a wrong solution is not a missing one");
+        assert_eq!(wrong[5], (-1.0, json!({"correct": 0.0, "format": -1.0})));
+    }
+}

@@ -1,0 +1,208 @@
+//! Metrics of recipes that learn from rows of a dataset.
+
+use std::collections::BTreeMap;
+
+use super::{Answer, FIT, HeldOut, Measured, held_out::MAX_HELD_OUT};
+use crate::{
+    benchmark::pass_at_k,
+    contract::{
+        Chart, CostClass,
+        Highlight::{Comparison, Learnability, StepLine},
+        LEARNING, Metric, MetricRecord, Phase, PlanError, RowAnswersRecord, SOLVING, metric,
+        metric::{Measure, chart, mean, parts},
+        phase::{GRADE, GRADE_MEASURE, MEASURE, SOLVE},
+    },
+    id::ProblemId,
+    kit::{
+        Draft,
+        measures::{
+            Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_entropy, mean_reward, no_signal_share,
+            of_cost, of_prompts, pass_rate, policy, response_length, seconds,
+        },
+    },
+    work::MemberUpdated,
+};
+
+const REWARD: Chart = chart(&SOLVING, "Reward").about("Mean reward of an answer, before it is scaled.");
+const SAMPLED_ENTROPY: Chart =
+    chart(&LEARNING, "Sampled entropy").about("Mean entropy of the model over its answers, in nats.");
+
+type Measures<'t> = Vec<Measure<'t, Tally<'t>>>;
+
+const PHASES: [Phase; 5] = [FIT, SOLVE, GRADE, MEASURE, GRADE_MEASURE];
+
+/// A step's outcome, for the run or for one member.
+struct Tally<'t> {
+    answers: Vec<&'t Answer>,
+    measured: Vec<&'t Measured>,
+    updated: Vec<&'t MemberUpdated>,
+    costs: Costs,
+}
+
+/// The metrics of a run with this setting, in the order of their values.
+pub(crate) fn metrics(held_out: Option<HeldOut>) -> Vec<Metric> {
+    metric::metrics(&measures(held_out.map(|held_out| held_out.n)))
+}
+
+/// The metrics that any run may have.
+pub(crate) fn all_metrics() -> Vec<Metric> {
+    metric::metrics(&measures(Some(MAX_HELD_OUT)))
+}
+
+/// The measures of a run with `held_out` answers to each held-out row, which are its first ones.
+fn measures<'t>(held_out: Option<u32>) -> Measures<'t> {
+    let mut measures = held_out.map_or_else(Vec::new, pass_at_k_measures);
+    measures.extend(of_answers());
+    measures.extend(policy());
+    measures.extend(of_cost(&[CostClass::Solve, CostClass::Grade, CostClass::Update]));
+    if held_out.is_some() {
+        measures.push(seconds(CostClass::Measure));
+    }
+    measures
+}
+
+fn of_answers<'t>() -> Measures<'t> {
+    vec![
+        pass_rate().highlighted(&[StepLine, Comparison]),
+        format_rate().highlighted(&[StepLine, Comparison]),
+        Metric::number("reward", &[&REWARD])
+            .summary("Mean reward of an answer.")
+            .of(mean_reward),
+        no_signal_share().highlighted(&[StepLine, Learnability]),
+        response_length().highlighted(&[StepLine, Comparison, Learnability]),
+        Metric::nats("sampled_entropy", &[&SAMPLED_ENTROPY])
+            .summary("Mean entropy of the model over its answers.")
+            .of(mean_entropy),
+    ]
+}
+
+/// A step's outcome.
+#[derive(Clone, Copy)]
+pub(crate) struct Outcomes<'t> {
+    /// Answers that were learned from.
+    pub(crate) answers: &'t [Answer],
+    pub(crate) updated: &'t [&'t MemberUpdated],
+    /// Measurements on held-out rows; none in most steps.
+    pub(crate) measured: &'t [Measured],
+}
+
+/// The run's row and a row for each member.
+pub(crate) fn records(
+    draft: &Draft<'_>,
+    outcomes: Outcomes<'_>,
+    held_out: Option<HeldOut>,
+) -> Result<Vec<MetricRecord>, PlanError> {
+    let Outcomes {
+        answers,
+        updated,
+        measured,
+    } = outcomes;
+    let members = draft.members.iter().enumerate().map(|(place, member)| {
+        let id = member.id(draft.run.run);
+        let tally = Tally {
+            answers: answers.iter().filter(|answer| answer.member == place).collect(),
+            measured: measured.iter().filter(|of| of.member == place).collect(),
+            updated: updated.iter().copied().filter(|new| new.member == id).collect(),
+            costs: Costs::none(),
+        };
+        (Some(id), tally)
+    });
+    let run = Tally {
+        answers: answers.iter().collect(),
+        measured: measured.iter().collect(),
+        updated: updated.to_vec(),
+        costs: Costs::of(draft.view, &PHASES)?,
+    };
+    let measures = measures(held_out.map(|held_out| held_out.n));
+    Ok(metric::records(&measures, members.chain([(None, run)])))
+}
+
+/// Answers counted by row, in the order of the rows.
+pub(crate) fn row_answers(answers: &[Answer]) -> Vec<RowAnswersRecord> {
+    let mut rows: BTreeMap<(u32, ProblemId), RowAnswersRecord> = BTreeMap::new();
+    for answer in answers {
+        let key = (answer.place, answer.problem);
+        let counted = rows.entry(key).or_insert(RowAnswersRecord {
+            problem: answer.problem,
+            row: answer.place,
+            answers: 0,
+            correct: 0,
+        });
+        counted.answers += 1;
+        counted.correct += u32::from(answer.correct);
+    }
+    rows.into_values().collect()
+}
+
+impl HasAnswers for Tally<'_> {
+    fn answers(&self) -> impl Iterator<Item = Answered> {
+        self.answers.iter().map(|answer| Answered {
+            correct: answer.correct,
+            well_formed: answer.well_formed,
+            sampled: answer.sequence.sampled,
+            entropy: answer.entropy,
+        })
+    }
+
+    fn groups(&self) -> Vec<Vec<f32>> {
+        let mut groups: BTreeMap<u32, Vec<f32>> = BTreeMap::new();
+        for answer in &self.answers {
+            let sampled = answer.sequence.sampled;
+            groups.entry(sampled.group).or_default().push(sampled.reward);
+        }
+        of_prompts(groups).collect()
+    }
+}
+
+impl HasUpdates for Tally<'_> {
+    fn updated(&self) -> Vec<&MemberUpdated> {
+        self.updated.clone()
+    }
+}
+
+impl HasCosts for Tally<'_> {
+    fn costs(&self) -> &Costs {
+        &self.costs
+    }
+
+    fn completion_tokens(&self) -> f64 {
+        let tokens = self.answers.iter().map(|answer| answer.sequence.sampled.tokens);
+        tokens.map(f64::from).sum()
+    }
+}
+
+const PASS_AT_1: Chart = chart(&SOLVING, "Held-out pass@1")
+    .about("Probability that an answer to a row that is never learned from is correct.");
+const PASS_AT_K: Chart = parts(&SOLVING, "Held-out pass@k")
+    .about("Probability that at least one of k answers to a row that is never learned from is correct.");
+
+const METRICS: [(u32, Metric); 8] = [
+    (
+        1,
+        Metric::share("held_out_pass_at_1", &[&PASS_AT_1, &PASS_AT_K]).highlighted(&[StepLine, Comparison]),
+    ),
+    (2, Metric::share("held_out_pass_at_2", &[&PASS_AT_K])),
+    (4, Metric::share("held_out_pass_at_4", &[&PASS_AT_K])),
+    (8, Metric::share("held_out_pass_at_8", &[&PASS_AT_K])),
+    (16, Metric::share("held_out_pass_at_16", &[&PASS_AT_K])),
+    (32, Metric::share("held_out_pass_at_32", &[&PASS_AT_K])),
+    (64, Metric::share("held_out_pass_at_64", &[&PASS_AT_K])),
+    (128, Metric::share("held_out_pass_at_128", &[&PASS_AT_K])),
+];
+
+/// pass@k for k = 1, 2, 4, … up to `n`.
+fn pass_at_k_measures<'t>(n: u32) -> Measures<'t> {
+    let estimable = METRICS.into_iter().filter(|(k, _)| *k <= n);
+    let measure = |(k, metric): (u32, Metric)| {
+        metric
+            .summary("Unbiased estimate of the probability that one of k answers to a held-out row is correct.")
+            .computed_by(move |of: &Tally<'t>| {
+                let rows = of.measured.iter().flat_map(|measured| {
+                    let correct = measured.correct.iter();
+                    correct.filter_map(move |&correct| pass_at_k(measured.n.into(), correct.into(), k.into()))
+                });
+                mean(rows)
+            })
+    };
+    estimable.map(measure).collect()
+}

@@ -1,0 +1,265 @@
+//! Runs with scripted players.
+
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+use crate::{
+    config,
+    config::{RunConfig, apply_overrides},
+    contract::{Planner as _, Recipe as _, Registry, Role, StepView, WorkState},
+    fault::Faults,
+    id::{ExecutionId, ProblemId, WorkId},
+    recipes::Azr,
+    reward::{Solved, proposer_reward},
+    simulation::{Order, Players, Simulation, Skill, Step},
+    work::{MemberUpdate, Outcome, Payload, WorkKey},
+};
+
+const RUN: ExecutionId = ExecutionId(Uuid::from_u128(1));
+
+fn document() -> Value {
+    json!({
+        "recipe": "azr",
+        "seed": 3,
+        "steps": 20,
+        "populations": {"main": {
+            "base_model": {"name": "seedling"},
+            "lora": {"r": 8, "lora_alpha": 16.0, "target_modules": ["q_proj"]},
+            "members": [{"roles": ["proposer", "solver"], "count": 1}],
+        }},
+        "parameters": {
+            "prompts": {"set": "seedling"},
+            "problems": {"references": 2, "num_inputs": 6, "pool_size": 64, "max_prompt_bytes": 400, "seeds": "seedling"},
+            "batch": 8,
+            "difficulty_samples": 4,
+            "sampling": {"propose": {"max_tokens": 100}, "solve": {"max_tokens": 100}},
+            "archive": {"cells": 64},
+            "items": {"propose": 10, "solve": 5, "update": 1},
+        },
+    })
+}
+
+fn resolved(document: &Value) -> Result<RunConfig, Faults> {
+    config::resolve(document, &Registry::default().with(Azr))
+}
+
+fn steps(document: &Value, order: Order, count: u32) -> Vec<Step> {
+    let config = resolved(document).unwrap();
+    let players = Players::new(vec![Skill(0.5)]).with_invalid(0.2);
+    let mut simulation = Simulation::new(&Azr, &config, players, order).unwrap();
+    (0..count).map(|_| simulation.step().unwrap()).collect()
+}
+
+fn value(step: &Step, name: &str) -> f64 {
+    let place = Azr.metrics().iter().position(|metric| metric.name == name).unwrap();
+    step.records
+        .metrics
+        .iter()
+        .find(|row| row.member.is_none())
+        .unwrap()
+        .values[place]
+}
+
+#[test]
+fn a_step_proposes_estimates_practises_and_updates_once() {
+    let all = steps(&document(), Order::Together, 4);
+    let step = &all[3];
+    let valid = step.records.problems.iter().filter(|problem| problem.valid).count();
+    assert_eq!(step.records.problems.len(), 24);
+    assert_eq!(
+        step.records.attempts.len(),
+        valid * 4 + 24,
+        "estimates and one attempt at each of a full batch"
+    );
+    let own: Vec<ProblemId> = step.records.problems.iter().map(|problem| problem.id).collect();
+    let practice: Vec<_> = step
+        .records
+        .attempts
+        .iter()
+        .filter(|attempt| !own.contains(&attempt.problem))
+        .collect();
+    assert_eq!(practice.len(), 24);
+    let before: Vec<ProblemId> = all[2].records.problems.iter().map(|problem| problem.id).collect();
+    let recent = practice
+        .iter()
+        .filter(|attempt| before.contains(&attempt.problem))
+        .count();
+    let entered = all[2].records.problems.iter().filter(|problem| problem.valid).count();
+    assert_eq!(recent, entered, "the last step's problems come first");
+    assert_eq!(
+        step.records
+            .versions
+            .iter()
+            .map(|version| version.ordinal)
+            .collect::<Vec<_>>(),
+        [4]
+    );
+    assert!(step.records.matchups.is_empty() && step.records.ratings.is_empty());
+    assert_eq!((value(step, "updates"), value(step, "proposals")), (1.0, 24.0));
+    assert!(value(step, "coverage") > 0.0 && value(step, "teacher_mu").is_nan());
+}
+
+#[test]
+fn rewards_are_those_of_the_released_code() {
+    let step = &steps(&document(), Order::Together, 1)[0];
+    let mut solved: BTreeMap<ProblemId, Solved> = BTreeMap::new();
+    for attempt in &step.records.attempts {
+        let of = solved.entry(attempt.problem).or_default();
+        of.attempts += 1;
+        of.solved += u32::from(attempt.correct);
+    }
+    assert_eq!(step.records.outcomes.len(), 24);
+    for outcome in &step.records.outcomes {
+        assert_eq!(outcome.reward, proposer_reward(solved.get(&outcome.problem).copied()));
+    }
+    assert!(step.records.outcomes.iter().any(|outcome| outcome.reward == -0.5));
+}
+
+/// What the member learns from in the first step.
+fn first_update(document: &Value) -> MemberUpdate {
+    let config = resolved(document).unwrap();
+    let mut players = Players::new(vec![Skill(0.5)]).with_invalid(0.2);
+    let state = Azr.begin(RUN, &config).unwrap();
+    let mut view = StepView::default();
+    loop {
+        let plan = Azr.plan(&state, &view).unwrap();
+        assert!(plan.wants.is_empty(), "step 0 needs no earlier row");
+        for item in plan.work {
+            if let Payload::Update(mut update) = item.payload {
+                assert_eq!(update.members.len(), 1, "one member learns");
+                return update.members.remove(0);
+            }
+            let outcome = players.perform(item.key.chunk, &item.payload).unwrap();
+            view.work.insert(item.key, WorkState::Done(outcome));
+        }
+    }
+}
+
+/// The advantages of the sequences of a phase that are of the given type.
+fn advantages(member: &MemberUpdate, phase: &str, kind: usize) -> Vec<f32> {
+    let is_of = |request: &str| request.parse::<usize>().unwrap() % 3 == kind;
+    let source = |chunk| WorkId::of(RUN, &WorkKey::new(0, phase).chunk(chunk));
+    let sequences = member
+        .sequences
+        .iter()
+        .filter(|sequence| (0..10).any(|chunk| source(chunk) == sequence.rollout));
+    sequences
+        .filter(|sequence| is_of(&sequence.request))
+        .map(|sequence| sequence.advantage)
+        .collect()
+}
+
+#[test]
+fn advantages_are_whitened_in_each_role_and_type() {
+    let member = first_update(&document());
+    let of = |phase, kind| advantages(&member, phase, kind);
+    for kind in 0..3 {
+        let advantages = of("propose", kind);
+        assert_eq!(advantages.len(), 8);
+        assert!(
+            advantages.iter().any(|advantage| *advantage > 0.0) && advantages.iter().any(|advantage| *advantage < 0.0)
+        );
+    }
+    let practised = of("practise", 0).len() + of("practise", 1).len() + of("practise", 2).len();
+    assert_eq!(member.sequences.len(), 24 + practised, "nobody learns from estimates");
+}
+
+#[test]
+fn shuffled_rewards_stay_in_their_role_and_type() {
+    let mut document = document();
+    // An advantage then follows from its reward, whatever the length.
+    document["parameters"]["whitening"] = json!("sequence");
+    let mut shuffled = document.clone();
+    shuffled["parameters"]["learning"] = json!({"shuffle_rewards": true});
+    let (earned, random) = (first_update(&document), first_update(&shuffled));
+    assert_eq!(random, first_update(&shuffled), "the seed decides");
+    assert_ne!(earned, random);
+    // Requests of practice are numbered within their items, so its types are not told apart here.
+    for (phase, kinds) in [
+        ("propose", 0..1),
+        ("propose", 1..2),
+        ("propose", 2..3),
+        ("practise", 0..3),
+    ] {
+        let sorted = |member| {
+            let mut all: Vec<f32> = kinds.clone().flat_map(|kind| advantages(member, phase, kind)).collect();
+            all.sort_by(f32::total_cmp);
+            all
+        };
+        for (earned, random) in sorted(&earned).iter().zip(sorted(&random)) {
+            assert!((earned - random).abs() < 1e-5, "{phase} {kinds:?}: {earned} {random}");
+        }
+    }
+}
+
+#[test]
+fn rows_do_not_depend_on_the_order_in_which_work_ends() {
+    let together = steps(&document(), Order::Together, 3);
+    let shuffled = steps(&document(), Order::Shuffled(1), 3);
+    for (one, other) in together.iter().zip(&shuffled) {
+        let attempts = |step: &Step| {
+            let mut rows: Vec<_> = step
+                .records
+                .attempts
+                .iter()
+                .map(|row| (row.id, row.reward.to_bits()))
+                .collect();
+            rows.sort_unstable();
+            rows
+        };
+        assert_eq!(attempts(one), attempts(other));
+        let outcomes = |step: &Step| {
+            let mut rows: Vec<_> = step
+                .records
+                .outcomes
+                .iter()
+                .map(|row| (row.problem, row.reward.to_bits()))
+                .collect();
+            rows.sort_unstable();
+            rows
+        };
+        assert_eq!(outcomes(one), outcomes(other));
+        assert_eq!(one.records.insertions, other.records.insertions);
+    }
+}
+
+#[test]
+fn a_frozen_solver_still_practises_and_learns_nothing_of_it() {
+    let mut document = document();
+    document["parameters"]["frozen"] = json!(["solver", "proposer"]);
+    let step = steps(&document, Order::Together, 2).pop().unwrap();
+    assert_eq!(value(&step, "updates"), 0.0);
+    assert!(step.records.versions.is_empty());
+    assert!(step.records.attempts.iter().all(|attempt| attempt.role == Role::Solver));
+}
+
+#[test]
+fn only_one_member_in_both_roles_can_play() {
+    for (path, value, says) in [
+        ("populations.main.members.0.count", json!(2), "one member"),
+        ("populations.main.members.0.roles", json!(["solver"]), "one member"),
+        ("parameters.batch", json!(0), "at least 1"),
+        ("parameters.frozen", json!(["teacher"]), "proposer and solver"),
+    ] {
+        let mut document = document();
+        apply_overrides(&mut document, &BTreeMap::from([(path.to_owned(), value)])).unwrap();
+        let faults = resolved(&document).unwrap_err();
+        assert!(faults.to_string().contains(says), "{path}: {faults}");
+    }
+    let config = resolved(&document()).unwrap();
+    assert_eq!(config.parameters["whitening"], "token", "as in the released code");
+}
+
+#[test]
+fn a_result_of_another_kind_is_refused_by_name() {
+    let config = resolved(&document()).unwrap();
+    let state = Azr
+        .begin(crate::id::ExecutionId(uuid::Uuid::from_u128(1)), &config)
+        .unwrap();
+    let mut view = StepView::default();
+    let key = WorkKey::new(0, "birth");
+    view.work
+        .insert(key, WorkState::Done(Outcome::Rollout(Default::default())));
+    assert!(Azr.plan(&state, &view).unwrap_err().to_string().contains("0/birth/0/0"));
+}

@@ -1,0 +1,396 @@
+//! The recipe's metrics. Those of other stages than the step's have no value.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Parameters, ROLES,
+    candidate::{Candidate, Fate},
+    round::{EMBED, Posed},
+    step::{Memory, Stone},
+};
+use crate::{
+    contract::{
+        Chart, CostClass,
+        Highlight::{Comparison, Learnability, StepLine},
+        Metric, MetricRecord, PROPOSING, Phase, PlanError, Role, SOLVING, Side, metric,
+        metric::{Measure, chart, mean, of_side, parts, share},
+        phase::{CHECK, ESTIMATE, GRADE, GRADE_ESTIMATE, PROPOSE, SOLVE},
+    },
+    kit::{
+        Draft,
+        code::Attempt,
+        measures::{
+            Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_reward, no_signal_share, of_cost,
+            of_prompts, pass_rate, policy, response_length,
+        },
+        rows::{Answer, FIT},
+    },
+    verdict::Signal,
+    verify::ProblemKind,
+    work::MemberUpdated,
+};
+
+type Measures<'t> = Vec<Measure<'t, Scope<'t>>>;
+
+const PHASES: [Phase; 8] = [PROPOSE, CHECK, EMBED, ESTIMATE, GRADE_ESTIMATE, SOLVE, GRADE, FIT];
+const COSTS: [CostClass; 6] = [
+    CostClass::Propose,
+    CostClass::Check,
+    CostClass::Diversity,
+    CostClass::Solve,
+    CostClass::Grade,
+    CostClass::Update,
+];
+
+/// The outcome of a step.
+#[derive(Clone, Default)]
+pub(super) struct Tally<'t> {
+    /// The candidates of a stage of lemmas or of lifts.
+    pub(super) posed: Option<(Stone, Posed)>,
+    /// Attempts at lemmas and lifts that the student learned from.
+    pub(super) attempts: Vec<Attempt>,
+    /// Answers to real data.
+    pub(super) answers: Vec<Answer>,
+    pub(super) updated: Vec<&'t MemberUpdated>,
+}
+
+/// The outcome for the run, or for one member in the roles that it plays.
+struct Scope<'t> {
+    tally: &'t Tally<'t>,
+    updated: Vec<&'t MemberUpdated>,
+    roles: Vec<Role>,
+    /// The candidates to accept in a stage.
+    target: u32,
+    /// Problems in both global buffers; NaN for a member.
+    buffer_size: f64,
+    costs: Costs,
+}
+
+/// All measures. Those of real data are last, and only there if there are any.
+fn measures<'t>(has_real_data: bool) -> Measures<'t> {
+    let mut measures = posing_measures();
+    measures.extend(solving_measures());
+    measures.extend(policy());
+    measures.extend(of_cost(&COSTS));
+    if has_real_data {
+        measures.extend(of_real_data());
+    }
+    measures
+}
+
+/// The metrics, in the order of their values; those of real data only if there are any.
+pub(super) fn metrics(has_real_data: bool) -> Vec<Metric> {
+    metric::metrics(&measures(has_real_data))
+}
+
+/// The run's row and a row for each member.
+pub(super) fn records(
+    draft: &Draft<'_>,
+    parameters: &Parameters,
+    memory: &Memory,
+    tally: &Tally<'_>,
+) -> Result<Vec<MetricRecord>, PlanError> {
+    let target = parameters.rounds.target;
+    let members = draft.members.iter().map(|member| {
+        let id = member.id(draft.run.run);
+        let updated = tally.updated.iter().copied();
+        let scope = Scope {
+            tally,
+            updated: updated.filter(|new| new.member == id).collect(),
+            roles: member.roles.clone(),
+            target,
+            buffer_size: f64::NAN,
+            costs: Costs::none(),
+        };
+        (Some(id), scope)
+    });
+    let run = Scope {
+        tally,
+        updated: tally.updated.clone(),
+        roles: ROLES.to_vec(),
+        target,
+        buffer_size: memory.buffers.len() as f64,
+        costs: Costs::of(draft.view, &PHASES)?,
+    };
+    let measures = measures(parameters.real_data.is_some());
+    Ok(metric::records(&measures, members.chain([(None, run)])))
+}
+
+impl Scope<'_> {
+    /// The candidates of the step's stage, if it has any and they concern the member.
+    fn posed(&self) -> Option<(Stone, &Posed)> {
+        let (stone, posed) = self.tally.posed.as_ref()?;
+        self.roles.contains(&Role::Teacher).then_some((*stone, posed))
+    }
+
+    /// A value of a stage of lemmas or of lifts; NaN in other stages.
+    fn of_stone(&self, stone: Stone, value: fn(&Self, &Posed) -> f64) -> f64 {
+        match self.posed() {
+            Some((own, posed)) if own == stone => value(self, posed),
+            _ => f64::NAN,
+        }
+    }
+
+    /// Attempts at lemmas and lifts, if they concern the member.
+    fn attempts(&self) -> &[Attempt] {
+        match self.roles.contains(&Role::Student) {
+            true => &self.tally.attempts,
+            false => &[],
+        }
+    }
+
+    /// Answers to real data, if they concern the member.
+    fn real_answers(&self) -> &[Answer] {
+        match self.roles.contains(&Role::Student) {
+            true => &self.tally.answers,
+            false => &[],
+        }
+    }
+}
+
+impl HasAnswers for Scope<'_> {
+    fn answers(&self) -> impl Iterator<Item = Answered> {
+        self.attempts().iter().map(|attempt| Answered {
+            correct: attempt.correct,
+            well_formed: attempt.well_formed,
+            sampled: attempt.sample.sequence(attempt.reward, attempt.sample.request).sampled,
+            entropy: attempt.sample.entropy,
+        })
+    }
+
+    /// The rewards that are compared with one another: of a stage's candidates, of attempts of one format, of answers to one
+    /// row.
+    fn groups(&self) -> Vec<Vec<f32>> {
+        let candidates = self.posed().map(|(_, posed)| &posed.candidates);
+        let candidates = candidates.map(|all| all.iter().map(|candidate| candidate.reward).collect());
+        let mut formats: BTreeMap<ProblemKind, Vec<f32>> = BTreeMap::new();
+        for attempt in self.attempts() {
+            formats.entry(attempt.kind).or_default().push(attempt.reward);
+        }
+        let mut rows: BTreeMap<u32, Vec<f32>> = BTreeMap::new();
+        for answer in self.real_answers() {
+            let sampled = answer.sequence.sampled;
+            rows.entry(sampled.group).or_default().push(sampled.reward);
+        }
+        candidates
+            .into_iter()
+            .chain(formats.into_values())
+            .chain(of_prompts(rows))
+            .collect()
+    }
+}
+
+impl HasUpdates for Scope<'_> {
+    fn updated(&self) -> Vec<&MemberUpdated> {
+        self.updated.clone()
+    }
+}
+
+impl HasCosts for Scope<'_> {
+    fn costs(&self) -> &Costs {
+        &self.costs
+    }
+}
+
+const ACCEPTED: Chart = parts(&PROPOSING, "Accepted").about("Lemmas and lifts accepted in a stage.");
+const SHORTFALL: Chart = parts(&PROPOSING, "Shortfall")
+    .about("How many lemmas and lifts were missing when the rounds of a stage were spent; 0 if there were enough.");
+const ROUNDS: Chart = parts(&PROPOSING, "Rounds").about("Rounds of candidates in a stage.");
+const SOLVE_RATE: Chart = parts(&PROPOSING, "Pass rate of candidates")
+    .about("Mean share of the student's trials that solve a candidate, of those that were attempted.");
+const TEACHER_REWARD: Chart = parts(&PROPOSING, "Teacher reward").about("Mean reward of a candidate.");
+const DISSIMILARITY: Chart = parts(&PROPOSING, "Buffer dissimilarity").about(
+    "Mean dissimilarity of accepted lemmas and lifts to those of earlier iterations (Figure 10). It falls when the teacher \
+     repeats itself.",
+);
+const VALID: Chart = chart(&PROPOSING, "Valid candidates").about("Share of the candidates that pass the verifier.");
+const DUPLICATES: Chart =
+    chart(&PROPOSING, "Duplicates").about("Share of the valid candidates that were rejected as too similar to others.");
+const IN_BAND: Chart =
+    chart(&PROPOSING, "In band").about("Share of the attempted candidates whose pass rate is within the band.");
+const SIMILARITY: Chart =
+    chart(&PROPOSING, "Similarity").about("Mean of the highest cosine similarity of a valid candidate to another one.");
+const LENGTH: Chart = chart(&PROPOSING, "Proposal length").about("Mean tokens of a candidate.");
+const BUFFER: Chart = parts(&PROPOSING, "Global buffers").about("Lemmas and lifts accepted so far.");
+
+fn posing_measures<'t>() -> Measures<'t> {
+    let mut measures = by_stone();
+    measures.extend(of_both());
+    let mut measures = of_side(Side::Proposes, measures);
+    let of_run: Measures<'t> = vec![
+        Metric::number("buffer_size", &[&BUFFER])
+            .summary("Lemmas and lifts accepted so far.")
+            .of(|of| of.buffer_size),
+    ];
+    measures.extend(of_run);
+    measures
+}
+
+fn by_stone<'t>() -> Measures<'t> {
+    vec![
+        Metric::number("lemma_accepted", &[&ACCEPTED])
+            .summary("Lemmas accepted.")
+            .highlighted(&[StepLine, Comparison])
+            .of(|of| of.of_stone(Stone::Lemma, accepted)),
+        Metric::number("lift_accepted", &[&ACCEPTED])
+            .summary("Lifts accepted.")
+            .highlighted(&[StepLine, Comparison])
+            .of(|of| of.of_stone(Stone::Lift, accepted)),
+        Metric::number("lemma_shortfall", &[&SHORTFALL])
+            .summary("Lemmas missing to the target when all rounds were spent.")
+            .highlighted(&[Learnability])
+            .of(|of| of.of_stone(Stone::Lemma, shortfall)),
+        Metric::number("lift_shortfall", &[&SHORTFALL])
+            .summary("Lifts missing to the target when all rounds were spent.")
+            .highlighted(&[Learnability])
+            .of(|of| of.of_stone(Stone::Lift, shortfall)),
+        Metric::number("lemma_rounds", &[&ROUNDS])
+            .summary("Rounds of lemmas.")
+            .of(|of| of.of_stone(Stone::Lemma, rounds)),
+        Metric::number("lift_rounds", &[&ROUNDS])
+            .summary("Rounds of lifts.")
+            .of(|of| of.of_stone(Stone::Lift, rounds)),
+        Metric::share("lemma_solve_rate", &[&SOLVE_RATE])
+            .summary("Mean pass rate of lemmas that were attempted.")
+            .of(|of| of.of_stone(Stone::Lemma, solve_rate)),
+        Metric::share("lift_solve_rate", &[&SOLVE_RATE])
+            .summary("Mean pass rate of lifts that were attempted.")
+            .signal(Signal::Solved)
+            .of(|of| of.of_stone(Stone::Lift, solve_rate)),
+        Metric::number("lemma_reward", &[&TEACHER_REWARD])
+            .summary("Mean reward of a lemma.")
+            .highlighted(&[StepLine])
+            .of(|of| of.of_stone(Stone::Lemma, reward)),
+        Metric::number("lift_reward", &[&TEACHER_REWARD])
+            .summary("Mean reward of a lift.")
+            .highlighted(&[StepLine])
+            .of(|of| of.of_stone(Stone::Lift, reward)),
+        Metric::number("lemma_dissimilarity", &[&DISSIMILARITY])
+            .summary("Mean dissimilarity of accepted lemmas to those of earlier iterations.")
+            .highlighted(&[Comparison])
+            .of(|of| of.of_stone(Stone::Lemma, dissimilarity)),
+        Metric::number("lift_dissimilarity", &[&DISSIMILARITY])
+            .summary("Mean dissimilarity of accepted lifts to those of earlier iterations.")
+            .highlighted(&[Comparison])
+            .of(|of| of.of_stone(Stone::Lift, dissimilarity)),
+    ]
+}
+
+fn of_both<'t>() -> Measures<'t> {
+    vec![
+        Metric::share("valid_share", &[&VALID])
+            .summary("Candidates that pass the verifier.")
+            .signal(Signal::Valid)
+            .highlighted(&[StepLine])
+            .of(|of| mean(of.candidates().map(|one| share(one.fate != Fate::Invalid)))),
+        Metric::share("duplicate_share", &[&DUPLICATES])
+            .summary("Valid candidates that were rejected as too similar to others.")
+            .signal(Signal::Duplicates)
+            .highlighted(&[Learnability])
+            .of(|of| {
+                let valid = of.candidates().filter(|one| one.fate != Fate::Invalid);
+                mean(valid.map(|one| share(one.fate == Fate::Duplicate)))
+            }),
+        Metric::share("in_band_share", &[&IN_BAND])
+            .summary("Attempted candidates whose pass rate is within the band.")
+            .signal(Signal::InBand)
+            .highlighted(&[StepLine, Learnability])
+            .of(|of| {
+                let attempted = of.candidates().filter(|one| one.solved.is_some());
+                mean(attempted.map(|one| share(one.fate == Fate::InBand)))
+            }),
+        Metric::number("nearest_similarity", &[&SIMILARITY])
+            .summary("Mean of the highest cosine similarity of a valid candidate to another one.")
+            .of(|of| mean(of.candidates().filter_map(|one| one.similarity).map(f64::from))),
+        Metric::tokens("proposal_length", &[&LENGTH])
+            .summary("Mean length of a candidate.")
+            .of(|of| mean(of.candidates().map(|one| f64::from(one.sample.tokens)))),
+    ]
+}
+
+impl Scope<'_> {
+    fn candidates(&self) -> impl Iterator<Item = &Candidate> {
+        self.posed().into_iter().flat_map(|(_, posed)| &posed.candidates)
+    }
+}
+
+fn accepted(_: &Scope<'_>, posed: &Posed) -> f64 {
+    posed.accepted().count() as f64
+}
+
+fn shortfall(of: &Scope<'_>, posed: &Posed) -> f64 {
+    f64::from(of.target) - accepted(of, posed)
+}
+
+fn rounds(_: &Scope<'_>, posed: &Posed) -> f64 {
+    f64::from(posed.rounds)
+}
+
+fn solve_rate(_: &Scope<'_>, posed: &Posed) -> f64 {
+    let solved = posed.candidates.iter().filter_map(|one| one.solved);
+    mean(solved.map(|solved| f64::from(solved.rate())))
+}
+
+fn reward(_: &Scope<'_>, posed: &Posed) -> f64 {
+    mean(posed.candidates.iter().map(|one| f64::from(one.reward)))
+}
+
+fn dissimilarity(_: &Scope<'_>, posed: &Posed) -> f64 {
+    mean(posed.accepted().filter_map(|one| one.dissimilarity))
+}
+
+const STUDENT_REWARD: Chart = chart(&SOLVING, "Student reward").about("Mean reward of an attempt at a lemma or lift.");
+const BY_FORMAT: Chart = parts(&SOLVING, "Pass rate by format")
+    .about("Share of correct attempts at lemmas and lifts that are asked as induction, deduction and abduction.");
+const REAL: Chart =
+    parts(&SOLVING, "Real data").about("Share of the answers to real data that are correct, and that have a solution.");
+const REAL_REWARD: Chart = chart(&SOLVING, "Reward on real data").about("Mean reward of an answer to real data.");
+
+fn solving_measures<'t>() -> Measures<'t> {
+    let measures: Measures<'t> = vec![
+        pass_rate().highlighted(&[StepLine, Comparison]),
+        Metric::share("induction_pass_rate", &[&BY_FORMAT])
+            .summary("Correct attempts at problems asked as induction.")
+            .of(|of| of.pass_rate_of(ProblemKind::CodeF)),
+        Metric::share("deduction_pass_rate", &[&BY_FORMAT])
+            .summary("Correct attempts at problems asked as deduction.")
+            .of(|of| of.pass_rate_of(ProblemKind::CodeO)),
+        Metric::share("abduction_pass_rate", &[&BY_FORMAT])
+            .summary("Correct attempts at problems asked as abduction.")
+            .of(|of| of.pass_rate_of(ProblemKind::CodeI)),
+        format_rate(),
+        Metric::number("student_reward", &[&STUDENT_REWARD])
+            .summary("Mean reward of an attempt at a lemma or lift.")
+            .of(mean_reward),
+        no_signal_share().highlighted(&[Learnability]),
+        response_length(),
+    ];
+    of_side(Side::Solves, measures)
+}
+
+fn of_real_data<'t>() -> Measures<'t> {
+    let measures: Measures<'t> = vec![
+        Metric::share("real_pass_rate", &[&REAL])
+            .summary("Answers to real data that are correct.")
+            .highlighted(&[StepLine, Comparison])
+            .of(|of| mean(of.real_answers().iter().map(|answer| share(answer.correct)))),
+        Metric::share("real_format_rate", &[&REAL])
+            .summary("Answers to real data with a solution in them.")
+            .of(|of| mean(of.real_answers().iter().map(|answer| share(answer.well_formed)))),
+        Metric::number("real_reward", &[&REAL_REWARD])
+            .summary("Mean reward of an answer to real data.")
+            .of(|of| {
+                let rewards = of.real_answers().iter().map(|answer| answer.sequence.sampled.reward);
+                mean(rewards.map(f64::from))
+            }),
+    ];
+    of_side(Side::Solves, measures)
+}
+
+impl Scope<'_> {
+    /// The share of correct attempts at problems posed in one format.
+    fn pass_rate_of(&self, format: ProblemKind) -> f64 {
+        let attempts = self.attempts().iter().filter(|attempt| attempt.kind == format);
+        mean(attempts.map(|attempt| share(attempt.correct)))
+    }
+}

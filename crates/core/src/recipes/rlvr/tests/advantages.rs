@@ -1,0 +1,135 @@
+//! What an update learns from a batch.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{document, resolved};
+use crate::{
+    advantage::Sampled,
+    contract::{Planner as _, StepView},
+    id::{ExecutionId, ProblemId},
+    kit::{Sequence, rows::Answer},
+    recipes::{
+        Rlvr,
+        rlvr::{Parameters, step::Step},
+    },
+    simulation::Order,
+    work::WorkKey,
+};
+
+/// The advantages of a member's answers with these rewards, by group.
+fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
+    let mut document = document();
+    for (name, value) in own.as_object().unwrap() {
+        document["parameters"][name] = value.clone();
+    }
+    let config = resolved(&document).unwrap();
+    let run = Rlvr.begin(ExecutionId(Uuid::from_u128(1)), &config).unwrap();
+    let (view, parameters): (_, Parameters) = (
+        StepView::default(),
+        serde_json::from_value(config.parameters.clone()).unwrap(),
+    );
+    let step = Step::new(&run, &view, &parameters, run.memory().unwrap()).unwrap();
+    let answer = |(sample, &(group, reward)): (u32, &(u32, f32))| Answer {
+        member: 1,
+        place: group,
+        problem: ProblemId(Uuid::from_u128(u128::from(group))),
+        sequence: Sequence {
+            source: WorkKey::new(0, "solve"),
+            request: group,
+            sample,
+            sampled: Sampled {
+                reward,
+                group,
+                tokens: 1,
+            },
+        },
+        well_formed: true,
+        correct: reward > 0.0,
+        entropy: None,
+    };
+    let answers: Vec<Answer> = (0..).zip(rewards).map(answer).collect();
+    let learners = step.learners(&answers);
+    assert!(learners[0].sequences.is_empty(), "answers are their member's own");
+    assert_eq!(learners[1].sequences.len(), rewards.len());
+    learners[1].advantages.clone()
+}
+
+#[test]
+fn a_batch_by_hand() {
+    let batch = [
+        (0, 1.0),
+        (0, 0.0),
+        (0, 0.0),
+        (0, 1.0),
+        (1, 1.0),
+        (1, 1.0),
+        (2, 0.75),
+        (2, 0.25),
+        (2, -0.5),
+    ];
+    // Group 0: mean 1/2, sample standard deviation √(4 · 1/4 / 3) = 0.577350; 0.5 / 0.577351 = 0.866024.
+    // Group 2: mean 1/6; deviations 7/12, 1/12, −2/3; standard deviation √((49 + 1 + 64) / 144 / 2) = 0.629153.
+    let wanted = [
+        0.866_024, -0.866_024, -0.866_024, 0.866_024, 0.0, 0.0, 0.927_171, 0.132_453, -1.059_624,
+    ];
+    let near = |given: Vec<f32>, wanted: [f32; 9]| {
+        for (given, wanted) in given.iter().zip(wanted) {
+            assert!((given - wanted).abs() < 2e-6, "{given} is not {wanted}");
+        }
+    };
+    near(advantages(&json!({}), &batch), wanted);
+    let turned = json!({"learning": {"reward_scale": -1.0}});
+    near(advantages(&turned, &batch), wanted.map(|advantage| -advantage));
+    let centred = json!({"advantages": {"divide_by_std": false}});
+    near(
+        advantages(&centred, &batch),
+        [0.5, -0.5, -0.5, 0.5, 0.0, 0.0, 0.583_333, 0.083_333, -0.666_667],
+    );
+}
+
+#[test]
+fn equal_rewards_give_exactly_nothing() {
+    for reward in [0.0, 1.0, 0.1, 1.0 / 3.0, -0.5] {
+        let batch: Vec<(u32, f32)> = (0..3).flat_map(|group| vec![(group, reward); 8]).collect();
+        assert_eq!(advantages(&json!({}), &batch), [0.0; 24]);
+    }
+}
+
+#[test]
+fn shuffled_rewards_change_places_within_the_batch() {
+    let rewards: Vec<(u32, f32)> = (0..40).map(|place| (place / 4, (place % 7) as f32)).collect();
+    let of = |own: &str| advantages(&serde_json::from_str(own).unwrap(), &rewards);
+    let plain = r#"{"advantages": {"estimator": "reinforce_plus_plus"}}"#;
+    let control = r#"{"advantages": {"estimator": "reinforce_plus_plus"}, "learning": {"shuffle_rewards": true}}"#;
+    let (earned, random) = (of(plain), of(control));
+    assert_ne!(earned, random);
+    assert_eq!(random, of(control), "the seed decides");
+    let sorted = |mut advantages: Vec<f32>| {
+        advantages.sort_by(f32::total_cmp);
+        advantages
+    };
+    for (earned, random) in sorted(earned).into_iter().zip(sorted(random)) {
+        assert!((earned - random).abs() < 1e-5, "{earned} {random}");
+    }
+}
+
+#[test]
+fn a_single_answer_to_a_row_is_no_group_without_signal() {
+    let shares = |overrides: &[(&str, Value)]| -> Vec<f64> {
+        let recorded = crate::kit::rows::metrics(None);
+        let place = recorded
+            .iter()
+            .position(|metric| metric.name == "no_signal_share")
+            .unwrap();
+        let steps = super::steps(overrides, Order::Together);
+        let rows = steps.iter().flat_map(|step| &step.records.metrics);
+        rows.map(|row| row.values[place]).collect()
+    };
+    assert!(shares(&[]).iter().all(|share| (0.0..=1.0).contains(share)));
+    let alone = [
+        ("parameters.n", json!(1)),
+        ("parameters.advantages.estimator", json!("reinforce_plus_plus")),
+    ];
+    assert!(shares(&alone).iter().all(|share| share.is_nan()));
+}

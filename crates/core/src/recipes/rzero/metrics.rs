@@ -1,0 +1,371 @@
+//! The recipe's metrics. Those of other stages than the step's have no value.
+
+use std::collections::BTreeMap;
+
+use super::{
+    poll::{Polled, TALLY, VOTE},
+    proposer::REPETITION,
+    solver::Graded,
+    step::{DIVERSITY, Step},
+};
+use crate::{
+    contract::{
+        Chart, ChartGroup, CostClass,
+        Highlight::{Comparison, Diversity as DiversityPage, Learnability, StepLine},
+        LEARNING, Metric, MetricRecord, PROPOSING, Phase, PlanError, SOLVING, Side, metric,
+        metric::{Measure, chart, mean, of_side, parts, share},
+        phase::{GRADE, PROPOSE, SOLVE},
+    },
+    id::MemberId,
+    kit::{
+        Band,
+        measures::{
+            Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_entropy, mean_reward, no_signal_share,
+            of_cost, of_prompts, pass_rate, policy, response_length,
+        },
+    },
+    verdict::Signal,
+    work::{Diversity, MemberUpdated},
+};
+
+type Measures<'t> = Vec<Measure<'t, Scope<'t>>>;
+
+const PHASES: [Phase; 7] = [PROPOSE, VOTE, TALLY, REPETITION, SOLVE, GRADE, DIVERSITY];
+const COSTS: [CostClass; 5] = [
+    CostClass::Propose,
+    CostClass::Solve,
+    CostClass::Grade,
+    CostClass::Update,
+    CostClass::Diversity,
+];
+
+/// A tally for the run or one member.
+struct Scope<'t> {
+    tally: Tally<'t>,
+    band: Band,
+    keep_rate: Option<f64>,
+    costs: Costs,
+}
+
+/// All measures. Those of epiplexity are last, and only there if it is measured.
+fn measures<'t>(has_observer: bool) -> Measures<'t> {
+    let mut measures = proposing_measures();
+    measures.extend(solving_measures());
+    measures.extend(diversity_measures());
+    measures.extend(policy());
+    measures.extend(of_cost(&COSTS));
+    if has_observer {
+        measures.extend(epiplexity());
+    }
+    measures
+}
+
+/// The metrics, in the order of their values; those of epiplexity only if it is measured.
+pub(super) fn metrics(has_observer: bool) -> Vec<Metric> {
+    metric::metrics(&measures(has_observer))
+}
+
+/// The run's row and a row for each member.
+pub(super) fn records(step: &Step<'_>, tally: &Tally<'_>) -> Result<Vec<MetricRecord>, PlanError> {
+    let draft = &step.draft;
+    let band = match tally.curriculum {
+        Some(_) => step.parameters.curriculum.band,
+        None => step.parameters.uncertainty.band,
+    };
+    let members = draft.members.iter().enumerate().map(|(place, member)| {
+        let id = member.id(draft.run.run);
+        let scope = Scope {
+            tally: tally.of_member(place, id),
+            band,
+            keep_rate: None,
+            costs: Costs::none(),
+        };
+        (Some(id), scope)
+    });
+    let run = Scope {
+        tally: tally.clone(),
+        band,
+        keep_rate: step.keep_rate(),
+        costs: Costs::of(draft.view, &PHASES)?,
+    };
+    let measures = measures(step.parameters.diversity.epiplexity.is_some());
+    Ok(metric::records(&measures, members.chain([(None, run)])))
+}
+
+impl Scope<'_> {
+    fn polled(&self) -> impl Iterator<Item = &Polled> {
+        self.tally.polled.iter()
+    }
+
+    fn diversity(&self, value: impl Fn(&Diversity) -> Option<f64>) -> f64 {
+        self.tally.diversity.as_ref().and_then(value).unwrap_or(f64::NAN)
+    }
+}
+
+impl HasAnswers for Scope<'_> {
+    fn answers(&self) -> impl Iterator<Item = Answered> {
+        self.tally.graded.iter().map(|answer| Answered {
+            correct: answer.correct,
+            well_formed: answer.well_formed,
+            sampled: answer.sequence.sampled,
+            entropy: answer.entropy,
+        })
+    }
+
+    /// Those of proposals, too.
+    fn groups(&self) -> Vec<Vec<f32>> {
+        let mut groups: BTreeMap<(usize, u32), Vec<f32>> = BTreeMap::new();
+        for (polled, reward) in self.tally.polled.iter().zip(&self.tally.proposer_rewards) {
+            let group = groups.entry((polled.proposer, polled.sample.request));
+            group.or_default().push(*reward);
+        }
+        for answer in &self.tally.graded {
+            let sampled = answer.sequence.sampled;
+            let group = groups.entry((answer.solver, sampled.group));
+            group.or_default().push(sampled.reward);
+        }
+        of_prompts(groups).collect()
+    }
+}
+
+impl HasUpdates for Scope<'_> {
+    fn updated(&self) -> Vec<&MemberUpdated> {
+        self.tally.updated.clone()
+    }
+}
+
+impl HasCosts for Scope<'_> {
+    fn costs(&self) -> &Costs {
+        &self.costs
+    }
+}
+
+/// The outcome of a step.
+#[derive(Clone, Default)]
+pub(in crate::recipes::rzero) struct Tally<'t> {
+    pub(in crate::recipes::rzero) polled: Vec<Polled>,
+    /// The reward of each polled proposal, if proposers learn.
+    pub(in crate::recipes::rzero) proposer_rewards: Vec<f32>,
+    /// The share of proposals that repeat each polled one.
+    pub(in crate::recipes::rzero) repetition: Vec<f32>,
+    /// Valid and accepted questions of a curriculum.
+    pub(in crate::recipes::rzero) curriculum: Option<[usize; 2]>,
+    pub(in crate::recipes::rzero) graded: Vec<Graded>,
+    pub(in crate::recipes::rzero) updated: Vec<&'t MemberUpdated>,
+    pub(in crate::recipes::rzero) diversity: Option<Diversity>,
+}
+
+impl Tally<'_> {
+    /// What concerns the member at `place`.
+    fn of_member(&self, place: usize, id: MemberId) -> Self {
+        let mut own = self.clone();
+        own.polled.retain(|polled| polled.proposer == place);
+        own.proposer_rewards = self.of_proposer(place, &self.proposer_rewards);
+        own.repetition = self.of_proposer(place, &self.repetition);
+        own.graded.retain(|answer| answer.solver == place);
+        own.updated.retain(|new| new.member == id);
+        Self {
+            curriculum: None,
+            diversity: None,
+            ..own
+        }
+    }
+
+    /// The values of the proposals of the proposer at `place`.
+    fn of_proposer(&self, place: usize, values: &[f32]) -> Vec<f32> {
+        let values = self.polled.iter().zip(values);
+        let own = values.filter(|(polled, _)| polled.proposer == place);
+        own.map(|(_, value)| *value).collect()
+    }
+}
+
+const VALID: Chart =
+    chart(&PROPOSING, "Valid proposals").about("Share of the proposals with a question and an answer.");
+const MAJORITY: Chart = chart(&PROPOSING, "Majority share")
+    .about("Mean share of a solver's answers that agree with the majority; high where questions are easy.");
+const IN_BAND: Chart = chart(&PROPOSING, "In the band").about("Share of the questions that solvers are unsure of.");
+const AGREEMENT: Chart =
+    chart(&PROPOSING, "Stated answers that are the majority's").about("Share of the questions with a vote.");
+const RIGHT: Chart = chart(&PROPOSING, "Right stated answers")
+    .about("Share of the arithmetic questions that Lyceum can evaluate. Nothing learns from it.");
+const PROPOSER_REWARD: Chart = chart(&PROPOSING, "Proposer reward").about("Mean reward of a proposal.");
+const REPEATED: Chart =
+    chart(&PROPOSING, "Repetition").about("Mean share of a proposer's proposals that repeat one another's wording.");
+const CURRICULUM: Chart =
+    parts(&PROPOSING, "Curriculum").about("Questions generated, and those that solvers learn from.");
+const PROPOSAL_LENGTH: Chart = chart(&PROPOSING, "Proposal length").about("Mean tokens of a proposal.");
+const PROPOSER_ENTROPY: Chart =
+    chart(&PROPOSING, "Proposer entropy").about("Mean entropy of the unmasked model over its proposals, in nats.");
+const MASK: Chart = chart(&PROPOSING, "Mask mismatch")
+    .about("How much more probable proposals are under the mask than without it, in nats a token.");
+const KEEP_RATE: Chart = parts(&PROPOSING, "Keep rate").about("Share of the vocabulary that a mask keeps.");
+
+fn proposing_measures<'t>() -> Measures<'t> {
+    let measures: Measures<'t> = vec![
+        Metric::share("valid_share", &[&VALID])
+            .summary("Proposals with a question and an answer.")
+            .signal(Signal::Valid)
+            .highlighted(&[StepLine, Comparison])
+            .of(|of| mean(of.polled().map(|polled| share(polled.is_read)))),
+        Metric::share("majority_share", &[&MAJORITY])
+            .summary("Mean share of answers that agree with the majority.")
+            .highlighted(&[StepLine, Comparison, DiversityPage])
+            .of(|of| mean(of.polled().filter_map(|polled| Some(f64::from(polled.vote?.share()))))),
+        Metric::share("in_band_share", &[&IN_BAND])
+            .summary("Questions with a vote within the band of the step's stage.")
+            .signal(Signal::InBand)
+            .highlighted(&[Learnability])
+            .of(|of| {
+                let votes = of.polled().filter_map(|polled| polled.vote);
+                mean(votes.map(|vote| share(of.band.has(vote.count, vote.of))))
+            }),
+        Metric::share("stated_majority_share", &[&AGREEMENT])
+            .summary("Questions whose stated answer is the majority's.")
+            .of(|of| {
+                let voted = of.polled().filter(|polled| polled.vote.is_some());
+                mean(voted.map(|polled| share(polled.agrees)))
+            }),
+        Metric::share("stated_right_share", &[&RIGHT])
+            .summary("Stated answers that are right, of the questions that can be evaluated exactly.")
+            .highlighted(&[Comparison, DiversityPage])
+            .of(|of| mean(of.polled().filter_map(|polled| polled.stated_right.map(share)))),
+        Metric::number("proposer_reward", &[&PROPOSER_REWARD])
+            .summary("Mean reward of a proposal.")
+            .highlighted(&[StepLine])
+            .of(|of| mean(of.tally.proposer_rewards.iter().map(|reward| f64::from(*reward)))),
+        Metric::share("repetition", &[&REPEATED])
+            .summary("Mean share of a proposer's proposals in a proposal's cluster.")
+            .signal(Signal::Duplicates)
+            .highlighted(&[Learnability])
+            .of(|of| mean(of.tally.repetition.iter().map(|share| f64::from(*share)))),
+        Metric::tokens("proposal_length", &[&PROPOSAL_LENGTH])
+            .summary("Mean length of a proposal.")
+            .of(|of| mean(of.polled().map(|polled| f64::from(polled.sample.tokens)))),
+        Metric::nats("proposer_entropy", &[&PROPOSER_ENTROPY])
+            .summary("Mean entropy of the unmasked model over its proposals.")
+            .highlighted(&[Comparison, DiversityPage])
+            .of(|of| mean(of.polled().filter_map(|polled| polled.sample.entropy.map(f64::from)))),
+        Metric::nats("mask_mismatch", &[&MASK])
+            .summary("Mean log-probability of a proposal's tokens under the mask minus that without it.")
+            .of(|of| mean(of.polled().filter_map(|polled| polled.mask_mismatch.map(f64::from)))),
+    ];
+    let mut measures = of_side(Side::Proposes, measures);
+    let of_run: Measures<'t> = vec![
+        Metric::share("keep_rate", &[&KEEP_RATE])
+            .summary("Keep rate of the step's masks.")
+            .highlighted(&[DiversityPage])
+            .of(|of| of.keep_rate.unwrap_or(f64::NAN)),
+        Metric::number("valid_questions", &[&CURRICULUM])
+            .summary("Valid questions of the curriculum.")
+            .highlighted(&[StepLine, Comparison, DiversityPage])
+            .of(|of| of.tally.curriculum.map_or(f64::NAN, |[valid, _]| valid as f64)),
+        Metric::number("accepted_questions", &[&CURRICULUM])
+            .summary("Questions of the curriculum that solvers learn from.")
+            .highlighted(&[StepLine, DiversityPage])
+            .of(|of| of.tally.curriculum.map_or(f64::NAN, |[_, accepted]| accepted as f64)),
+    ];
+    measures.extend(of_run);
+    measures
+}
+
+const SOLVER_REWARD: Chart = chart(&SOLVING, "Solver reward").about("Mean reward of an answer.");
+const SOLVER_ENTROPY: Chart =
+    chart(&LEARNING, "Solver entropy").about("Mean entropy of the model over its answers, in nats.");
+
+fn solving_measures<'t>() -> Measures<'t> {
+    let measures: Measures<'t> = vec![
+        pass_rate().highlighted(&[StepLine, Comparison]),
+        format_rate(),
+        Metric::number("solver_reward", &[&SOLVER_REWARD])
+            .summary("Mean reward of an answer.")
+            .of(mean_reward),
+        no_signal_share().highlighted(&[Learnability]),
+        response_length(),
+        Metric::nats("solver_entropy", &[&SOLVER_ENTROPY])
+            .summary("Mean entropy of the model over its answers.")
+            .of(mean_entropy),
+    ];
+    of_side(Side::Solves, measures)
+}
+
+const DIVERSITY_CHARTS: ChartGroup = ChartGroup::new("Diversity", None);
+const SELF_BLEU: Chart =
+    parts(&DIVERSITY_CHARTS, "Self-BLEU").about("How much a question's wording occurs in the others, from 0 to 1.");
+const VENDI: Chart = parts(&DIVERSITY_CHARTS, "Vendi score").about("Effective number of different questions.");
+const CUMULATIVE_VENDI: Chart = parts(&DIVERSITY_CHARTS, "Cumulative Vendi score")
+    .about("Effective number of different questions in all iterations so far.");
+const NOVELTY: Chart =
+    parts(&DIVERSITY_CHARTS, "Novelty").about("Share of the questions that are unlike any of earlier iterations.");
+const EPIPLEXITY: Chart =
+    parts(&DIVERSITY_CHARTS, "Epiplexity").about("Structure that an observer learned of the questions, in bits.");
+const EPIPLEXITY_PER_TOKEN: Chart =
+    parts(&DIVERSITY_CHARTS, "Epiplexity per token").about("The same divided by the tokens learned from.");
+const VOCABULARY: Chart = parts(&DIVERSITY_CHARTS, "Unique tokens").about("Different tokens in all questions.");
+const NUMBERS: Chart = parts(&DIVERSITY_CHARTS, "Numbers").about("Different numbers in all questions.");
+const QUESTION_LENGTH: Chart = parts(&DIVERSITY_CHARTS, "Question length").about("Means over the questions.");
+
+fn diversity_measures<'t>() -> Measures<'t> {
+    vec![
+        Metric::number("self_bleu", &[&SELF_BLEU])
+            .summary("Mean BLEU of a question against the others.")
+            .highlighted(&[Comparison, DiversityPage])
+            .of(|of| of.diversity(|found| found.self_bleu)),
+        Metric::number("vendi", &[&VENDI])
+            .summary("Vendi score of the questions.")
+            .highlighted(&[StepLine, Comparison, DiversityPage])
+            .of(|of| of.diversity(|found| Some(found.vendi))),
+        Metric::number("vendi_centred", &[&VENDI])
+            .summary("The same over centred embeddings.")
+            .highlighted(&[DiversityPage])
+            .of(|of| of.diversity(|found| Some(found.vendi_centred))),
+        Metric::number("cumulative_vendi", &[&CUMULATIVE_VENDI])
+            .summary("Vendi score of the questions of all iterations so far.")
+            .highlighted(&[Comparison, DiversityPage])
+            .of(|of| of.diversity(|found| Some(found.cumulative_vendi))),
+        Metric::number("cumulative_vendi_centred", &[&CUMULATIVE_VENDI])
+            .summary("The same over centred embeddings.")
+            .highlighted(&[DiversityPage])
+            .of(|of| of.diversity(|found| Some(found.cumulative_vendi_centred))),
+        Metric::share("novelty", &[&NOVELTY])
+            .summary("Questions unlike any earlier one.")
+            .highlighted(&[Comparison, DiversityPage])
+            .of(|of| of.diversity(|found| found.novelty)),
+        Metric::share("novelty_centred", &[&NOVELTY])
+            .summary("The same over centred embeddings.")
+            .highlighted(&[DiversityPage])
+            .of(|of| of.diversity(|found| found.novelty_centred)),
+        Metric::number("unique_tokens", &[&VOCABULARY])
+            .summary("Different tokens in all questions.")
+            .highlighted(&[Comparison, DiversityPage])
+            .of(|of| of.diversity(|found| Some(found.unique_tokens as f64))),
+        Metric::number("unique_numbers", &[&NUMBERS])
+            .summary("Different numbers in all questions.")
+            .highlighted(&[DiversityPage])
+            .of(|of| of.diversity(|found| Some(found.unique_numbers as f64))),
+        Metric::number("question_numbers", &[&QUESTION_LENGTH])
+            .summary("Mean different numbers in a question.")
+            .highlighted(&[DiversityPage])
+            .of(|of| of.diversity(|found| Some(found.numbers))),
+        Metric::number("question_words", &[&QUESTION_LENGTH])
+            .summary("Mean words of a question.")
+            .highlighted(&[DiversityPage])
+            .of(|of| of.diversity(|found| Some(found.words))),
+        Metric::number("question_tokens", &[&QUESTION_LENGTH])
+            .summary("Mean tokens of a question.")
+            .highlighted(&[DiversityPage])
+            .of(|of| of.diversity(|found| Some(found.tokens))),
+    ]
+}
+
+fn epiplexity<'t>() -> Measures<'t> {
+    vec![
+        Metric::new("epiplexity", "bits", &[&EPIPLEXITY])
+            .summary("What an observer learned of all questions.")
+            .highlighted(&[Comparison, DiversityPage])
+            .of(|of| of.diversity(|found| Some(found.epiplexity?.bits))),
+        Metric::new("epiplexity_per_token", "bits", &[&EPIPLEXITY_PER_TOKEN])
+            .summary("The same per token.")
+            .highlighted(&[DiversityPage])
+            .of(|of| of.diversity(|found| Some(found.epiplexity?.per_token))),
+    ]
+}
