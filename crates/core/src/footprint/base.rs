@@ -124,7 +124,7 @@ impl BaseShape {
 type Sizes = (&'static str, &'static str, [u64; 7], bool);
 
 /// `Qwen2.5` also covers `Qwen2.5-Coder` and `Qwen2.5-Math`.
-const KNOWN: [Sizes; 10] = [
+const KNOWN: [Sizes; 18] = [
     ("Qwen2.5", "0.5B", [151_936, 896, 4864, 24, 14, 2, 64], true),
     ("Qwen2.5", "1.5B", [151_936, 1536, 8960, 28, 12, 2, 128], true),
     ("Qwen2.5", "3B", [151_936, 2048, 11_008, 36, 16, 2, 128], true),
@@ -135,11 +135,27 @@ const KNOWN: [Sizes; 10] = [
     ("Qwen3", "4B", [151_936, 2560, 9728, 36, 32, 8, 128], true),
     ("Qwen3", "8B", [151_936, 4096, 12_288, 36, 32, 8, 128], false),
     ("Qwen3", "14B", [151_936, 5120, 17_408, 40, 40, 8, 128], false),
+    ("SmolLM2", "135M", [49_152, 576, 1536, 30, 9, 3, 64], true),
+    ("SmolLM2", "360M", [49_152, 960, 2560, 32, 15, 5, 64], true),
+    ("SmolLM2", "1.7B", [49_152, 2048, 8192, 24, 32, 32, 64], true),
+    ("TinyLlama", "1.1B", [32_000, 2048, 5632, 22, 32, 4, 64], false),
+    ("Llama-3.2", "1B", [128_256, 2048, 8192, 16, 32, 8, 64], true),
+    ("Llama-3.2", "3B", [128_256, 3072, 8192, 28, 24, 8, 128], true),
+    ("Llama-3.1", "8B", [128_256, 4096, 14_336, 32, 32, 8, 128], false),
+    ("Mistral", "7B", [32_768, 4096, 14_336, 32, 32, 8, 128], false),
 ];
 
 /// Variants with the same sizes; the word may come between the family and the size, or after the size.
 const KINDS: [&str; 2] = ["Coder", "Math"];
-const VARIANTS: [&str; 4] = ["Base", "Instruct", "Instruct-2507", "Thinking-2507"];
+const VARIANTS: [&str; 7] = [
+    "Base",
+    "Instruct",
+    "Instruct-2507",
+    "Thinking-2507",
+    "Chat-v1.0",
+    "v0.3",
+    "Instruct-v0.3",
+];
 
 impl BaseShape {
     /// The base model that ships with Lyceum.
@@ -205,6 +221,11 @@ pub fn context_length(name: &str) -> Option<u32> {
         ("Qwen2.5-Math", 4096),
         ("Qwen2.5", 32768),
         ("Qwen3", 32768),
+        ("SmolLM2", 8192),
+        ("TinyLlama", 2048),
+        ("Llama-3.1", 131_072),
+        ("Llama-3.2", 131_072),
+        ("Mistral-7B", 32768),
     ];
     known
         .iter()
@@ -281,6 +302,14 @@ mod tests {
             ("Qwen/Qwen3-4B-Instruct-2507", 4.0, 3.6),
             ("Qwen/Qwen3-8B-Base", 8.2, 6.95),
             ("Qwen/Qwen3-14B", 14.8, 13.2),
+            ("HuggingFaceTB/SmolLM2-135M-Instruct", 0.135, 0.106),
+            ("HuggingFaceTB/SmolLM2-360M", 0.362, 0.315),
+            ("HuggingFaceTB/SmolLM2-1.7B-Instruct", 1.71, 1.61),
+            ("TinyLlama/TinyLlama-1.1B-Chat-v1.0", 1.1, 0.97),
+            ("meta-llama/Llama-3.2-1B-Instruct", 1.24, 0.97),
+            ("meta-llama/Llama-3.2-3B", 3.21, 2.82),
+            ("meta-llama/Llama-3.1-8B-Instruct", 8.03, 6.98),
+            ("mistralai/Mistral-7B-Instruct-v0.3", 7.25, 6.98),
         ];
         for (name, all, without) in cards {
             let base = BaseShape::of_name(name).unwrap_or_else(|| panic!("{name} is not known"));
