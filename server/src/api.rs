@@ -4,7 +4,6 @@ mod artifacts;
 mod benchmarks;
 mod dataset_import;
 pub(crate) mod datasets;
-pub(crate) mod document;
 mod evaluation_events;
 mod evaluation_export;
 mod evaluation_results;
@@ -12,12 +11,8 @@ mod evaluations;
 mod event_stream;
 mod experiments;
 mod health;
-pub(crate) mod idempotent;
 mod metrics;
-mod path;
-mod preset;
 mod presets;
-mod receive;
 mod run_actions;
 mod run_begin;
 mod run_create;
@@ -29,7 +24,6 @@ mod run_table;
 mod runs;
 mod schema;
 mod session;
-mod settings;
 mod shares;
 mod sweeps;
 mod tokens;
@@ -41,40 +35,16 @@ mod work_inputs;
 pub(crate) use crate::subjects::goalposts::endpoints::ids as run_ids;
 pub(crate) use datasets::DatasetPurpose;
 pub(crate) use metrics::install as install_metrics;
-pub(crate) use path::{malformed_path, nothing_here};
-pub(crate) use preset::{Preset, Presets};
-pub use receive::BodyPace;
 pub(crate) use run_begin::{begin as begin_run, configured, settle_datasets};
 pub(crate) use run_create::CreateRun;
 pub(crate) use run_metrics::level_for;
-pub use settings::ApiSettings;
 
-use lyceum_core::recipe::Registry;
-use lyceum_store::{Store, artifact::ArtifactStore};
 use utoipa_actix_web::{scope, service_config::ServiceConfig};
 
 use crate::{
-    access::{FailedLogins, Requirements},
     contract::bound,
-    events::EventHub,
     subjects::{self, curriculum, diversity, geometry, goalposts, selection},
 };
-
-/// The state shared by all handlers.
-#[derive(Clone)]
-pub(crate) struct Api {
-    pub(crate) store: Store,
-    pub(crate) artifacts: ArtifactStore,
-    pub(crate) registry: Registry,
-    pub(crate) presets: Presets,
-    pub(crate) settings: ApiSettings,
-    pub(crate) events: EventHub,
-    /// The places of large bodies.
-    pub(crate) places: std::sync::Arc<tokio::sync::Semaphore>,
-    pub(crate) failed_logins: std::sync::Arc<FailedLogins>,
-    pub(crate) requirements: std::sync::Arc<Requirements>,
-    pub(crate) document: std::sync::Arc<utoipa::openapi::OpenApi>,
-}
 
 /// Gives the bodies of requests their bounds in `document`.
 pub(crate) fn bound_bodies(document: &mut utoipa::openapi::OpenApi) {

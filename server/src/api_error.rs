@@ -32,7 +32,7 @@ pub(crate) struct FieldFault {
 
 /// An error response: a problem document (RFC 9457).
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
-pub struct ApiError {
+pub(crate) struct ApiError {
     /// The type of error, for programs: `urn:lyceum:problem:` and a name that does not change.
     #[serde(rename = "type")]
     #[schema(example = "urn:lyceum:problem:invalid")]

@@ -13,7 +13,9 @@ use lyceum_store::{
 use serde_json::{Value, json};
 use sqlx::PgConnection;
 
-use crate::{api::Api, api_error::ApiError, checks::apart, dataset_check::usable, shipped_dataset::ShippedDataset};
+use crate::{
+    api_error::ApiError, contract::document::apart, dataset_check::usable, lab::Lab, shipped_dataset::ShippedDataset,
+};
 
 /// Rows that are named in a fault, at most.
 const NAMED: u32 = 5;
@@ -22,7 +24,7 @@ const NAMED: u32 = 5;
 /// dataset is imported if need be. The faults' pointers are those of the config.
 pub(crate) async fn settle(
     db: &mut PgConnection,
-    api: &Api,
+    lab: &Lab,
     uses: &[DatasetUse],
     config: RunConfig,
 ) -> Result<Result<RunConfig, Faults>, ApiError> {
@@ -34,7 +36,7 @@ pub(crate) async fn settle(
             continue;
         };
         if dataset.purpose == one.purpose {
-            dataset = match usable(&mut *db, api.store.pool(), dataset, one.tests).await? {
+            dataset = match usable(&mut *db, lab.store.pool(), dataset, one.tests).await? {
                 Ok(dataset) => dataset,
                 Err(detail) => {
                     faults.push(Fault::new(format!("{}/allow_unchecked", one.pointer), detail));
@@ -54,7 +56,7 @@ pub(crate) async fn settle(
         false => Err(Faults(faults)),
         // Only now the number of rows is known, which other values have to fit.
         true if is_changed => {
-            let registry = api.registry.clone();
+            let registry = lab.registry.clone();
             apart(move || resolve(&document, &registry)).await?
         }
         true => Ok(config),

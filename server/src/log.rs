@@ -2,8 +2,6 @@
 
 mod request;
 mod terminal;
-mod trace;
 
 pub(crate) use request::log_request;
 pub(crate) use terminal::{PROGRESS, start_brief};
-pub use trace::TraceId;

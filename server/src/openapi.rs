@@ -3,7 +3,6 @@
 mod common;
 
 use common::Common;
-pub(crate) use common::operations;
 
 use actix_web::App;
 use utoipa::OpenApi as _;

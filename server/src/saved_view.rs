@@ -4,11 +4,11 @@ use actix_web::{HttpResponse, get, http::header::LOCATION, web};
 use lyceum_store::views;
 use uuid::Uuid;
 
-use crate::{api::Api, api_error::ApiError, page_address::PageAddress};
+use crate::{api_error::ApiError, frame::address::PageAddress, lab::Lab};
 
 #[get("/views/{id}")]
-pub(crate) async fn open_view(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+pub(crate) async fn open_view(lab: web::Data<Lab>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
+    let db = lab.store.pool();
     let saved = views::find(db, *id).await?;
     let page = PageAddress::parse(&saved.address).map_err(ApiError::not_found)?;
     match page.missing_run(db).await? {

@@ -14,7 +14,7 @@ use lyceum_store::{
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// A run is looked at again after so many steps.
 const EVERY: i32 = 4;
@@ -27,8 +27,8 @@ pub(super) struct Watch(HashMap<Uuid, i32>);
 
 impl Watch {
     /// Raises an alert for every sign that a running run shows, once for each.
-    pub(super) async fn look(&mut self, api: &Api) -> Result<(), ApiError> {
-        let db = api.store.pool();
+    pub(super) async fn look(&mut self, lab: &Lab) -> Result<(), ApiError> {
+        let db = lab.store.pool();
         let filter = RunFilter {
             state: Some(State::Running),
             ..RunFilter::default()
@@ -46,7 +46,7 @@ impl Watch {
                 continue;
             }
             self.0.insert(run.id, run.step);
-            for (sign, sentence) in signs(api, ExecutionId(run.id)).await? {
+            for (sign, sentence) in signs(lab, ExecutionId(run.id)).await? {
                 let title = format!("{} is collapsing: {sign}", run.name);
                 let new = NewAlert {
                     kind: AlertKind::Collapsing,
@@ -65,11 +65,11 @@ impl Watch {
 }
 
 /// The signs of collapse that a run shows, in words.
-async fn signs(api: &Api, id: ExecutionId) -> Result<Vec<(&'static str, String)>, ApiError> {
-    let db = api.store.pool();
+async fn signs(lab: &Lab, id: ExecutionId) -> Result<Vec<(&'static str, String)>, ApiError> {
+    let db = lab.store.pool();
     let run = runs::find(db, id).await?;
     // Problems that teach nothing are no sign of collapse.
-    let signals = Signal::all_in(&api.registry.metrics(&run.run.recipe), &run.metrics, false);
+    let signals = Signal::all_in(&lab.registry.metrics(&run.run.recipe), &run.metrics, false);
     let places: Vec<usize> = signals.iter().map(|(_, place)| *place).collect();
     let ends = metrics::ends(db, id, &places, SPAN).await?;
     let mut readings = Readings::default();

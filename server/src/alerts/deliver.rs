@@ -15,10 +15,10 @@ use ureq::{
 };
 
 use super::{
-    WebhookSettings,
     address::{Checked, Policy, read},
     signature::signature,
 };
+use crate::lab::WebhookSettings;
 
 /// Deliveries tried at a time.
 const AT_ONCE: i64 = 16;

@@ -3,11 +3,11 @@
 use lyceum_store::alerts::{AlertKind, Candidate, NewAlert, candidates, raise};
 
 use super::collapse::Watch;
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// Raises every alert that is due.
-pub(super) async fn raise_all(api: &Api, collapses: &mut Watch) -> Result<(), ApiError> {
-    let db = api.store.pool();
+pub(super) async fn raise_all(lab: &Lab, collapses: &mut Watch) -> Result<(), ApiError> {
+    let db = lab.store.pool();
     for found in candidates(db).await? {
         let (title, detail) = told(&found);
         let new = NewAlert {
@@ -21,7 +21,7 @@ pub(super) async fn raise_all(api: &Api, collapses: &mut Watch) -> Result<(), Ap
         };
         raise(db, &new).await?;
     }
-    collapses.look(api).await
+    collapses.look(lab).await
 }
 
 /// An alert in a few words, and more about it.

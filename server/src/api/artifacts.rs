@@ -14,15 +14,15 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
-use super::{
-    Api,
-    receive::{Pieces, Place, unwritten},
-};
-use crate::contract::{Answer, Query, is_known};
 use crate::{
     api_error::ApiError,
-    file_body::{Turn, whole_file},
-    spool,
+    contract::{
+        Answer, Query,
+        file_body::{Turn, whole_file},
+        is_known,
+        receive::{self, Pieces, Place, unwritten},
+    },
+    lab::Lab,
 };
 
 /// The kind of an artifact.
@@ -55,14 +55,14 @@ pub(crate) struct WrittenArtifact {
 #[get("/artifacts/{digest}")]
 pub(crate) async fn read_artifact(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     digest: web::Path<String>,
 ) -> Result<HttpResponse, ApiError> {
     let digest = named(&digest)?;
     let turn = Turn::of_artifact().await?;
     // Read to its end first, since a damaged one must not look like one that is there.
-    let file = spool::file().map_err(unwritten)?;
-    let bytes = api.artifacts.get_file(digest, &file).await?;
+    let file = receive::spool().map_err(unwritten)?;
+    let bytes = lab.artifacts.get_file(digest, &file).await?;
     let etag = format!("\"{digest}\"");
     if is_known(&request, &etag) {
         return Ok(HttpResponse::NotModified().insert_header((ETAG, etag)).finish());
@@ -85,15 +85,15 @@ pub(crate) async fn read_artifact(
 #[put("/artifacts/{digest}")]
 pub(crate) async fn write_artifact(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     digest: web::Path<String>,
     query: Query<WriteArtifactQuery>,
     payload: web::Payload,
 ) -> Result<Answer<WrittenArtifact>, ApiError> {
     let wanted = named(&digest)?;
-    let _place = Place::wait(&api).await?;
-    let limit = api.settings.artifact_limit;
-    let pieces = Pieces::of(&request, payload.into_inner(), limit, api.settings.body_pace)?;
+    let _place = Place::wait(&lab).await?;
+    let limit = lab.settings.artifact_limit;
+    let pieces = Pieces::of(&request, payload.into_inner(), limit, lab.settings.body_pace)?;
     let (mut hash, mut bytes) = (Sha256::new(), 0);
     let seen = |piece: &[u8]| {
         hash.update(piece);
@@ -106,7 +106,7 @@ pub(crate) async fn write_artifact(
             "the content's hash is {found}, not {wanted}; send it again"
         )));
     }
-    api.artifacts.put_file(query.0.kind, found, &file, bytes as u64).await?;
+    lab.artifacts.put_file(query.0.kind, found, &file, bytes as u64).await?;
     Ok(Answer::with(
         StatusCode::CREATED,
         WrittenArtifact { digest: found, bytes },

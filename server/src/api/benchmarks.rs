@@ -10,9 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Api;
-use crate::api_error::ApiError;
-use crate::contract::{Answer, Query, bounds};
+use crate::{
+    api_error::ApiError,
+    contract::{Answer, Query, bounds},
+    lab::Lab,
+};
 
 /// A suite of benchmarks.
 #[derive(Debug, Serialize, ToSchema)]
@@ -67,8 +69,8 @@ pub(crate) struct Leaderboard {
     security(("token" = ["read"]))
 )]
 #[get("/benchmarks")]
-pub(crate) async fn list_benchmarks(api: web::Data<Api>) -> Result<Answer<BenchmarkSuites>, ApiError> {
-    let mut db = api
+pub(crate) async fn list_benchmarks(lab: web::Data<Lab>) -> Result<Answer<BenchmarkSuites>, ApiError> {
+    let mut db = lab
         .store
         .pool()
         .acquire()
@@ -102,7 +104,7 @@ fn described(suite: &'static Suite, dataset: Option<Dataset>) -> BenchmarkSuite 
 )]
 #[get("/benchmarks/{name}/leaderboard")]
 pub(crate) async fn show_leaderboard(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     name: web::Path<String>,
     query: Query<LeaderboardQuery>,
 ) -> Result<Answer<Leaderboard>, ApiError> {
@@ -113,7 +115,7 @@ pub(crate) async fn show_leaderboard(
     }
     let limit = query.0.limit.unwrap_or(crate::contract::DEFAULT_LIMIT);
     let suite_name = suite.as_ref().map_or(name.as_str(), |suite| &suite.name);
-    let items = benchmarks::leaderboard(api.store.pool(), suite_name, limit).await?;
+    let items = benchmarks::leaderboard(lab.store.pool(), suite_name, limit).await?;
     match suite {
         Err(unknown) if items.is_empty() => Err(ApiError::not_found(unknown.to_string())),
         _ => Ok(Answer::ok(Leaderboard { items })),

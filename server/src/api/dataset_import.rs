@@ -14,14 +14,16 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc};
 use utoipa::ToSchema;
 
-use super::{
-    Api,
-    datasets::{DatasetDetail, DatasetPurpose},
-    document::check_length,
-    receive::{Pieces, Place},
+use super::datasets::{DatasetDetail, DatasetPurpose};
+use crate::{
+    api_error::ApiError,
+    contract::{
+        Answer, Query, bounds,
+        document::check_length,
+        receive::{Pieces, Place},
+    },
+    lab::Lab,
 };
-use crate::api_error::ApiError;
-use crate::contract::{Answer, Query, bounds};
 use fetching::fetch;
 use plan::Plan;
 use reading::{Batch, Reading, Source};
@@ -117,22 +119,22 @@ pub(crate) struct ImportPreview {
 #[post("/datasets/import")]
 pub(crate) async fn import_dataset(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<ImportDatasetQuery>,
     payload: web::Payload,
 ) -> Result<Answer<Value>, ApiError> {
     let asked = query.0;
-    let limit = api.settings.import_limit;
+    let limit = lab.settings.import_limit;
     check_length(&request, limit)?;
     let plan = Plan::of(&asked)?;
     if plan.hub.is_none() {
         body::check_type(&request)?;
     }
-    let _place = Place::wait(&api).await?;
+    let _place = Place::wait(&lab).await?;
     let source = match &plan.hub {
-        Some(address) => Source::Hub(fetch(address, plan.split.as_deref(), &api.settings, limit).await?),
+        Some(address) => Source::Hub(fetch(address, plan.split.as_deref(), &lab.settings, limit).await?),
         None => {
-            let pieces = Pieces::of(&request, payload.into_inner(), limit, api.settings.body_pace)?;
+            let pieces = Pieces::of(&request, payload.into_inner(), limit, lab.settings.body_pace)?;
             Source::File(pieces.into_file(|_| ()).await?)
         }
     };
@@ -154,7 +156,7 @@ pub(crate) async fn import_dataset(
         return Ok(Answer::ok(preview));
     }
 
-    let mut tx = api.store.pool().begin().await?;
+    let mut tx = lab.store.pool().begin().await?;
     let new = NewDataset {
         name: &asked.name,
         purpose: asked.purpose.into(),

@@ -17,13 +17,15 @@ use serde_json::{Map, Value};
 use sqlx::{PgConnection, PgPool};
 use utoipa::ToSchema;
 
-use super::{
-    Api, ApiSettings,
-    document::{Document, RequestBody},
-    idempotent::{Begun, IdempotencyKey},
+use crate::{
+    api_error::ApiError,
+    contract::{
+        Answer, Listing, Order, Page, Query, bounds, check_if_match,
+        document::{Document, RequestBody, apart},
+        idempotent::{Begun, IdempotencyKey},
+    },
+    lab::{Lab, LabSettings},
 };
-use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
-use crate::{api_error::ApiError, checks::apart};
 
 /// The purpose of a dataset.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -77,7 +79,7 @@ pub(crate) struct CreateDataset {
 }
 
 impl RequestBody for CreateDataset {
-    fn limit(settings: &ApiSettings) -> usize {
+    fn limit(settings: &LabSettings) -> usize {
         settings.dataset_limit
     }
 }
@@ -157,7 +159,7 @@ crate::contract::query!(ListRowsQuery);
 )]
 #[post("/datasets")]
 pub(crate) async fn create_dataset(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     key: IdempotencyKey,
     sent: Document<CreateDataset>,
 ) -> Result<Answer<Value>, ApiError> {
@@ -172,7 +174,7 @@ pub(crate) async fn create_dataset(
     let rows: Vec<Value> = rows.into_iter().map(Value::Object).collect();
     let checked = apart(move || check(purpose.into(), suite.as_deref(), &rows).map(|suite| (suite, rows)));
     let (suite, rows) = checked.await??;
-    let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
+    let mut creation = match key.begin(lab.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
@@ -230,12 +232,12 @@ fn check(purpose: Purpose, suite_name: Option<&str>, rows: &[Value]) -> Result<O
 #[get("/datasets")]
 pub(crate) async fn list_datasets(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<ListDatasetsQuery>,
 ) -> Result<Answer<Page<Dataset>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("datasets", query.limit, query.cursor.as_deref(), query.order)?;
-    let page = datasets::page(api.store.pool(), query.purpose.map(Purpose::from), listing.window()).await?;
+    let page = datasets::page(lab.store.pool(), query.purpose.map(Purpose::from), listing.window()).await?;
     Ok(listing.answer(&request, page))
 }
 
@@ -248,10 +250,10 @@ pub(crate) async fn list_datasets(
 )]
 #[get("/datasets/{id}")]
 pub(crate) async fn show_dataset(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<DatasetId>,
 ) -> Result<Answer<DatasetDetail>, ApiError> {
-    Ok(Answer::ok(DatasetDetail::find(api.store.pool(), *id).await?))
+    Ok(Answer::ok(DatasetDetail::find(lab.store.pool(), *id).await?))
 }
 
 /// List the rows of a dataset in order.
@@ -264,13 +266,13 @@ pub(crate) async fn show_dataset(
 #[get("/datasets/{id}/rows")]
 pub(crate) async fn list_dataset_rows(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<DatasetId>,
     query: Query<ListRowsQuery>,
 ) -> Result<Answer<Page<DatasetRow>>, ApiError> {
     let listing = Listing::new("rows", query.0.limit, query.0.cursor.as_deref(), Some(Order::Oldest))?;
-    datasets::find(api.store.pool(), *id).await?;
-    Ok(listing.answer(&request, datasets::rows(api.store.pool(), *id, listing.window()).await?))
+    datasets::find(lab.store.pool(), *id).await?;
+    Ok(listing.answer(&request, datasets::rows(lab.store.pool(), *id, listing.window()).await?))
 }
 
 /// List the rows of a dataset whose tests cannot be used, as far as its check has found them.
@@ -283,7 +285,7 @@ pub(crate) async fn list_dataset_rows(
 #[get("/datasets/{id}/bad-rows")]
 pub(crate) async fn list_bad_rows(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<DatasetId>,
     query: Query<ListRowsQuery>,
 ) -> Result<Answer<Page<BadRow>>, ApiError> {
@@ -293,10 +295,10 @@ pub(crate) async fn list_bad_rows(
         query.0.cursor.as_deref(),
         Some(Order::Oldest),
     )?;
-    datasets::find(api.store.pool(), *id).await?;
+    datasets::find(lab.store.pool(), *id).await?;
     Ok(listing.answer(
         &request,
-        datasets::bad_rows(api.store.pool(), *id, listing.window()).await?,
+        datasets::bad_rows(lab.store.pool(), *id, listing.window()).await?,
     ))
 }
 
@@ -310,10 +312,10 @@ pub(crate) async fn list_bad_rows(
 #[delete("/datasets/{id}")]
 pub(crate) async fn delete_dataset(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<DatasetId>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     check_if_match(&request, &DatasetDetail::find(db, *id).await?)?;
     datasets::remove(db, *id).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -4,12 +4,8 @@ use actix_web::{HttpRequest, HttpResponse, get, web};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::evaluations;
 
-use super::{
-    Api,
-    event_stream::{Events, WatchQuery, watch},
-};
-use crate::api_error::ApiError;
-use crate::contract::Query;
+use super::event_stream::{Events, WatchQuery, watch};
+use crate::{api_error::ApiError, contract::Query, lab::Lab};
 
 /// Watch the events of an evaluation.
 ///
@@ -36,10 +32,10 @@ use crate::contract::Query;
 #[get("/evaluations/{id}/events")]
 pub(crate) async fn watch_evaluation(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<WatchQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    let evaluation = evaluations::find(api.store.pool(), *id).await?;
-    watch(&request, &api, *id, (evaluation.state, evaluation.last_event), query.0).await
+    let evaluation = evaluations::find(lab.store.pool(), *id).await?;
+    watch(&request, &lab, *id, (evaluation.state, evaluation.last_event), query.0).await
 }

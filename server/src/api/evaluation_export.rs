@@ -19,11 +19,13 @@ use serde::Deserialize;
 use std::io::Write as _;
 use utoipa::ToSchema;
 
-use super::Api;
-use crate::contract::Query;
 use crate::{
     api_error::ApiError,
-    file_body::{Turn, file_body},
+    contract::{
+        Query,
+        file_body::{Turn, file_body},
+    },
+    lab::Lab,
 };
 
 /// The format of an export.
@@ -95,11 +97,11 @@ impl ExportQuery {
 )]
 #[get("/evaluations/{id}/export")]
 pub(crate) async fn export_evaluation(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<ExportQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let evaluation = evaluations::find(db, *id).await?;
     let query = query.0;
     let kind = evaluation.spec["type"].as_str().unwrap_or_default();
@@ -111,7 +113,7 @@ pub(crate) async fn export_evaluation(
     }
     let subject = query.subject.unwrap_or(0);
     let turn = Turn::wait().await?;
-    let result = find(&api, *id, query.suite.as_deref(), subject).await?;
+    let result = find(&lab, *id, query.suite.as_deref(), subject).await?;
     let samples = benchmarks::samples_of_subject(db, *id, &result.suite, subject).await?;
     let format = query.format.unwrap_or(ExportFormat::Evalplus);
     let text = match format {
@@ -160,7 +162,7 @@ fn csv(evaluation: &Evaluation) -> Result<String, ApiError> {
     text.map_err(|error| ApiError::internal(&error))
 }
 
-async fn find(api: &Api, id: ExecutionId, suite: Option<&str>, subject: u32) -> Result<BenchmarkResult, ApiError> {
+async fn find(lab: &Lab, id: ExecutionId, suite: Option<&str>, subject: u32) -> Result<BenchmarkResult, ApiError> {
     let first = page::Window {
         limit: 1,
         after: None,
@@ -172,7 +174,7 @@ async fn find(api: &Api, id: ExecutionId, suite: Option<&str>, subject: u32) -> 
         subject: Some(subject),
         ..BenchmarkFilter::default()
     };
-    let found = benchmarks::results(api.store.pool(), &filter, &first).await?;
+    let found = benchmarks::results(lab.store.pool(), &filter, &first).await?;
     found.items.into_iter().next().ok_or_else(|| {
         let suite = suite.map(|name| format!(" on `{name}`")).unwrap_or_default();
         ApiError::not_found(format!("evaluation {id} has no result of subject {subject}{suite}"))

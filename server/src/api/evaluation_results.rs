@@ -13,9 +13,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::Api;
-use crate::api_error::ApiError;
-use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
+use crate::{
+    api_error::ApiError,
+    contract::{Answer, Listing, Order, Page, Query, bounds},
+    lab::Lab,
+};
 
 /// A result with its pass@k curves.
 #[derive(Debug, Serialize, ToSchema)]
@@ -109,16 +111,16 @@ crate::contract::query!(ListSamplesQuery);
 #[get("/evaluations/{id}/results")]
 pub(crate) async fn list_evaluation_results(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<ListResultsQuery>,
 ) -> Result<Answer<Page<ResultWithCurve>>, ApiError> {
-    evaluations::find(api.store.pool(), *id).await?;
+    evaluations::find(lab.store.pool(), *id).await?;
     let filter = BenchmarkFilter {
         evaluation: Some(*id),
         ..BenchmarkFilter::default()
     };
-    results(&request, &api, filter, query.0).await
+    results(&request, &lab, filter, query.0).await
 }
 
 /// List the benchmark results of a run's members at all steps, with pass@k curves.
@@ -131,21 +133,21 @@ pub(crate) async fn list_evaluation_results(
 #[get("/runs/{id}/benchmarks")]
 pub(crate) async fn list_run_results(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<ListResultsQuery>,
 ) -> Result<Answer<Page<ResultWithCurve>>, ApiError> {
-    runs::find(api.store.pool(), *id).await?;
+    runs::find(lab.store.pool(), *id).await?;
     let filter = BenchmarkFilter {
         run: Some(*id),
         ..BenchmarkFilter::default()
     };
-    results(&request, &api, filter, query.0).await
+    results(&request, &lab, filter, query.0).await
 }
 
 async fn results(
     request: &HttpRequest,
-    api: &Api,
+    lab: &Lab,
     filter: BenchmarkFilter,
     query: ListResultsQuery,
 ) -> Result<Answer<Page<ResultWithCurve>>, ApiError> {
@@ -154,9 +156,9 @@ async fn results(
         suite: query.suite,
         ..filter
     };
-    let page = benchmarks::results(api.store.pool(), &filter, listing.window()).await?;
+    let page = benchmarks::results(lab.store.pool(), &filter, listing.window()).await?;
     let evaluations: Vec<_> = page.items.iter().map(|result| result.evaluation_id).collect();
-    let repeats = benchmarks::repeats(api.store.pool(), &evaluations).await?;
+    let repeats = benchmarks::repeats(lab.store.pool(), &evaluations).await?;
     let with_curve = |result| ResultWithCurve::new(result, &repeats);
     let page = page::Page {
         items: page.items.into_iter().map(with_curve).collect(),
@@ -175,19 +177,19 @@ async fn results(
 #[get("/evaluations/{id}/samples")]
 pub(crate) async fn list_samples(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<ListSamplesQuery>,
 ) -> Result<Answer<Page<BenchmarkSample>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("samples", query.limit, query.cursor.as_deref(), query.order)?;
-    evaluations::find(api.store.pool(), *id).await?;
+    evaluations::find(lab.store.pool(), *id).await?;
     let filter = SampleFilter {
         suite: query.suite,
         subject: query.subject,
         task_id: query.task,
         correct: query.correct,
     };
-    let page = benchmarks::samples(api.store.pool(), *id, &filter, listing.window()).await?;
+    let page = benchmarks::samples(lab.store.pool(), *id, &filter, listing.window()).await?;
     Ok(listing.answer(&request, page))
 }

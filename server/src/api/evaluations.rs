@@ -13,16 +13,15 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
-    Api,
-    document::{Document, RequestBody},
-    idempotent::{Begun, IdempotencyKey},
-};
-use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
 use crate::{
     api_error::ApiError,
+    contract::{
+        Answer, Listing, Order, Page, Query, TraceId, bounds, check_if_match,
+        document::{Document, RequestBody},
+        idempotent::{Begun, IdempotencyKey},
+    },
     evaluation::{Request, configured},
-    log::TraceId,
+    lab::Lab,
 };
 
 /// An evaluation to create.
@@ -72,34 +71,34 @@ crate::contract::query!(ListEvaluationsQuery);
 )]
 #[post("/evaluations")]
 pub(crate) async fn create_evaluation(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     key: IdempotencyKey,
     trace: TraceId,
     sent: Document<CreateEvaluation>,
 ) -> Result<Answer<Value>, ApiError> {
-    if let Some(answer) = key.answer(api.store.pool(), &sent.fingerprint).await? {
+    if let Some(answer) = key.answer(lab.store.pool(), &sent.fingerprint).await? {
         return Ok(answer);
     }
     let request = &sent.value;
     let name = request.spec.name();
-    let Ok(recipe) = api.registry.planner(&format!("evaluation/{name}")) else {
+    let Ok(recipe) = lab.registry.planner(&format!("evaluation/{name}")) else {
         let detail = format!("this server cannot plan evaluations of type `{name}` yet");
         return Err(ApiError::invalid(vec![Fault::new("/spec/type", detail)]));
     };
     let run = request.spec.run();
     if let Some(run) = run {
-        let found = runs::find(api.store.pool(), run).await;
+        let found = runs::find(lab.store.pool(), run).await;
         found.map_err(|error| ApiError::invalid(vec![Fault::new(request.spec.run_pointer(), error.to_string())]))?;
     }
     let asked = Request {
-        store: &api.store,
-        registry: &api.registry,
+        store: &lab.store,
+        registry: &lab.registry,
         planner: recipe.as_ref(),
         seed: request.seed,
         priority: request.priority,
     };
     let config = configured(&asked, &request.spec).await?;
-    let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
+    let mut creation = match key.begin(lab.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
@@ -131,7 +130,7 @@ pub(crate) async fn create_evaluation(
 #[get("/evaluations")]
 pub(crate) async fn list_evaluations(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<ListEvaluationsQuery>,
 ) -> Result<Answer<Page<Evaluation>>, ApiError> {
     let query = query.0;
@@ -143,7 +142,7 @@ pub(crate) async fn list_evaluations(
     };
     Ok(listing.answer(
         &request,
-        evaluations::page(api.store.pool(), &filter, listing.window()).await?,
+        evaluations::page(lab.store.pool(), &filter, listing.window()).await?,
     ))
 }
 
@@ -156,10 +155,10 @@ pub(crate) async fn list_evaluations(
 )]
 #[get("/evaluations/{id}")]
 pub(crate) async fn show_evaluation(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<Evaluation>, ApiError> {
-    Ok(Answer::ok(evaluations::find(api.store.pool(), *id).await?))
+    Ok(Answer::ok(evaluations::find(lab.store.pool(), *id).await?))
 }
 
 /// Cancel an evaluation.
@@ -172,10 +171,10 @@ pub(crate) async fn show_evaluation(
 #[post("/evaluations/{id}/cancel")]
 pub(crate) async fn cancel_evaluation(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<Evaluation>, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     check_if_match(&request, &evaluations::find(db, *id).await?)?;
     executions::cancel(db, *id).await?;
     tracing::info!(evaluation.id = %id, "cancelled evaluation {id}");

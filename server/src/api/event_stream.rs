@@ -19,9 +19,7 @@ use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
 use tokio::time::{Instant, sleep_until};
 use utoipa::ToSchema;
 
-use super::Api;
-use crate::api_error::ApiError;
-use crate::contract::Answer;
+use crate::{api_error::ApiError, contract::Answer, lab::Lab};
 
 /// Maximum events in a JSON response.
 const BATCH: i64 = 1000;
@@ -47,7 +45,7 @@ pub(super) struct Events {
 /// Responds with the events of `id`, which is in `state`; its last event has the number `last_event`.
 pub(super) async fn watch(
     request: &HttpRequest,
-    api: &Api,
+    lab: &Lab,
     id: ExecutionId,
     (state, last_event): (State, i64),
     query: WatchQuery,
@@ -62,7 +60,7 @@ pub(super) async fn watch(
         .and_then(|accept| accept.to_str().ok())
         .unwrap_or_default();
     if accepts.contains("application/json") && !accepts.contains("text/event-stream") {
-        let items = event::after(api.store.pool(), id, after, BATCH).await?;
+        let items = event::after(lab.store.pool(), id, after, BATCH).await?;
         return Ok(Answer::ok(Events { items }).respond_to(request));
     }
     let over = matches!(state, State::Completed | State::Failed | State::Cancelled);
@@ -70,10 +68,10 @@ pub(super) async fn watch(
         // An evaluation of the run adds events after the one that ended it, so waiting for that one could take forever.
         return Ok(match after >= last_event {
             true => HttpResponse::NoContent().finish(),
-            false => streamed(past(api.store.pool().clone(), id, after), api),
+            false => streamed(past(lab.store.pool().clone(), id, after), lab),
         });
     }
-    Ok(streamed(api.events.watch(id, after).await?, api))
+    Ok(streamed(lab.events.watch(id, after).await?, lab))
 }
 
 /// The events after number `after` that there are.
@@ -90,13 +88,13 @@ fn past(db: PgPool, id: ExecutionId, after: i64) -> impl Stream<Item = lyceum_st
     batches.try_flatten()
 }
 
-fn streamed(events: impl Stream<Item = lyceum_store::Result<Arc<Event>>> + 'static, api: &Api) -> HttpResponse {
+fn streamed(events: impl Stream<Item = lyceum_store::Result<Arc<Event>>> + 'static, lab: &Lab) -> HttpResponse {
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "text/event-stream"))
         .insert_header((CACHE_CONTROL, "no-store"))
         // Asks a proxy (nginx) not to buffer.
         .insert_header(("x-accel-buffering", "no"))
-        .streaming(lines(events, api.settings.keep_alive))
+        .streaming(lines(events, lab.settings.keep_alive))
 }
 
 fn last_event_id(request: &HttpRequest) -> Result<Option<i64>, ApiError> {

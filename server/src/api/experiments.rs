@@ -8,13 +8,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::{
-    Api,
-    document::{Document, RequestBody},
-    idempotent::{Begun, IdempotencyKey},
+use crate::{
+    api_error::ApiError,
+    contract::{
+        Answer, Listing, Order, Page, Query, bounds, check_if_match,
+        document::{Document, RequestBody},
+        idempotent::{Begun, IdempotencyKey},
+    },
+    lab::Lab,
 };
-use crate::api_error::ApiError;
-use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
 
 /// An experiment to create.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -80,11 +82,11 @@ impl RequestBody for UpdateExperiment {}
 )]
 #[post("/experiments")]
 pub(crate) async fn create_experiment(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     key: IdempotencyKey,
     sent: Document<CreateExperiment>,
 ) -> Result<Answer<Value>, ApiError> {
-    let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
+    let mut creation = match key.begin(lab.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
@@ -109,7 +111,7 @@ pub(crate) async fn create_experiment(
 #[get("/experiments")]
 pub(crate) async fn list_experiments(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<ListExperimentsQuery>,
 ) -> Result<Answer<Page<Experiment>>, ApiError> {
     let query = query.0;
@@ -120,7 +122,7 @@ pub(crate) async fn list_experiments(
     };
     Ok(listing.answer(
         &request,
-        experiments::page(api.store.pool(), &filter, listing.window()).await?,
+        experiments::page(lab.store.pool(), &filter, listing.window()).await?,
     ))
 }
 
@@ -133,10 +135,10 @@ pub(crate) async fn list_experiments(
 )]
 #[get("/experiments/{id}")]
 pub(crate) async fn show_experiment(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExperimentId>,
 ) -> Result<Answer<Experiment>, ApiError> {
-    Ok(Answer::ok(experiments::find(api.store.pool(), *id).await?))
+    Ok(Answer::ok(experiments::find(lab.store.pool(), *id).await?))
 }
 
 /// Change an experiment.
@@ -150,11 +152,11 @@ pub(crate) async fn show_experiment(
 #[patch("/experiments/{id}")]
 pub(crate) async fn update_experiment(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExperimentId>,
     sent: Document<UpdateExperiment>,
 ) -> Result<Answer<Experiment>, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     check_if_match(&request, &experiments::find(db, *id).await?)?;
     let changes = ExperimentChanges {
         name: sent.value.name.as_deref(),
@@ -174,10 +176,10 @@ pub(crate) async fn update_experiment(
 #[delete("/experiments/{id}")]
 pub(crate) async fn delete_experiment(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExperimentId>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     check_if_match(&request, &experiments::find(db, *id).await?)?;
     experiments::remove(db, *id).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -2,8 +2,7 @@
 
 use actix_web::{get, web};
 
-use super::Api;
-use crate::api_error::ApiError;
+use crate::{api_error::ApiError, lab::Lab};
 
 /// Report that the process is alive.
 #[utoipa::path(tag = "service", responses((status = 200, description = "The process is alive", body = String)), security())]
@@ -15,8 +14,8 @@ pub(crate) async fn healthz() -> &'static str {
 /// Report whether the server is ready: the database responds.
 #[utoipa::path(tag = "service", responses((status = 200, description = "The database responds", body = String)), security())]
 #[get("/readyz")]
-pub(crate) async fn readyz(api: web::Data<Api>) -> Result<&'static str, ApiError> {
-    match sqlx::query("SELECT 1").execute(api.store.pool()).await {
+pub(crate) async fn readyz(lab: web::Data<Lab>) -> Result<&'static str, ApiError> {
+    match sqlx::query("SELECT 1").execute(lab.store.pool()).await {
         Ok(_) => Ok("ready\n"),
         Err(error) => {
             tracing::warn!(%error, "not ready: the database does not respond");

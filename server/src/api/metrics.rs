@@ -13,8 +13,7 @@ use lyceum_store::{
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use std::sync::OnceLock;
 
-use super::Api;
-use crate::api_error::ApiError;
+use crate::{api_error::ApiError, lab::Lab};
 
 /// Histogram buckets for durations, in seconds.
 const SECONDS: [f64; 12] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0];
@@ -63,11 +62,11 @@ fn describe() {
     security(("token" = ["read"]))
 )]
 #[get("/metrics")]
-pub(crate) async fn metrics(api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn metrics(lab: web::Data<Lab>) -> Result<HttpResponse, ApiError> {
     let Some(handle) = install() else {
         return Err(ApiError::unavailable("metrics are not recorded"));
     };
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let states = [WorkState::Ready, WorkState::Running];
     for kind in lyceum_core::work::WorkKind::ALL {
         for state in states {
@@ -93,9 +92,9 @@ pub(crate) async fn metrics(api: web::Data<Api>) -> Result<HttpResponse, ApiErro
     }
     gauge!("lyceum_work_oldest_ready_seconds").set(gauges::oldest_ready_seconds(db).await?.unwrap_or(0.0));
     gauge!("lyceum_database_connections").set(f64::from(db.size()));
-    let places = api.settings.large_bodies.saturating_sub(api.places.available_permits());
+    let places = lab.settings.large_bodies.saturating_sub(lab.places.available_permits());
     gauge!("lyceum_large_bodies").set(places as f64);
-    gauge!("lyceum_event_streams").set(api.events.streams() as f64);
+    gauge!("lyceum_event_streams").set(lab.events.streams() as f64);
     Ok(HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")
         .body(handle.render() + &runs::render(db).await?))

@@ -4,9 +4,11 @@ use actix_web::{get, web};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Api, preset::Preset};
-use crate::api_error::ApiError;
-use crate::contract::Answer;
+use crate::{
+    api_error::ApiError,
+    contract::Answer,
+    lab::{Lab, Preset},
+};
 
 /// All presets.
 #[derive(Debug, Serialize, ToSchema)]
@@ -22,8 +24,8 @@ pub(crate) struct AllPresets {
     security(("token" = ["read"]))
 )]
 #[get("/presets")]
-pub(crate) async fn list_presets(api: web::Data<Api>) -> Result<Answer<AllPresets>, ApiError> {
-    let items = api.presets.all().map_err(|error| ApiError::internal(&error))?;
+pub(crate) async fn list_presets(lab: web::Data<Lab>) -> Result<Answer<AllPresets>, ApiError> {
+    let items = lab.presets.all().map_err(|error| ApiError::internal(&error))?;
     Ok(Answer::ok(AllPresets { items }))
 }
 
@@ -35,6 +37,6 @@ pub(crate) async fn list_presets(api: web::Data<Api>) -> Result<Answer<AllPreset
     security(("token" = ["read"]))
 )]
 #[get("/presets/{name}")]
-pub(crate) async fn show_preset(api: web::Data<Api>, name: web::Path<String>) -> Result<Answer<Preset>, ApiError> {
-    Ok(Answer::ok(api.presets.get(&name).map_err(ApiError::not_found)?))
+pub(crate) async fn show_preset(lab: web::Data<Lab>, name: web::Path<String>) -> Result<Answer<Preset>, ApiError> {
+    Ok(Answer::ok(lab.presets.get(&name).map_err(ApiError::not_found)?))
 }

@@ -14,13 +14,16 @@ use serde::Deserialize;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-use super::{
-    Api,
-    document::{Document, RequestBody},
-    runs::find_experiment,
+use super::runs::find_experiment;
+use crate::{
+    api_error::ApiError,
+    base_weights,
+    contract::{
+        Answer, bounds, check_if_match,
+        document::{Document, RequestBody},
+    },
+    lab::Lab,
 };
-use crate::contract::{Answer, bounds, check_if_match};
-use crate::{api_error::ApiError, base_weights};
 
 /// Changes to a run.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -50,11 +53,11 @@ impl RequestBody for UpdateRun {}
 /// Applies `act` to a run that still matches `If-Match`, and responds with the result. The run is locked in between.
 async fn change(
     request: &HttpRequest,
-    api: &Api,
+    lab: &Lab,
     id: ExecutionId,
     act: impl AsyncFnOnce(&mut PgConnection) -> Result<(), StoreError>,
 ) -> Result<RunDetail, ApiError> {
-    let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
+    let mut tx = lab.store.pool().begin().await.map_err(StoreError::from)?;
     executions::lock(&mut tx, id).await?;
     check_if_match(request, &runs::find(&mut *tx, id).await?)?;
     act(&mut tx).await?;
@@ -66,12 +69,12 @@ async fn change(
 /// Applies `act` to a run and reports it as `done`; workers and coordinators notice by themselves.
 async fn steer(
     request: &HttpRequest,
-    api: &Api,
+    lab: &Lab,
     id: ExecutionId,
     done: &str,
     act: impl AsyncFnOnce(&mut PgConnection) -> Result<(), StoreError>,
 ) -> Result<Answer<RunDetail>, ApiError> {
-    let run = change(request, api, id, act).await?;
+    let run = change(request, lab, id, act).await?;
     tracing::info!(run.id = %id, "{done} run {id}");
     Ok(Answer::accepted(run))
 }
@@ -87,7 +90,7 @@ async fn steer(
 #[patch("/runs/{id}")]
 pub(crate) async fn update_run(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     sent: Document<UpdateRun>,
 ) -> Result<Answer<RunDetail>, ApiError> {
@@ -95,11 +98,11 @@ pub(crate) async fn update_run(
         name: sent.value.name.as_deref(),
         note: sent.value.note.as_deref(),
         tags: sent.value.tags.as_deref(),
-        experiment: find_experiment(api.store.pool(), sent.value.experiment.as_deref()).await?,
+        experiment: find_experiment(lab.store.pool(), sent.value.experiment.as_deref()).await?,
         priority: sent.value.priority,
         max_concurrent: sent.value.max_concurrent,
     };
-    let run = change(&request, &api, *id, async |db| runs::update(db, *id, &changes).await).await?;
+    let run = change(&request, &lab, *id, async |db| runs::update(db, *id, &changes).await).await?;
     Ok(Answer::ok(run))
 }
 
@@ -113,10 +116,10 @@ pub(crate) async fn update_run(
 #[delete("/runs/{id}")]
 pub(crate) async fn delete_run(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     check_if_match(&request, &runs::find(db, *id).await?)?;
     runs::remove(db, *id).await?;
     tracing::info!(run.id = %id, "deleted run {id}");
@@ -133,10 +136,10 @@ pub(crate) async fn delete_run(
 #[post("/runs/{id}/pause")]
 pub(crate) async fn pause_run(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, ApiError> {
-    steer(&request, &api, *id, "paused", async |db| {
+    steer(&request, &lab, *id, "paused", async |db| {
         executions::pause(db, *id).await
     })
     .await
@@ -152,15 +155,15 @@ pub(crate) async fn pause_run(
 #[post("/runs/{id}/resume")]
 pub(crate) async fn resume_run(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, ApiError> {
-    let run = runs::find(api.store.pool(), *id).await?;
+    let run = runs::find(lab.store.pool(), *id).await?;
     let config = RunConfig::deserialize(&run.config).map_err(|error| ApiError::internal(&error))?;
     if let Some(fault) = base_weights::changed(&config).first() {
         return Err(ApiError::unprocessable(format!("{}: {}", fault.pointer, fault.detail)));
     }
-    steer(&request, &api, *id, "resumed", async |db| {
+    steer(&request, &lab, *id, "resumed", async |db| {
         executions::resume(db, *id).await
     })
     .await
@@ -176,10 +179,10 @@ pub(crate) async fn resume_run(
 #[post("/runs/{id}/cancel")]
 pub(crate) async fn cancel_run(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, ApiError> {
-    steer(&request, &api, *id, "cancelled", async |db| {
+    steer(&request, &lab, *id, "cancelled", async |db| {
         executions::cancel(db, *id).await
     })
     .await

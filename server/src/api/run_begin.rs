@@ -12,25 +12,26 @@ use sqlx::PgConnection;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use super::{Api, run_create::CreateRun};
+use super::run_create::CreateRun;
 use crate::{
     api_error::ApiError,
     base_weights, dataset_use,
     evaluation::{self, named_dataset_faults},
+    lab::Lab,
     rows_asked, vocabulary,
 };
 
 /// Writes the run that `request` asks for, whose settled config is `config`; it starts when the transaction commits.
 pub(crate) async fn begin(
     tx: &mut PgConnection,
-    api: &Api,
+    lab: &Lab,
     config: &RunConfig,
     request: &CreateRun,
     experiment: Option<ExperimentId>,
     trace_id: Option<&str>,
 ) -> Result<ExecutionId, ApiError> {
     let unprocessable = |error: &dyn std::fmt::Display| ApiError::unprocessable(error.to_string());
-    let recipe = api
+    let recipe = lab
         .registry
         .get(&config.recipe)
         .map_err(|error| unprocessable(&error))?;
@@ -55,7 +56,7 @@ pub(crate) async fn begin(
     };
     runs::begin(&mut *tx, &new).await?;
     if config.benchmarks.as_ref().is_some_and(|schedule| schedule.at_start) {
-        let from = (api.store.pool(), &api.registry);
+        let from = (lab.store.pool(), &lab.registry);
         evaluation::measure(&mut *tx, from, id, config, 0).await?;
     }
     Ok(id)
@@ -64,7 +65,7 @@ pub(crate) async fn begin(
 /// The config with its datasets looked up; refused if any is missing or unsuitable.
 pub(crate) async fn settle_datasets(
     db: &mut PgConnection,
-    api: &Api,
+    lab: &Lab,
     recipe: &dyn Recipe,
     config: RunConfig,
     request: &CreateRun,
@@ -74,9 +75,9 @@ pub(crate) async fn settle_datasets(
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let mut faults = Vec::new();
     if let Some(schedule) = &config.benchmarks {
-        faults.extend(named_dataset_faults(&mut *db, api.store.pool(), &schedule.suites, "/benchmarks/suites").await?);
+        faults.extend(named_dataset_faults(&mut *db, lab.store.pool(), &schedule.suites, "/benchmarks/suites").await?);
     }
-    let settled = match dataset_use::settle(&mut *db, api, &uses, config).await? {
+    let settled = match dataset_use::settle(&mut *db, lab, &uses, config).await? {
         Ok(config) => {
             if faults.is_empty() {
                 faults.extend(rows_asked::faults(db, recipe, &config).await?);
@@ -90,7 +91,7 @@ pub(crate) async fn settle_datasets(
 }
 
 /// The resolved config of a request, with the digests of its bases' weights. Takes a while.
-pub(crate) fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, ApiError> {
+pub(crate) fn configured(lab: &Lab, request: &CreateRun) -> Result<RunConfig, ApiError> {
     let mut document = match (&request.preset, &request.config) {
         (Some(_), Some(_)) => {
             return Err(ApiError::invalid(vec![Fault::new(
@@ -105,7 +106,7 @@ pub(crate) fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, Ap
             )]));
         }
         (Some(name), None) => {
-            api.presets
+            lab.presets
                 .get(name)
                 .map_err(|unknown| ApiError::invalid(vec![Fault::new("/preset", unknown)]))?
                 .config
@@ -114,7 +115,7 @@ pub(crate) fn configured(api: &Api, request: &CreateRun) -> Result<RunConfig, Ap
     };
     apply_overrides(&mut document, &request.overrides)?;
     let refused = |faults| placed(faults, &request.overrides, request.preset.as_deref());
-    let mut config = resolve(&document, &api.registry).map_err(refused)?;
+    let mut config = resolve(&document, &lab.registry).map_err(refused)?;
     base_weights::name_weights(&mut config);
     Faults(base_weights::changed(&config)).or(config).map_err(refused)
 }

@@ -14,14 +14,19 @@ use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 
 use super::{
-    Api,
-    document::{Document, RequestBody},
-    idempotent::{Begun, IdempotencyKey},
     run_begin::{begin, configured, settle_datasets},
     runs::find_experiment,
 };
-use crate::contract::{Answer, Query, bounds};
-use crate::{api_error::ApiError, checks::apart, estimate::Estimate, log::TraceId};
+use crate::{
+    api_error::ApiError,
+    contract::{
+        Answer, Query, TraceId, bounds,
+        document::{Document, RequestBody, apart},
+        idempotent::{Begun, IdempotencyKey},
+    },
+    estimate::Estimate,
+    lab::Lab,
+};
 
 /// A run to create, from either a preset or a config.
 #[derive(Debug, Default, Deserialize, JsonSchema, ToSchema)]
@@ -108,43 +113,43 @@ impl RequestBody for CreateRun {}
 )]
 #[post("/runs")]
 pub(crate) async fn create_run(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<CreateRunQuery>,
     key: IdempotencyKey,
     trace: TraceId,
     sent: Document<CreateRun>,
 ) -> Result<Answer<Value>, ApiError> {
     let is_trial = query.0.dry_run == Some(true);
-    if !is_trial && let Some(answer) = key.answer(api.store.pool(), &sent.fingerprint).await? {
+    if !is_trial && let Some(answer) = key.answer(lab.store.pool(), &sent.fingerprint).await? {
         return Ok(answer);
     }
     let request = &Arc::new(sent.value);
     let checked = {
-        let (api, request) = (api.clone(), Arc::clone(request));
-        apart(move || configured(&api, &request))
+        let (lab, request) = (lab.clone(), Arc::clone(request));
+        apart(move || configured(&lab, &request))
     };
     let config = checked.await??;
-    let recipe = api
+    let recipe = lab
         .registry
         .get(&config.recipe)
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
-    let experiment = find_experiment(api.store.pool(), request.experiment.as_deref()).await?;
+    let experiment = find_experiment(lab.store.pool(), request.experiment.as_deref()).await?;
     if is_trial {
-        let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
-        let config = settle_datasets(&mut tx, &api, recipe.as_ref(), config, request).await?;
+        let mut tx = lab.store.pool().begin().await.map_err(StoreError::from)?;
+        let config = settle_datasets(&mut tx, &lab, recipe.as_ref(), config, request).await?;
         tx.rollback().await.map_err(StoreError::from)?;
         let preset = request.preset.as_deref();
-        let resolved = ResolvedRun::of(api.store.pool(), recipe.as_ref(), &config, preset, None).await?;
+        let resolved = ResolvedRun::of(lab.store.pool(), recipe.as_ref(), &config, preset, None).await?;
         return Ok(Answer::ok(resolved));
     }
-    let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
+    let mut creation = match key.begin(lab.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
-    let config = settle_datasets(&mut creation.tx, &api, recipe.as_ref(), config, request).await?;
+    let config = settle_datasets(&mut creation.tx, &lab, recipe.as_ref(), config, request).await?;
     let id = begin(
         &mut creation.tx,
-        &api,
+        &lab,
         &config,
         request,
         experiment,

@@ -4,12 +4,8 @@ use actix_web::{HttpRequest, HttpResponse, get, web};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::runs;
 
-use super::{
-    Api,
-    event_stream::{Events, WatchQuery, watch},
-};
-use crate::api_error::ApiError;
-use crate::contract::Query;
+use super::event_stream::{Events, WatchQuery, watch};
+use crate::{api_error::ApiError, contract::Query, lab::Lab};
 
 /// Watch the events of a run.
 ///
@@ -36,10 +32,10 @@ use crate::contract::Query;
 #[get("/runs/{id}/events")]
 pub(crate) async fn watch_run(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<WatchQuery>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = runs::find(api.store.pool(), *id).await?.run;
-    watch(&request, &api, *id, (run.state, run.last_event), query.0).await
+    let run = runs::find(lab.store.pool(), *id).await?.run;
+    watch(&request, &lab, *id, (run.state, run.last_event), query.0).await
 }

@@ -20,15 +20,19 @@ use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
-    Api,
-    document::{Document, RequestBody},
-    idempotent::{Begun, IdempotencyKey},
-    run_begin::placed,
-    run_create::ResolvedRun,
+use super::{run_begin::placed, run_create::ResolvedRun};
+use crate::{
+    api_error::ApiError,
+    base_weights,
+    contract::{
+        Answer, Query, TraceId, bounds,
+        document::{Document, RequestBody, apart},
+        idempotent::{Begun, IdempotencyKey},
+    },
+    dataset_use,
+    lab::Lab,
+    rows_asked, vocabulary,
 };
-use crate::contract::{Answer, Query, bounds};
-use crate::{api_error::ApiError, base_weights, checks::apart, dataset_use, log::TraceId, rows_asked, vocabulary};
 
 /// The step of a fork, and its changes.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -106,14 +110,14 @@ fn at_more_steps(error: ApiError, fork: &ForkRun) -> ApiError {
 )]
 #[post("/runs/{id}/fork")]
 pub(crate) async fn fork_run(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<ForkRunQuery>,
     key: IdempotencyKey,
     trace: TraceId,
     sent: Document<ForkRun>,
 ) -> Result<Answer<Value>, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let is_trial = query.0.dry_run == Some(true);
     if !is_trial && let Some(answer) = key.answer(db, &sent.fingerprint).await? {
         return Ok(answer);
@@ -124,16 +128,16 @@ pub(crate) async fn fork_run(
     let overrides = &Arc::new(fork.overrides(step)?);
     let begun = RunConfig::deserialize(&origin.config).map_err(|error| ApiError::internal(&error))?;
     let checked = {
-        let (api, overrides) = (api.clone(), Arc::clone(overrides));
+        let (lab, overrides) = (lab.clone(), Arc::clone(overrides));
         let (document, begun) = (origin.config.clone(), begun.clone());
-        apart(move || branched(&api, document, &begun, &overrides))
+        apart(move || branched(&lab, document, &begun, &overrides))
     };
     let config = checked.await?.map_err(|error| at_more_steps(error, &fork))?;
     if config.recipe != origin.run.recipe {
         let detail = format!("a fork keeps the recipe of its run, {}", origin.run.recipe);
         return Err(ApiError::invalid(vec![Fault::new("/overrides/recipe", detail)]));
     }
-    let recipe = api
+    let recipe = lab
         .registry
         .get(&config.recipe)
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
@@ -144,7 +148,7 @@ pub(crate) async fn fork_run(
     let state = runs::state_at(db, *id, step).await?;
     if is_trial {
         let mut tx = db.begin().await.map_err(StoreError::from)?;
-        let config = settled(&mut tx, &api, recipe.as_ref(), (&begun, config), overrides).await?;
+        let config = settled(&mut tx, &lab, recipe.as_ref(), (&begun, config), overrides).await?;
         tx.rollback().await.map_err(StoreError::from)?;
         let resolved = ResolvedRun::of(db, recipe.as_ref(), &config, None, Some(*id)).await?;
         return Ok(Answer::ok(resolved));
@@ -153,7 +157,7 @@ pub(crate) async fn fork_run(
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
-    let config = settled(&mut creation.tx, &api, recipe.as_ref(), (&begun, config), overrides).await?;
+    let config = settled(&mut creation.tx, &lab, recipe.as_ref(), (&begun, config), overrides).await?;
     let recorded = recipe
         .recorded_metrics(&config)
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
@@ -181,14 +185,14 @@ pub(crate) async fn fork_run(
 
 /// The config of a run that began with `begun`, with `overrides`. Takes a while.
 fn branched(
-    api: &Api,
+    lab: &Lab,
     mut document: Value,
     begun: &RunConfig,
     overrides: &BTreeMap<String, Value>,
 ) -> Result<RunConfig, ApiError> {
     apply_overrides(&mut document, overrides)?;
     let refused = |faults| placed(faults, overrides, None);
-    let config = resolve(&document, &api.registry).map_err(refused)?;
+    let config = resolve(&document, &lab.registry).map_err(refused)?;
     let mut faults = base_weights::replaced(begun, &config);
     if faults.is_empty() {
         faults.extend(base_weights::changed(&config));
@@ -199,13 +203,13 @@ fn branched(
 /// The fork's config with its new datasets looked up; refused if any is missing or unsuitable.
 async fn settled(
     db: &mut PgConnection,
-    api: &Api,
+    lab: &Lab,
     recipe: &dyn Recipe,
     (begun, config): (&RunConfig, RunConfig),
     overrides: &BTreeMap<String, Value>,
 ) -> Result<RunConfig, ApiError> {
     let named = new_datasets(recipe, begun, &config)?;
-    let config = match dataset_use::settle(&mut *db, api, &named, config).await? {
+    let config = match dataset_use::settle(&mut *db, lab, &named, config).await? {
         Ok(config) => {
             let mut faults = rows_asked::faults(db, recipe, &config).await?;
             faults.extend(vocabulary::faults(recipe, &config).await?);

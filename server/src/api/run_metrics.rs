@@ -14,9 +14,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::Api;
-use crate::api_error::ApiError;
-use crate::contract::{Answer, Query};
+use crate::{
+    api_error::ApiError,
+    contract::{Answer, Query},
+    lab::Lab,
+};
 
 /// Maximum rows of a response: more than any step has.
 const ROWS: u32 = 20_000;
@@ -68,12 +70,12 @@ pub(crate) struct Metrics {
 )]
 #[get("/runs/{id}/metrics")]
 pub(crate) async fn show_metrics(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<ShowMetricsQuery>,
 ) -> Result<Answer<Metrics>, ApiError> {
     let query = query.0;
-    let run = runs::find(api.store.pool(), *id).await?;
+    let run = runs::find(lab.store.pool(), *id).await?;
     let wanted = query
         .metrics
         .as_deref()
@@ -93,7 +95,7 @@ pub(crate) async fn show_metrics(
         means_alone: false,
         limit: ROWS,
     };
-    let found = metrics::rows(api.store.pool(), *id, &asked).await?;
+    let found = metrics::rows(lab.store.pool(), *id, &asked).await?;
     let (metrics, rows) = match wanted {
         None => (run.metrics, found.rows),
         Some(places) => {

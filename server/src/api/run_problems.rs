@@ -13,9 +13,11 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::Api;
-use crate::api_error::ApiError;
-use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
+use crate::{
+    api_error::ApiError,
+    contract::{Answer, Listing, Order, Page, Query, bounds},
+    lab::Lab,
+};
 
 /// The order of a list of problems, other than by age.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -116,7 +118,7 @@ pub(crate) struct ProblemDetail {
 #[get("/runs/{id}/problems")]
 pub(crate) async fn list_problems(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<ListProblemsQuery>,
 ) -> Result<Answer<Page<problems::Problem>>, ApiError> {
@@ -144,8 +146,8 @@ pub(crate) async fn list_problems(
         full: query.full == Some(true),
         ..ProblemFilter::default()
     };
-    runs::find(api.store.pool(), *id).await?;
-    let page = problems::page(api.store.pool(), *id, &filter, sort, listing.window()).await?;
+    runs::find(lab.store.pool(), *id).await?;
+    let page = problems::page(lab.store.pool(), *id, &filter, sort, listing.window()).await?;
     Ok(listing.answer(&request, page))
 }
 
@@ -158,11 +160,11 @@ pub(crate) async fn list_problems(
 )]
 #[get("/runs/{id}/problems/{problem}")]
 pub(crate) async fn show_problem(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     place: web::Path<(ExecutionId, ProblemId)>,
 ) -> Result<Answer<ProblemDetail>, ApiError> {
     let (run, id) = place.into_inner();
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let problem = problems::find(db, run, id).await?;
     let filter = AttemptFilter {
         problem: Some(id),
@@ -190,7 +192,7 @@ pub(crate) async fn show_problem(
 #[get("/runs/{id}/attempts")]
 pub(crate) async fn list_attempts(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<ListAttemptsQuery>,
 ) -> Result<Answer<Page<Attempt>>, ApiError> {
@@ -203,9 +205,9 @@ pub(crate) async fn list_attempts(
         evaluations: query.evaluations == Some(true),
         ..AttemptFilter::default()
     };
-    runs::find(api.store.pool(), *id).await?;
+    runs::find(lab.store.pool(), *id).await?;
     Ok(listing.answer(
         &request,
-        attempts::page(api.store.pool(), *id, &filter, listing.window()).await?,
+        attempts::page(lab.store.pool(), *id, &filter, listing.window()).await?,
     ))
 }

@@ -11,9 +11,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::Api;
-use crate::contract::{Answer, Query};
-use crate::{api_error::ApiError, evaluation::measured};
+use crate::{
+    api_error::ApiError,
+    contract::{Answer, Query},
+    evaluation::measured,
+    lab::Lab,
+};
 
 /// The format of a table.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ToSchema)]
@@ -57,12 +60,12 @@ crate::contract::query!(TableQuery);
 #[get("/runs/{id}/benchmarks/table")]
 pub(crate) async fn show_table(
     request: actix_web::HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<TableQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let query = query.0;
-    let db = api.store.pool();
+    let db = lab.store.pool();
     runs::find(db, *id).await?;
     let table = measured(db, *id, query.step, query.baseline.map(ExecutionId))
         .await?
@@ -92,10 +95,10 @@ pub(crate) struct RunResults {
 )]
 #[get("/runs/{id}/results")]
 pub(crate) async fn show_results(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunResults>, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     runs::find(db, *id).await?;
     Ok(Answer::ok(RunResults {
         items: benchmarks::run_results(db, *id).await?,
@@ -150,11 +153,11 @@ pub(crate) struct SolvedAtStep {
 )]
 #[get("/runs/{id}/benchmarks/solved")]
 pub(crate) async fn show_solved(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<SolvedQuery>,
 ) -> Result<Answer<SolvedBySteps>, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     runs::find(db, *id).await?;
     let asked = query.0.suite.as_deref().map(|name| (name, benchmark::suite(name)));
     let suite = match &asked {

@@ -12,9 +12,11 @@ use serde::Deserialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::Api;
-use crate::api_error::ApiError;
-use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
+use crate::{
+    api_error::ApiError,
+    contract::{Answer, Listing, Order, Page, Query, bounds},
+    lab::Lab,
+};
 use lyceum_core::fault::Fault;
 
 /// Filters of runs.
@@ -66,7 +68,7 @@ pub(super) async fn find_experiment(db: &PgPool, name: Option<&str>) -> Result<O
 #[get("/runs")]
 pub(crate) async fn list_runs(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<ListRunsQuery>,
 ) -> Result<Answer<Page<Run>>, ApiError> {
     let query = query.0;
@@ -82,7 +84,7 @@ pub(crate) async fn list_runs(
     };
     Ok(listing.answer(
         &request,
-        runs::page(api.store.pool(), &filter, &RunSort::Age, listing.window()).await?,
+        runs::page(lab.store.pool(), &filter, &RunSort::Age, listing.window()).await?,
     ))
 }
 
@@ -94,6 +96,6 @@ pub(crate) async fn list_runs(
     security(("token" = ["read"]))
 )]
 #[get("/runs/{id}")]
-pub(crate) async fn show_run(api: web::Data<Api>, id: web::Path<ExecutionId>) -> Result<Answer<RunDetail>, ApiError> {
-    Ok(Answer::ok(runs::find(api.store.pool(), *id).await?))
+pub(crate) async fn show_run(lab: web::Data<Lab>, id: web::Path<ExecutionId>) -> Result<Answer<RunDetail>, ApiError> {
+    Ok(Answer::ok(runs::find(lab.store.pool(), *id).await?))
 }

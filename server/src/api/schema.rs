@@ -8,11 +8,13 @@ use lyceum_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::ToSchema;
+use utoipa::{ToSchema, openapi::OpenApi};
 
-use super::Api;
-use crate::api_error::ApiError;
-use crate::contract::{Answer, Query};
+use crate::{
+    api_error::ApiError,
+    contract::{Answer, Query},
+    lab::Lab,
+};
 
 /// The recipe of a schema.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -167,8 +169,8 @@ impl MetricSummary {
     security(("token" = ["read"]))
 )]
 #[get("/recipes")]
-pub(crate) async fn list_recipes(api: web::Data<Api>) -> Answer<Recipes> {
-    let recipes = api.registry.recipes();
+pub(crate) async fn list_recipes(lab: web::Data<Lab>) -> Answer<Recipes> {
+    let recipes = lab.registry.recipes();
     let items = recipes.map(|recipe| RecipeSummary::of(recipe.as_ref())).collect();
     Answer::ok(Recipes { items })
 }
@@ -182,11 +184,11 @@ pub(crate) async fn list_recipes(api: web::Data<Api>) -> Answer<Recipes> {
 )]
 #[get("/schema/run-config")]
 pub(crate) async fn show_run_config_schema(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<RunConfigSchemaQuery>,
 ) -> Result<Answer<Value>, ApiError> {
     let schema = match query.0.recipe.as_deref() {
-        Some(name) => api
+        Some(name) => lab
             .registry
             .config_schema(name)
             .map_err(|unknown| ApiError::invalid_query(vec![("recipe".to_owned(), unknown.to_string())]))?,
@@ -202,7 +204,7 @@ pub(crate) async fn show_run_config_schema(
     security()
 )]
 #[get("/openapi.json")]
-pub(crate) async fn show_openapi(api: web::Data<Api>) -> Result<Answer<Value>, ApiError> {
-    let document = serde_json::to_value(&*api.document).map_err(|error| ApiError::internal(&error))?;
+pub(crate) async fn show_openapi(document: web::Data<OpenApi>) -> Result<Answer<Value>, ApiError> {
+    let document = serde_json::to_value(&**document).map_err(|error| ApiError::internal(&error))?;
     Ok(Answer::ok(document))
 }

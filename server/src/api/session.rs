@@ -5,8 +5,7 @@ use lyceum_store::tokens::Token;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::access::{Caller, masked};
-use crate::contract::Answer;
+use crate::contract::{Answer, Caller, caller::masked};
 
 /// The caller's identity.
 #[derive(Debug, Serialize, ToSchema)]

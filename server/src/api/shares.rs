@@ -9,15 +9,15 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
-    Api,
-    document::{Document, RequestBody},
-    views::page_at,
-};
-use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
+use super::views::page_at;
 use crate::{
-    access::{Caller, new_secret},
+    access::new_secret,
     api_error::ApiError,
+    contract::{
+        Answer, Caller, Listing, Order, Page, Query, bounds,
+        document::{Document, RequestBody},
+    },
+    lab::Lab,
 };
 
 /// A share link to create.
@@ -70,18 +70,18 @@ impl RequestBody for CreateShare {}
 )]
 #[post("/shares")]
 pub(crate) async fn create_share(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     caller: Caller,
     sent: Document<CreateShare>,
 ) -> Result<Answer<CreatedShare>, ApiError> {
-    let page = page_at(&api, &sent.value.address).await?;
+    let page = page_at(&lab, &sent.value.address).await?;
     if page.is_form() {
         let detail = "a form cannot be shared, since it can be filled from any run: share the page of what it made";
         return Err(ApiError::invalid(vec![Fault::new("/address", detail.to_owned())]));
     }
     let secret = new_secret("");
     let until = Utc::now() + TimeDelta::days(i64::from(sent.value.days.unwrap_or(7)));
-    let kept = shares::create(api.store.pool(), &secret, &page.address(), caller.token.id, until).await?;
+    let kept = shares::create(lab.store.pool(), &secret, &page.address(), caller.token.id, until).await?;
     tracing::info!(share.id = %kept.id, "created a share link");
     let location = format!("/api/v1/shares/{}", kept.id);
     let path = format!("/shared/{secret}");
@@ -98,12 +98,12 @@ pub(crate) async fn create_share(
 #[get("/shares")]
 pub(crate) async fn list_shares(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<ListSharesQuery>,
 ) -> Result<Answer<Page<Share>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("shares", query.limit, query.cursor.as_deref(), query.order)?;
-    Ok(listing.answer(&request, shares::page(api.store.pool(), listing.window()).await?))
+    Ok(listing.answer(&request, shares::page(lab.store.pool(), listing.window()).await?))
 }
 
 /// Revoke a share link.
@@ -114,7 +114,7 @@ pub(crate) async fn list_shares(
     security(("token" = ["write"]))
 )]
 #[delete("/shares/{id}")]
-pub(crate) async fn revoke_share(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
-    shares::revoke(api.store.pool(), *id).await?;
+pub(crate) async fn revoke_share(lab: web::Data<Lab>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
+    shares::revoke(lab.store.pool(), *id).await?;
     Ok(HttpResponse::NoContent().finish())
 }

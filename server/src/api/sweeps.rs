@@ -16,15 +16,15 @@ use serde::Deserialize;
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{
-    Api,
-    document::Document,
-    idempotent::{Begun, IdempotencyKey},
-};
-use crate::contract::{Answer, Listing, Order, Page, Query, bounds};
 use crate::{
     api_error::ApiError,
-    format,
+    contract::{
+        Answer, Listing, Order, Page, Query, bounds,
+        document::Document,
+        idempotent::{Begun, IdempotencyKey},
+    },
+    frame::format,
+    lab::Lab,
     sweep::{ASKED_ABOVE, MAX_RUNS, Outlook, SweepPlan, check},
 };
 
@@ -86,13 +86,13 @@ crate::contract::query!(ListSweepRunsQuery);
 )]
 #[post("/sweeps")]
 pub(crate) async fn create_sweep(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<CreateSweepQuery>,
     key: IdempotencyKey,
     sent: Document<CreateSweep>,
 ) -> Result<Answer<Value>, ApiError> {
     let is_trial = query.0.dry_run == Some(true);
-    if !is_trial && let Some(answer) = key.answer(api.store.pool(), &sent.fingerprint).await? {
+    if !is_trial && let Some(answer) = key.answer(lab.store.pool(), &sent.fingerprint).await? {
         return Ok(answer);
     }
     let (source, read) = sent.value.read()?;
@@ -102,13 +102,13 @@ pub(crate) async fn create_sweep(
         plan.title.clone_from(name);
     }
     let runs = allowed(&plan, source.pointer(), sent.value.confirm_runs, is_trial)?;
-    let outlook = check(&api, &plan, source, read.unused).await?;
+    let outlook = check(&lab, &plan, source, read.unused).await?;
     if is_trial {
         let body = serde_json::to_value(outlook).map_err(|error| ApiError::internal(&error))?;
         return Ok(Answer::ok(body));
     }
     within_budget(&outlook, source.pointer())?;
-    let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
+    let mut creation = match key.begin(lab.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
@@ -180,7 +180,7 @@ fn within_budget(outlook: &Outlook, at: &str) -> Result<(), ApiError> {
 #[get("/sweeps")]
 pub(crate) async fn list_sweeps(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<ListSweepsQuery>,
 ) -> Result<Answer<Page<Sweep>>, ApiError> {
     let query = query.0;
@@ -191,7 +191,7 @@ pub(crate) async fn list_sweeps(
     };
     Ok(listing.answer(
         &request,
-        sweeps::page(api.store.pool(), &filter, listing.window()).await?,
+        sweeps::page(lab.store.pool(), &filter, listing.window()).await?,
     ))
 }
 
@@ -203,8 +203,8 @@ pub(crate) async fn list_sweeps(
     security(("token" = ["read"]))
 )]
 #[get("/sweeps/{id}")]
-pub(crate) async fn show_sweep(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<Answer<Sweep>, ApiError> {
-    Ok(Answer::ok(sweeps::find(api.store.pool(), *id).await?))
+pub(crate) async fn show_sweep(lab: web::Data<Lab>, id: web::Path<Uuid>) -> Result<Answer<Sweep>, ApiError> {
+    Ok(Answer::ok(sweeps::find(lab.store.pool(), *id).await?))
 }
 
 /// List the runs of a sweep, those that have not begun too.
@@ -217,11 +217,11 @@ pub(crate) async fn show_sweep(api: web::Data<Api>, id: web::Path<Uuid>) -> Resu
 #[get("/sweeps/{id}/runs")]
 pub(crate) async fn list_sweep_runs(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<Uuid>,
     query: Query<ListSweepRunsQuery>,
 ) -> Result<Answer<Page<SweepRun>>, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let query = query.0;
     let order = query.order.or(Some(Order::Oldest));
     let listing = Listing::new("sweep-runs", query.limit, query.cursor.as_deref(), order)?;

@@ -8,12 +8,16 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
-    Api,
-    document::{Document, RequestBody},
+use crate::{
+    access::new_secret,
+    api_error::ApiError,
+    contract::{
+        Answer, bounds,
+        document::{Document, RequestBody},
+    },
+    lab::Lab,
+    token::PREFIX,
 };
-use crate::contract::{Answer, bounds};
-use crate::{access::new_secret, api_error::ApiError, token::PREFIX};
 
 /// The scope of a token.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -83,12 +87,12 @@ pub(crate) struct Tokens {
 )]
 #[post("/tokens")]
 pub(crate) async fn create_token(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     sent: Document<CreateToken>,
 ) -> Result<Answer<CreatedToken>, ApiError> {
     let request = sent.value;
     let secret = new_secret(PREFIX);
-    let mut connection = api.store.pool().acquire().await?;
+    let mut connection = lab.store.pool().acquire().await?;
     let scope = Scope::from(request.scope);
     let kept = tokens::create(&mut connection, &request.name, scope, request.expires_at, &secret).await?;
     tracing::info!(token.id = %kept.id, "created a token with scope {scope}");
@@ -103,8 +107,8 @@ pub(crate) async fn create_token(
     security(("token" = ["admin"]))
 )]
 #[get("/tokens")]
-pub(crate) async fn list_tokens(api: web::Data<Api>) -> Result<Answer<Tokens>, ApiError> {
-    let items = tokens::list(api.store.pool()).await?;
+pub(crate) async fn list_tokens(lab: web::Data<Lab>) -> Result<Answer<Tokens>, ApiError> {
+    let items = tokens::list(lab.store.pool()).await?;
     Ok(Answer::ok(Tokens { items }))
 }
 
@@ -116,8 +120,8 @@ pub(crate) async fn list_tokens(api: web::Data<Api>) -> Result<Answer<Tokens>, A
     security(("token" = ["admin"]))
 )]
 #[delete("/tokens/{id}")]
-pub(crate) async fn revoke_token(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
-    tokens::revoke(api.store.pool(), *id).await?;
+pub(crate) async fn revoke_token(lab: web::Data<Lab>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
+    tokens::revoke(lab.store.pool(), *id).await?;
     tracing::info!(token.id = %id, "revoked a token");
     Ok(HttpResponse::NoContent().finish())
 }

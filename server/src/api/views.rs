@@ -9,13 +9,16 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
-    Api,
-    document::{Document, RequestBody},
-    idempotent::{Begun, IdempotencyKey},
+use crate::{
+    api_error::ApiError,
+    contract::{
+        Answer, Listing, Order, Page, Query, bounds, check_if_match,
+        document::{Document, RequestBody},
+        idempotent::{Begun, IdempotencyKey},
+    },
+    frame::address::PageAddress,
+    lab::Lab,
 };
-use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
-use crate::{api_error::ApiError, page_address::PageAddress};
 
 /// A view to save.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -47,10 +50,10 @@ crate::contract::query!(ListViewsQuery);
 impl RequestBody for CreateView {}
 
 /// The page at `address`, whose runs are there.
-pub(super) async fn page_at(api: &Api, address: &str) -> Result<PageAddress, ApiError> {
+pub(super) async fn page_at(lab: &Lab, address: &str) -> Result<PageAddress, ApiError> {
     let fault = |detail: String| ApiError::invalid(vec![Fault::new("/address", detail)]);
     let page = PageAddress::parse(address).map_err(fault)?;
-    match page.missing_run(api.store.pool()).await? {
+    match page.missing_run(lab.store.pool()).await? {
         Some(run) => Err(fault(format!(
             "it shows the run {run}, which does not exist or was deleted"
         ))),
@@ -68,15 +71,15 @@ pub(super) async fn page_at(api: &Api, address: &str) -> Result<PageAddress, Api
 )]
 #[post("/views")]
 pub(crate) async fn create_view(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     key: IdempotencyKey,
     sent: Document<CreateView>,
 ) -> Result<Answer<Value>, ApiError> {
-    if let Some(answer) = key.answer(api.store.pool(), &sent.fingerprint).await? {
+    if let Some(answer) = key.answer(lab.store.pool(), &sent.fingerprint).await? {
         return Ok(answer);
     }
-    let page = page_at(&api, &sent.value.address).await?;
-    let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
+    let page = page_at(&lab, &sent.value.address).await?;
+    let mut creation = match key.begin(lab.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
@@ -94,12 +97,12 @@ pub(crate) async fn create_view(
 #[get("/views")]
 pub(crate) async fn list_views(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<ListViewsQuery>,
 ) -> Result<Answer<Page<View>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("views", query.limit, query.cursor.as_deref(), query.order)?;
-    Ok(listing.answer(&request, views::page(api.store.pool(), listing.window()).await?))
+    Ok(listing.answer(&request, views::page(lab.store.pool(), listing.window()).await?))
 }
 
 /// Show a saved view.
@@ -110,8 +113,8 @@ pub(crate) async fn list_views(
     security(("token" = ["read"]))
 )]
 #[get("/views/{id}")]
-pub(crate) async fn show_view(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<Answer<View>, ApiError> {
-    Ok(Answer::ok(views::find(api.store.pool(), *id).await?))
+pub(crate) async fn show_view(lab: web::Data<Lab>, id: web::Path<Uuid>) -> Result<Answer<View>, ApiError> {
+    Ok(Answer::ok(views::find(lab.store.pool(), *id).await?))
 }
 
 /// Delete a saved view; the page stays.
@@ -124,10 +127,10 @@ pub(crate) async fn show_view(api: web::Data<Api>, id: web::Path<Uuid>) -> Resul
 #[delete("/views/{id}")]
 pub(crate) async fn delete_view(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<Uuid>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     check_if_match(&request, &views::find(db, *id).await?)?;
     views::remove(db, *id).await?;
     Ok(HttpResponse::NoContent().finish())

@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
-    Api,
-    document::{Document, RequestBody},
-};
-use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
 use crate::{
     alerts::{Policy, new_secret},
     api_error::ApiError,
+    contract::{
+        Answer, Listing, Order, Page, Query, bounds, check_if_match,
+        document::{Document, RequestBody},
+    },
+    lab::Lab,
 };
 
 /// A webhook to create.
@@ -74,12 +74,12 @@ crate::contract::query!(ListWebhooksQuery);
 )]
 #[post("/webhooks")]
 pub(crate) async fn create_webhook(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     sent: Document<CreateWebhook>,
 ) -> Result<Answer<CreatedWebhook>, ApiError> {
     let sent = sent.value;
     let policy = Policy {
-        private_hosts: api.settings.webhooks.private_hosts.clone(),
+        private_hosts: lab.settings.webhooks.private_hosts.clone(),
     };
     let url = sent.url.clone();
     let checked = tokio::task::spawn_blocking(move || policy.check(&url)).await;
@@ -98,7 +98,7 @@ pub(crate) async fn create_webhook(
         secret: &secret,
         kinds: &kinds,
     };
-    let kept = webhooks::create(api.store.pool(), &new).await?;
+    let kept = webhooks::create(lab.store.pool(), &new).await?;
     tracing::info!(webhook.id = %kept.id, "created a webhook");
     let location = format!("/api/v1/webhooks/{}", kept.id);
     Ok(Answer::created(CreatedWebhook { kept, secret }, &location))
@@ -114,12 +114,12 @@ pub(crate) async fn create_webhook(
 #[get("/webhooks")]
 pub(crate) async fn list_webhooks(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<ListWebhooksQuery>,
 ) -> Result<Answer<Page<Webhook>>, ApiError> {
     let query = query.0;
     let listing = Listing::new("webhooks", query.limit, query.cursor.as_deref(), query.order)?;
-    Ok(listing.answer(&request, webhooks::page(api.store.pool(), listing.window()).await?))
+    Ok(listing.answer(&request, webhooks::page(lab.store.pool(), listing.window()).await?))
 }
 
 /// Show a webhook, without its secret.
@@ -130,8 +130,8 @@ pub(crate) async fn list_webhooks(
     security(("token" = ["admin"]))
 )]
 #[get("/webhooks/{id}")]
-pub(crate) async fn show_webhook(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<Answer<Webhook>, ApiError> {
-    Ok(Answer::ok(webhooks::find(api.store.pool(), *id).await?))
+pub(crate) async fn show_webhook(lab: web::Data<Lab>, id: web::Path<Uuid>) -> Result<Answer<Webhook>, ApiError> {
+    Ok(Answer::ok(webhooks::find(lab.store.pool(), *id).await?))
 }
 
 /// List what was sent, or is to be sent, to a webhook.
@@ -144,11 +144,11 @@ pub(crate) async fn show_webhook(api: web::Data<Api>, id: web::Path<Uuid>) -> Re
 #[get("/webhooks/{id}/deliveries")]
 pub(crate) async fn list_deliveries(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<Uuid>,
     query: Query<ListWebhooksQuery>,
 ) -> Result<Answer<Page<Delivery>>, ApiError> {
-    let (db, query) = (api.store.pool(), query.0);
+    let (db, query) = (lab.store.pool(), query.0);
     let listing = Listing::new("deliveries", query.limit, query.cursor.as_deref(), query.order)?;
     webhooks::find(db, *id).await?;
     Ok(listing.answer(&request, webhooks::deliveries(db, *id, listing.window()).await?))
@@ -162,8 +162,8 @@ pub(crate) async fn list_deliveries(
     security(("token" = ["admin"]))
 )]
 #[post("/webhooks/{id}/test")]
-pub(crate) async fn test_webhook(api: web::Data<Api>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+pub(crate) async fn test_webhook(lab: web::Data<Lab>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
+    let db = lab.store.pool();
     let webhook = webhooks::find(db, *id).await?;
     let new = NewAlert {
         kind: AlertKind::Test,
@@ -188,10 +188,10 @@ pub(crate) async fn test_webhook(api: web::Data<Api>, id: web::Path<Uuid>) -> Re
 #[delete("/webhooks/{id}")]
 pub(crate) async fn delete_webhook(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<Uuid>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     check_if_match(&request, &webhooks::find(db, *id).await?)?;
     webhooks::remove(db, *id).await?;
     tracing::info!(webhook.id = %id, "deleted a webhook");

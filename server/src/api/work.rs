@@ -11,12 +11,12 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{
-    Api,
-    work_inputs::{WorkInput, inputs},
+use super::work_inputs::{WorkInput, inputs};
+use crate::{
+    api_error::ApiError,
+    contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match},
+    lab::Lab,
 };
-use crate::api_error::ApiError;
-use crate::contract::{Answer, Listing, Order, Page, Query, bounds, check_if_match};
 
 /// Filters of items.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -56,7 +56,7 @@ crate::contract::query!(ListWorkQuery);
 #[get("/work")]
 pub(crate) async fn list_work(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<ListWorkQuery>,
 ) -> Result<Answer<Page<WorkItem>>, ApiError> {
     let query = query.0;
@@ -75,7 +75,7 @@ pub(crate) async fn list_work(
         kind: query.kind,
         worker: query.worker.map(WorkerId),
     };
-    Ok(listing.answer(&request, work::page(api.store.pool(), &filter, listing.window()).await?))
+    Ok(listing.answer(&request, work::page(lab.store.pool(), &filter, listing.window()).await?))
 }
 
 /// An item with its payload, result and inputs.
@@ -90,11 +90,11 @@ pub(crate) struct ShownWork {
 }
 
 impl ShownWork {
-    async fn find(api: &Api, id: WorkId) -> Result<Self, ApiError> {
-        let work = work::find(api.store.pool(), id).await?;
+    async fn find(lab: &Lab, id: WorkId) -> Result<Self, ApiError> {
+        let work = work::find(lab.store.pool(), id).await?;
         Ok(Self {
             inputs: inputs(work.payload.get()),
-            lacks: work::lacks(api.store.pool(), id).await?.map(|lack| lack.to_string()),
+            lacks: work::lacks(lab.store.pool(), id).await?.map(|lack| lack.to_string()),
             work,
         })
     }
@@ -110,8 +110,8 @@ impl ShownWork {
     security(("token" = ["read"]))
 )]
 #[get("/work/{id}")]
-pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Result<Answer<ShownWork>, ApiError> {
-    Ok(Answer::ok(ShownWork::find(&api, *id).await?))
+pub(crate) async fn show_work(lab: web::Data<Lab>, id: web::Path<WorkId>) -> Result<Answer<ShownWork>, ApiError> {
+    Ok(Answer::ok(ShownWork::find(&lab, *id).await?))
 }
 
 /// Give a failed item new tries and resume its run.
@@ -124,11 +124,11 @@ pub(crate) async fn show_work(api: web::Data<Api>, id: web::Path<WorkId>) -> Res
 #[post("/work/{id}/retry")]
 pub(crate) async fn retry_work(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<WorkId>,
 ) -> Result<Answer<ShownWork>, ApiError> {
-    check_if_match(&request, &ShownWork::find(&api, *id).await?)?;
-    work::retry(api.store.pool(), *id).await?;
+    check_if_match(&request, &ShownWork::find(&lab, *id).await?)?;
+    work::retry(lab.store.pool(), *id).await?;
     tracing::info!(work.id = %id, "gave work item {id} new tries");
-    Ok(Answer::accepted(ShownWork::find(&api, *id).await?))
+    Ok(Answer::accepted(ShownWork::find(&lab, *id).await?))
 }

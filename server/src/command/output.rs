@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use serde::Serialize;
 
-use crate::inert::{inert, inert_json};
+use crate::frame::text::{inert, inert_json};
 
 /// Prints a line for people, with every character visible, an end of line too; unlike `println!`, does not panic if the
 /// reader has gone, as with `| head`.

@@ -1,7 +1,7 @@
 //! Tables for terminals and pipes.
 
 use super::output::line;
-use crate::inert::inert;
+use crate::frame::text::inert;
 
 /// Rows under their headings, each column as wide as its widest cell.
 pub(super) struct Table {

@@ -10,7 +10,7 @@ use actix_web::{
 use std::time::Instant;
 use tracing::Instrument as _;
 
-use super::TraceId;
+use crate::contract::TraceId;
 
 /// Assigns the request a trace id for all its log entries, and logs its outcome. The query is omitted because it may
 /// contain text typed by a person.

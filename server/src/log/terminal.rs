@@ -13,7 +13,7 @@ use tracing_subscriber::{
     registry::LookupSpan,
 };
 
-use crate::inert::inert;
+use crate::frame::text::inert;
 
 /// The target of events about the progress of runs.
 pub(crate) const PROGRESS: &str = "lyceum::progress";

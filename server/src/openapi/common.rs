@@ -1,6 +1,5 @@
 //! The parts shared by all operations: authentication and errors.
 
-use actix_web::http::Method;
 use utoipa::{
     Modify,
     openapi::{
@@ -119,20 +118,4 @@ fn methods_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
     ]
     .into_iter()
     .filter_map(Option::as_mut)
-}
-
-/// All operations with their method and path pattern.
-pub(crate) fn operations(document: &OpenApi) -> impl Iterator<Item = (Method, &str, &Operation)> {
-    document.paths.paths.iter().flat_map(|(path, item)| {
-        let methods = [
-            (Method::GET, &item.get),
-            (Method::PUT, &item.put),
-            (Method::POST, &item.post),
-            (Method::DELETE, &item.delete),
-            (Method::PATCH, &item.patch),
-        ];
-        methods
-            .into_iter()
-            .filter_map(move |(method, operation)| Some((method, path.as_str(), operation.as_ref()?)))
-    })
 }

@@ -12,15 +12,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{
-    filters::Filters,
-    layout::{Layout, Section},
-    view::View,
-};
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        layout::{Layout, Section},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
 
 /// Deliveries of a webhook that are shown.
@@ -90,10 +89,10 @@ impl AlertsPage {
 #[get("/alerts")]
 pub(crate) async fn show_alerts(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<AlertsFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
     let listing = Listing::new("alerts", None, asked.cursor.as_deref(), asked.order)?;
     let filter = AlertFilter {
@@ -103,7 +102,7 @@ pub(crate) async fn show_alerts(
     let page = listing.page(alerts::page(db, &filter, listing.window()).await?);
     let (webhooks, more_webhooks) = match view.caller.token.scope {
         Scope::Admin => {
-            let (told, are_more) = told(&api).await?;
+            let (told, are_more) = told(&lab).await?;
             (Some(told), are_more)
         }
         Scope::Worker | Scope::Read | Scope::Write => (None, false),
@@ -121,8 +120,8 @@ pub(crate) async fn show_alerts(
 }
 
 /// The newest webhooks, and whether there are more.
-async fn told(api: &Api) -> Result<(Vec<Told>, bool), ApiError> {
-    let db = api.store.pool();
+async fn told(lab: &Lab) -> Result<(Vec<Told>, bool), ApiError> {
+    let db = lab.store.pool();
     let newest = |limit| Window {
         limit,
         after: None,

@@ -98,7 +98,7 @@ fn object(lines: &mut Vec<Line>, path: &str, title: &str, schema: &Value, value:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::Presets;
+    use crate::lab::Presets;
     use lyceum_core::{config::resolve, recipe::Registry};
 
     #[test]

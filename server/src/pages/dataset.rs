@@ -14,17 +14,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::{
-    filters::Filters,
-    format,
-    inert::{Excerpt, SHOWN_IN_LIST, excerpt},
-    layout::{Layout, Section},
-    view::View,
-};
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        format,
+        layout::{Layout, Section},
+        text::{Excerpt, SHOWN_IN_LIST, excerpt},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
 
 /// Rows per page.
@@ -146,12 +145,12 @@ impl DatasetPage {
 #[get("/datasets/{id}")]
 pub(crate) async fn show_one_dataset(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<DatasetId>,
     filters: Filters<RowsFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let listing = Listing::new("rows", Some(ROWS), asked.cursor.as_deref(), Some(Order::Oldest))?;
     let dataset = datasets::find(db, *id).await?;
     let page = listing.page(datasets::rows(db, *id, listing.window()).await?);

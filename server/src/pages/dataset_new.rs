@@ -8,11 +8,13 @@ use lyceum_core::{
 };
 use serde::Serialize;
 
-use super::{
-    layout::{Layout, Section},
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Layout, Section},
+        view::View,
+    },
 };
-use crate::api_error::ApiError;
 
 #[derive(Template, Serialize)]
 #[template(path = "dataset_new.html")]

@@ -7,15 +7,15 @@ use lyceum_store::datasets::{self, Dataset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    filters::Filters,
-    layout::{Layout, Section},
-    view::View,
-};
 use crate::{
-    api::{Api, DatasetPurpose},
+    api::DatasetPurpose,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        layout::{Layout, Section},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
 
 /// Filters of datasets.
@@ -55,13 +55,13 @@ impl DatasetsPage {
 #[get("/datasets")]
 pub(crate) async fn show_datasets(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<DatasetsFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let listing = Listing::new("datasets", None, asked.cursor.as_deref(), asked.order)?;
     let purpose = asked.purpose.map(Purpose::from);
-    let page = listing.page(datasets::page(api.store.pool(), purpose, listing.window()).await?);
+    let page = listing.page(datasets::page(lab.store.pool(), purpose, listing.window()).await?);
     view.show(&DatasetsPage {
         layout: view.layout("Datasets", Section::Datasets),
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),

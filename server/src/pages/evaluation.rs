@@ -14,17 +14,20 @@ use serde_json::json;
 use uuid::Uuid;
 
 use self::{benchmark::SamplesFilter, frame::EvaluationFrame};
-use super::{filters::Filters, view::View};
-use crate::{api::Api, api_error::ApiError};
+use crate::{
+    api_error::ApiError,
+    frame::view::{Filters, View},
+    lab::Lab,
+};
 
 #[get("/evaluations/{id}")]
 pub(crate) async fn show_one_evaluation(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<SamplesFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let frame = EvaluationFrame::load(db, *id).await?;
     match frame.line.kind() {
         "benchmark" => benchmark::show(&view, db, frame, filters.0).await,

@@ -17,15 +17,14 @@ use std::collections::HashMap;
 use strum::VariantArray as _;
 use uuid::Uuid;
 
-use super::{
-    filters::Filters,
-    layout::{Layout, Section},
-    view::View,
-};
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        layout::{Layout, Section},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
 
 /// Subjects named in a list.
@@ -144,7 +143,11 @@ impl EvaluationLine {
 
     /// The names of the first subjects, and the number of others.
     pub(super) fn subjects_in_words(&self) -> String {
-        let named = self.subjects.iter().take(NAMED).map(|name| super::inert::inert(name));
+        let named = self
+            .subjects
+            .iter()
+            .take(NAMED)
+            .map(|name| crate::frame::text::inert(name));
         let mut words = named.collect::<Vec<_>>().join(", ");
         if self.subjects.len() > NAMED {
             words.push_str(&format!(" and {} more", self.subjects.len() - NAMED));
@@ -211,11 +214,11 @@ impl EvaluationsPage {
 #[get("/evaluations")]
 pub(crate) async fn show_evaluations(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<EvaluationsFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let listing = Listing::new("evaluations", None, asked.cursor.as_deref(), asked.order)?;
     let filter = EvaluationFilter {
         run: asked.run.map(ExecutionId),

@@ -16,16 +16,17 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::sweep::SweepView;
-use super::{
-    compare,
-    filters::Filters,
-    format::counted,
-    layout::{Layout, Section},
-    parallel::Parallel,
-    runs::Column,
-    view::View,
+use super::{compare, parallel::Parallel, runs::Column};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        format::counted,
+        layout::{Layout, Section},
+        view::{Filters, View},
+    },
+    lab::Lab,
+    subjects::goalposts::RUNS as RUNS_OF_MAP,
 };
-use crate::{api::Api, api_error::ApiError, subjects::goalposts::RUNS as RUNS_OF_MAP};
 
 /// Maximum runs shown; the list of runs has all.
 const RUNS: u32 = 300;
@@ -114,11 +115,11 @@ fn in_turn<'g, T>(groups: &[&'g [T]]) -> impl Iterator<Item = &'g T> {
 #[get("/experiments/{id}")]
 pub(crate) async fn show_one_experiment(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExperimentId>,
     filters: Filters<ExperimentFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let experiment = experiments::find(db, *id).await?;
     let columns = filters.0.columns.unwrap_or_else(|| sweep::COLUMNS.to_owned());
     let chosen =

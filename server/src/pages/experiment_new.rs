@@ -4,11 +4,14 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use serde::Serialize;
 
-use super::{
-    layout::{Layout, Section},
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Layout, Section},
+        view::View,
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 #[derive(Template, Serialize)]
 #[template(path = "experiment_new.html")]
@@ -22,8 +25,8 @@ struct NewExperimentPage {
 
 /// The form.
 #[get("/experiments/new")]
-pub(crate) async fn show_new_experiment(view: View, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
-    let presets = api
+pub(crate) async fn show_new_experiment(view: View, lab: web::Data<Lab>) -> Result<HttpResponse, ApiError> {
+    let presets = lab
         .presets
         .all()
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;

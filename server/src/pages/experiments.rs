@@ -6,15 +6,14 @@ use lyceum_store::experiments::{self, Experiment, ExperimentFilter};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    filters::Filters,
-    layout::{Layout, Section},
-    view::View,
-};
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        layout::{Layout, Section},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
 
 /// Filters of experiments.
@@ -63,12 +62,12 @@ impl ExperimentsPage {
 #[get("/experiments")]
 pub(crate) async fn show_experiments(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<ExperimentsFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let listing = Listing::new("experiments", None, asked.cursor.as_deref(), asked.order)?;
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let filter = ExperimentFilter {
         name: asked.name,
         tag: asked.tag,

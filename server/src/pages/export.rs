@@ -18,16 +18,16 @@ use std::io::{self, Write};
 use strum::VariantArray as _;
 
 use self::trackers::Tracker;
-use super::{
-    adapter::file_name,
-    layout::{Layout, Section, Tab},
-    run_frame::RunFrame,
-    view::View,
-};
+use super::adapter::file_name;
 use crate::{
-    api::Api,
     api_error::ApiError,
-    file_body::{FileWriter, Turn, file_body},
+    contract::file_body::{FileWriter, Turn, file_body},
+    frame::{
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        view::View,
+    },
+    lab::Lab,
 };
 
 /// A file format.
@@ -82,10 +82,10 @@ struct ExportPage {
 #[get("/runs/{id}/export")]
 pub(crate) async fn show_export(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = RunFrame::load(&api, *id, Tab::Problems).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Problems).await?;
     let kept = run.run();
     let rows = |table: Table| match table {
         Table::Problems => Some(kept.problems),
@@ -110,11 +110,11 @@ pub(crate) async fn show_export(
 /// A table of a run.
 #[get("/runs/{id}/export/{table}.{format}")]
 pub(crate) async fn export_table(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     place: web::Path<(ExecutionId, String, String)>,
 ) -> Result<HttpResponse, ApiError> {
     let (id, table, format) = place.into_inner();
-    let run = lyceum_store::runs::find(api.store.pool(), id).await?;
+    let run = lyceum_store::runs::find(lab.store.pool(), id).await?;
     let table = Table::ALL.into_iter().find(|one| one.name() == table).ok_or_else(|| {
         ApiError::not_found(format!(
             "there is no table `{table}` to export; there are {}",
@@ -123,7 +123,7 @@ pub(crate) async fn export_table(
     })?;
     let format = Format::of(&format)?;
     let name = format!("{}-{}.{}", file_name(&run.run.name), table.name(), format.name());
-    let source = Source::of(&api, &run);
+    let source = Source::of(&lab, &run);
     let body = file_body(Turn::wait().await?, move |out| {
         source.write(table, format, out).map(drop)
     })?;
@@ -136,14 +136,14 @@ pub(crate) async fn export_table(
 /// All tables of a run with a card, or its curves for another tool, as a zip archive.
 #[get("/runs/{id}/export.{format}.zip")]
 pub(crate) async fn export_run(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     place: web::Path<(ExecutionId, String)>,
 ) -> Result<HttpResponse, ApiError> {
     let (id, format) = place.into_inner();
-    let run = lyceum_store::runs::find(api.store.pool(), id).await?;
+    let run = lyceum_store::runs::find(lab.store.pool(), id).await?;
     let folder = file_name(&run.run.name);
     let disposition = format!("attachment; filename=\"{folder}-{format}.zip\"");
-    let source = Source::of(&api, &run);
+    let source = Source::of(&lab, &run);
     let body = match Tracker::of(&format) {
         Some(tracker) => file_body(Turn::wait().await?, move |out| {
             tracker.zip(&source.db, &source.runtime, &folder, &run, out)
@@ -201,9 +201,9 @@ trait Encoder {
 }
 
 impl Source {
-    fn of(api: &Api, run: &RunDetail) -> Self {
+    fn of(lab: &Lab, run: &RunDetail) -> Self {
         Self {
-            db: api.store.pool().clone(),
+            db: lab.store.pool().clone(),
             run: ExecutionId(run.run.id),
             metrics: run.metrics.clone(),
             runtime: tokio::runtime::Handle::current(),

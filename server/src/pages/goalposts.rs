@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::tables::{MapTable, tables};
-use super::{
-    figure::{Colour, Figure, Series, Style},
-    filters::Filters,
-    layout::{Layout, Section, Tab},
-    run_frame::RunFrame,
-    view::View,
-};
 use crate::{
-    api::{Api, run_ids},
+    api::run_ids,
     api_error::ApiError,
+    frame::{
+        figure::{Colour, Figure, Series, Style},
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        view::{Filters, View},
+    },
+    lab::Lab,
     subjects::goalposts::{self, GoalpostMap, GoalpostSide},
 };
 
@@ -122,13 +122,13 @@ struct GoalpostsPage {
 #[get("/runs/{id}/goalposts")]
 pub(crate) async fn show_run_goalposts(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<RunGoalpostsFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let id = *id;
-    let run = RunFrame::load(&api, id, Tab::Goalposts).await?;
-    let map = goalposts::map(api.store.pool(), &[id.0], filters.0.dataset).await?;
+    let run = RunFrame::load(&lab, id, Tab::Goalposts).await?;
+    let map = goalposts::map(lab.store.pool(), &[id.0], filters.0.dataset).await?;
     view.show(&RunGoalpostsPage {
         layout: view.layout(format!("Goalposts · {}", run.run().name), Section::Runs),
         view: MapView::of(map, format!("/api/v1/runs/{id}/goalposts")),
@@ -140,7 +140,7 @@ pub(crate) async fn show_run_goalposts(
 #[get("/compare/goalposts")]
 pub(crate) async fn show_goalposts(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<GoalpostsFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let GoalpostsFilter { runs, dataset } = filters.0;
@@ -148,7 +148,7 @@ pub(crate) async fn show_goalposts(
         None | Some("") => Vec::new(),
         Some(runs) => run_ids(runs)?,
     };
-    let map = goalposts::map(api.store.pool(), &ids, dataset).await?;
+    let map = goalposts::map(lab.store.pool(), &ids, dataset).await?;
     let runs = ids.iter().map(Uuid::to_string).collect::<Vec<_>>().join(",");
     view.show(&GoalpostsPage {
         layout: view.layout("Goalposts", Section::Compare),

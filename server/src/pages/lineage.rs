@@ -12,13 +12,15 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use self::tree::{Life, Tree};
-use super::{
-    filters::Filters,
-    layout::{Layout, Section, Tab},
-    run_frame::RunFrame,
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// Maximum members drawn.
 const DRAWN: u32 = 1000;
@@ -50,11 +52,14 @@ struct LineagePage {
 
 impl LineagePage {
     fn name_of(&self, id: &Uuid) -> String {
-        self.names.get(id).cloned().unwrap_or_else(|| super::format::id(id))
+        self.names
+            .get(id)
+            .cloned()
+            .unwrap_or_else(|| crate::frame::format::id(id))
     }
 
     fn class(&self, life: &Life) -> String {
-        super::heat::heat(life.value, self.tree.range)
+        crate::frame::sides::heat(life.value, self.tree.range)
     }
 
     /// Whether members have learning rates of their own.
@@ -71,16 +76,16 @@ impl LineagePage {
 #[get("/runs/{id}/lineage")]
 pub(crate) async fn show_lineage(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<LineageFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = RunFrame::load(&api, *id, Tab::Lineage).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Lineage).await?;
     let metric = match filters.0.colour.as_deref() {
         None | Some("rating") => None,
         Some(name) => Some(place_of("colour", name, &run.detail.metrics)?),
     };
-    let mut members = members::family(api.store.pool(), *id, metric, DRAWN).await?;
+    let mut members = members::family(lab.store.pool(), *id, metric, DRAWN).await?;
     if metric.is_none() {
         for member in &mut members {
             member.metric = member.ratings.0.first().map(|rating| rating.mu);

@@ -3,7 +3,8 @@
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-use super::{format, runs::Value};
+use super::runs::Value;
+use crate::frame::format;
 
 /// Lines across axes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -91,7 +92,7 @@ impl Parallel {
 
     /// The data for the script.
     pub(super) fn island(all: &[&Self]) -> String {
-        super::island::island(&all)
+        crate::frame::figure::island(&all)
     }
 }
 

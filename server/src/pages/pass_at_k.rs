@@ -5,10 +5,8 @@ use lyceum_store::benchmarks::BenchmarkResult;
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-use super::{
-    evaluations::title,
-    figure::{Colour, Figure, Series, Style},
-};
+use super::evaluations::title;
+use crate::frame::figure::{Colour, Figure, Series, Style};
 
 /// pass@k of one subject on one suite.
 #[derive(Clone, Debug, Serialize)]

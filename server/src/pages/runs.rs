@@ -25,16 +25,17 @@ use self::{
     sort::{Head, Sort},
 };
 use super::{
-    filters::Filters,
-    layout::{Layout, Section},
     parallel::{Coordinates, Parallel},
     recipes::recipes,
-    view::View,
 };
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        layout::{Layout, Section},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
 
 /// What the table shows.
@@ -202,10 +203,10 @@ fn fault(parameter: &str) -> impl Fn(String) -> ApiError + '_ {
 #[get("/runs")]
 pub(crate) async fn show_runs(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<RunsFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
     let last = LastSteps::from(asked.last.unwrap_or_default());
     let columns = Column::parse_all(asked.columns.as_deref().unwrap_or_default()).map_err(fault("columns"))?;
@@ -222,7 +223,7 @@ pub(crate) async fn show_runs(
     asked_for.extend(sort.column().map(|column| ("sort", column)));
     let grouped = by.as_ref().and_then(By::column);
     asked_for.extend(grouped.as_ref().map(|column| ("group", column)));
-    known::refuse_unknown(&api, &asked_for).await?;
+    known::refuse_unknown(&lab, &asked_for).await?;
     let listing = Listing::new(
         &sort.list(asked.last.unwrap_or_default() as u8),
         asked.limit,
@@ -270,8 +271,8 @@ pub(crate) async fn show_runs(
         parallel: Parallel::of("parallel".to_owned(), &titles, &drawn),
         layout: view.layout("Runs", Section::Runs),
         heads: sort::heads(&view, &sort, asked.order, &columns),
-        recipes: recipes(&api.registry, asked.recipe.as_deref()),
-        choices: choices(&api),
+        recipes: recipes(&lab.registry, asked.recipe.as_deref()),
+        choices: choices(&lab),
         experiment,
         next_page: next.as_deref().map(|next| view.with_cursor(Some(next))),
         first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
@@ -284,8 +285,8 @@ pub(crate) async fn show_runs(
 }
 
 /// The metrics that any recipe records, and the suites, as names of columns.
-fn choices(api: &Api) -> Vec<String> {
-    let metrics = api.registry.recipes().flat_map(|recipe| recipe.metric_names());
+fn choices(lab: &Lab) -> Vec<String> {
+    let metrics = lab.registry.recipes().flat_map(|recipe| recipe.metric_names());
     let metrics: BTreeSet<String> = metrics.map(|name| format!("metrics.{name}")).collect();
     let suites = lyceum_core::benchmark::shipped_suites().iter();
     let suites = suites.flat_map(|suite| ["benchmarks", "difference"].map(|kind| format!("{kind}.{}", suite.name)));

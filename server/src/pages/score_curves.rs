@@ -8,10 +8,8 @@ use lyceum_store::benchmarks::ScoreAtStep;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-use super::{
-    evaluations::title,
-    figure::{Colour, Figure, Series, Style},
-};
+use super::evaluations::title;
+use crate::frame::figure::{Colour, Figure, Series, Style};
 
 /// Maximum members with a line of their own; with more, a chart shows only the mean and the band.
 const LINES: usize = 24;

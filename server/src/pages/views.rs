@@ -9,11 +9,14 @@ use lyceum_store::{
 };
 use serde::Serialize;
 
-use super::{
-    layout::{Layout, Section},
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Layout, Section},
+        view::View,
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// Views and links that are shown.
 const SHOWN: u32 = 200;
@@ -34,8 +37,8 @@ struct ViewsPage {
 
 /// The list of views.
 #[get("/views")]
-pub(crate) async fn show_views(view: View, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+pub(crate) async fn show_views(view: View, lab: web::Data<Lab>) -> Result<HttpResponse, ApiError> {
+    let db = lab.store.pool();
     let newest = Window {
         limit: SHOWN,
         after: None,

@@ -15,15 +15,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use super::{
-    filters::Filters,
-    layout::{Layout, Section},
-    view::View,
-};
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        layout::{Layout, Section},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
 
 /// Filters of items.
@@ -91,7 +90,7 @@ pub(crate) fn progress_of(item: &WorkItem) -> Option<&f32> {
 
 /// A share in per cent.
 pub(crate) fn share(progress: &f32) -> String {
-    super::format::percent(&f64::from(*progress))
+    crate::frame::format::percent(&f64::from(*progress))
 }
 
 /// The duration of the last finished try of an item.
@@ -106,7 +105,7 @@ pub(crate) fn last_error(item: &WorkItem) -> Option<&str> {
 #[get("/work")]
 pub(crate) async fn show_queue(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<ItemsFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
@@ -118,7 +117,7 @@ pub(crate) async fn show_queue(
         kind: asked.kind,
         worker: asked.worker.map(WorkerId),
     };
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let (backlog, page) = futures::try_join!(work::backlog(db), work::page(db, &filter, listing.window()))?;
     let page = listing.page(page);
     let executions: BTreeSet<Uuid> = page.items.iter().map(|item| item.execution_id).collect();

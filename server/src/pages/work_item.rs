@@ -7,11 +7,14 @@ use lyceum_store::work::{self, TryLog, WorkDetail};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{
-    layout::{Layout, Section},
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Layout, Section},
+        view::View,
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// Maximum characters of a payload or a result on the page; the JSON has all.
 const SHOWN: usize = 20_000;
@@ -83,12 +86,12 @@ fn shown(value: &Value) -> String {
 #[get("/work/{id}")]
 pub(crate) async fn show_work_item(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<WorkId>,
 ) -> Result<HttpResponse, ApiError> {
-    let work = work::find(api.store.pool(), *id).await?;
-    let logs = work::logs(api.store.pool(), *id).await?;
-    let lacks = work::lacks(api.store.pool(), *id).await?;
+    let work = work::find(lab.store.pool(), *id).await?;
+    let logs = work::logs(lab.store.pool(), *id).await?;
+    let lacks = work::lacks(lab.store.pool(), *id).await?;
     let item = &work.item;
     let title = format!("{} {} of step {}", item.phase, item.chunk, item.step);
     view.show(&WorkItemPage {

@@ -7,13 +7,16 @@ use lyceum_core::id::WorkerId;
 use lyceum_store::workers::{self, Throughput, UsageMinute, Worker};
 use serde::Serialize;
 
-use super::{
-    figure::{Figure, Series},
-    layout::{Layout, Section},
-    view::View,
-    workers::{memory, versions},
+use super::workers::{memory, versions};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::{Figure, Series},
+        layout::{Layout, Section},
+        view::View,
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// Hours that are shown.
 const HOURS: u32 = 24;
@@ -48,10 +51,10 @@ impl WorkerPage {
 #[get("/workers/{id}")]
 pub(crate) async fn show_one_worker(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<WorkerId>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let worker = workers::find(db, *id).await?;
     let usage = workers::usage(db, *id, HOURS).await?;
     let throughput = workers::throughput(db, &[worker.id]).await?.into_iter().next();

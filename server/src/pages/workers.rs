@@ -6,16 +6,15 @@ use lyceum_store::workers::{self, Throughput, UsageMinute, Worker, WorkerFilter}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    filters::Filters,
-    format,
-    layout::{Layout, Section},
-    view::View,
-};
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        format,
+        layout::{Layout, Section},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
 
 /// Filters of workers.
@@ -94,7 +93,7 @@ pub(crate) fn an_item(done: &Throughput) -> String {
 #[get("/workers")]
 pub(crate) async fn show_all_workers(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<WorkersFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
@@ -103,7 +102,7 @@ pub(crate) async fn show_all_workers(
         alive: asked.alive,
         ..WorkerFilter::default()
     };
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let page = listing.page(workers::page(db, &filter, listing.window()).await?);
     let alive = page.items.iter().filter(|worker| worker.stopped_at.is_none());
     let alive: Vec<uuid::Uuid> = alive.map(|worker| worker.id).collect();

@@ -8,7 +8,7 @@ use lyceum_store::artifact::ArtifactPlace;
 use serde::Deserialize;
 
 use super::{File, FileError};
-use crate::{alerts::WebhookSettings, api, supervise::DataFolder};
+use crate::{lab, lab::WebhookSettings, supervise::DataFolder};
 
 /// The server.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -72,8 +72,8 @@ pub struct Server {
 
 impl Server {
     /// The API's settings.
-    pub fn api(&self) -> api::ApiSettings {
-        api::ApiSettings {
+    pub fn lab(&self) -> lab::LabSettings {
+        lab::LabSettings {
             presets: self.presets.clone(),
             secure_cookies: self
                 .public_url
@@ -84,7 +84,7 @@ impl Server {
                 private_hosts: self.private_webhook_hosts.clone(),
                 ..WebhookSettings::default()
             },
-            ..api::ApiSettings::default()
+            ..lab::LabSettings::default()
         }
     }
 
@@ -162,7 +162,7 @@ mod tests {
             ..ServerArgs::default()
         };
         let server = given.resolve(&File::default()).unwrap();
-        assert_eq!(server.api().allowed_hosts, ["server", "lab.example"]);
+        assert_eq!(server.lab().allowed_hosts, ["server", "lab.example"]);
         let plain = ServerArgs::default().resolve(&File::default()).unwrap();
         assert!(plain.allowed_hosts.is_empty());
     }

@@ -12,11 +12,11 @@ pub(crate) use scores::{ScoreBucket, Scores};
 use lyceum_core::recipe::Gates;
 use lyceum_store::runs::RunDetail;
 
-use crate::api::Api;
+use crate::lab::Lab;
 
 /// The scores that a critic's gates of `run` open from; `None` if its recipe has none, or is unknown here.
-pub(crate) fn gates(api: &Api, run: &RunDetail) -> Option<Gates> {
-    let recipe = api.registry.get(&run.run.recipe).ok()?;
+pub(crate) fn gates(lab: &Lab, run: &RunDetail) -> Option<Gates> {
+    let recipe = lab.registry.get(&run.run.recipe).ok()?;
     let config = serde_json::from_value(run.config.clone()).ok()?;
     recipe.gates(&config).ok()?
 }

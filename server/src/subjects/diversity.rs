@@ -12,14 +12,14 @@ pub(crate) use wordings::{RepeatedWording, Wordings, wordings};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::diversity::{Question, questions};
 
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// The most questions of an iteration that are looked at.
 const QUESTIONS: u32 = 20_000;
 
 /// The questions measured in `step`, in the order of their embeddings.
-async fn asked(api: &Api, run: ExecutionId, step: u32) -> Result<Vec<Question>, ApiError> {
-    Ok(questions(api.store.pool(), run, step, QUESTIONS).await?)
+async fn asked(lab: &Lab, run: ExecutionId, step: u32) -> Result<Vec<Question>, ApiError> {
+    Ok(questions(lab.store.pool(), run, step, QUESTIONS).await?)
 }
 
 /// The result of work on a thread where it holds nobody up.

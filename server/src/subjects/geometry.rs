@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// The most measured versions that are read, newest first.
 const VERSIONS: u32 = 20_000;
@@ -30,8 +30,8 @@ impl Geometry {
     ///
     /// # Errors
     /// Nothing was measured in `step`.
-    pub(crate) async fn read(api: &Api, run: ExecutionId, step: Option<u32>) -> Result<Self, ApiError> {
-        let db = api.store.pool();
+    pub(crate) async fn read(lab: &Lab, run: ExecutionId, step: Option<u32>) -> Result<Self, ApiError> {
+        let db = lab.store.pool();
         let versions = geometry::versions(db, run, VERSIONS).await?;
         let mut steps: Vec<i32> = versions.iter().map(|version| version.step).collect();
         steps.dedup();

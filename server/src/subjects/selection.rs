@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{api::Api, api_error::ApiError, pages::measured_way};
+use crate::{api_error::ApiError, lab::Lab, pages::measured_way};
 
 /// The most members and matchups that are read; an audit ends with the last step that they cover.
 const MEMBERS: u32 = 20_000;
@@ -94,8 +94,8 @@ pub(crate) struct Candidate {
 
 impl Selection {
     /// Reads it; `None` if the run's recipe does not evolve a population.
-    pub(crate) async fn read(api: &Api, run: &RunDetail) -> Result<Option<Self>, ApiError> {
-        let (db, id) = (api.store.pool(), ExecutionId(run.run.id));
+    pub(crate) async fn read(lab: &Lab, run: &RunDetail) -> Result<Option<Self>, ApiError> {
+        let (db, id) = (lab.store.pool(), ExecutionId(run.run.id));
         let parameters = match run.run.recipe == "populora" {
             true => populora::Parameters::deserialize(&run.config["parameters"]).ok(),
             false => None,

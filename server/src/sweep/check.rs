@@ -10,9 +10,10 @@ use super::{
     outlook::Outlook,
 };
 use crate::{
-    api::{Api, CreateRun, configured, settle_datasets},
+    api::{CreateRun, configured, settle_datasets},
     api_error::ApiError,
-    checks::apart,
+    contract::document::apart,
+    lab::Lab,
 };
 
 /// Configs checked at a time, so that the checks of others get their turn in between.
@@ -23,13 +24,13 @@ const AT_ONCE: usize = 64;
 /// # Errors
 /// The faults of the first configs that have some, each where the plan has the value.
 pub(crate) async fn check(
-    api: &Api,
+    lab: &Lab,
     plan: &SweepPlan,
     source: Source,
     unused: Vec<String>,
 ) -> Result<Outlook, ApiError> {
     let mut outlook = Outlook::new(plan, unused);
-    let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
+    let mut tx = lab.store.pool().begin().await.map_err(StoreError::from)?;
     let points = plan.points();
     for arm in plan.arms.keys() {
         let at = |error| placed(error, plan, arm, source);
@@ -41,7 +42,7 @@ pub(crate) async fn check(
         let requests = Arc::new(requests);
         for from in (0..requests.len()).step_by(AT_ONCE) {
             let to = (from + AT_ONCE).min(requests.len());
-            let (shared, asked) = (api.clone(), Arc::clone(&requests));
+            let (shared, asked) = (lab.clone(), Arc::clone(&requests));
             let resolved = apart(move || {
                 let part = asked[from..to].iter();
                 part.map(|request| configured(&shared, request))
@@ -49,17 +50,17 @@ pub(crate) async fn check(
             });
             let resolved = resolved.await?.map_err(at)?;
             for (config, request) in resolved.into_iter().zip(&requests[from..to]) {
-                let recipe = api
+                let recipe = lab
                     .registry
                     .get(&config.recipe)
                     .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
                 let steps = config.steps;
                 let name = config.recipe.clone();
-                settle_datasets(&mut tx, api, recipe.as_ref(), config, request)
+                settle_datasets(&mut tx, lab, recipe.as_ref(), config, request)
                     .await
                     .map_err(at)?;
                 outlook
-                    .count(api.store.pool(), arm, &name, request.preset.as_deref(), steps)
+                    .count(lab.store.pool(), arm, &name, request.preset.as_deref(), steps)
                     .await?;
             }
         }

@@ -15,9 +15,10 @@ use uuid::Uuid;
 
 use super::file::{Source, SweepPlan};
 use crate::{
-    api::{Api, begin_run, configured, settle_datasets},
+    api::{begin_run, configured, settle_datasets},
     api_error::ApiError,
-    checks::apart,
+    contract::document::apart,
+    lab::Lab,
 };
 
 /// What came of looking at a sweep.
@@ -29,7 +30,7 @@ enum Looked {
 }
 
 /// Looks every `every` whether runs can begin, until `stop`.
-pub(crate) async fn run(api: Api, every: Duration, stop: CancellationToken) {
+pub(crate) async fn run(lab: Lab, every: Duration, stop: CancellationToken) {
     let mut tick = interval(every);
     tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -37,7 +38,7 @@ pub(crate) async fn run(api: Api, every: Duration, stop: CancellationToken) {
             () = stop.cancelled() => return,
             _ = tick.tick() => {}
         }
-        let ids = match sweeps::running(api.store.pool()).await {
+        let ids = match sweeps::running(lab.store.pool()).await {
             Ok(ids) => ids,
             Err(error) => {
                 tracing::warn!(%error, "cannot look for sweeps");
@@ -46,7 +47,7 @@ pub(crate) async fn run(api: Api, every: Duration, stop: CancellationToken) {
         };
         for id in ids {
             while !stop.is_cancelled() {
-                match look(&api, id).await {
+                match look(&lab, id).await {
                     Ok(Looked::More) => {}
                     Ok(Looked::Done) => break,
                     Err(error) => {
@@ -60,8 +61,8 @@ pub(crate) async fn run(api: Api, every: Duration, stop: CancellationToken) {
 }
 
 /// Begins at most one run of a sweep.
-async fn look(api: &Api, id: Uuid) -> Result<Looked, ApiError> {
-    let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
+async fn look(lab: &Lab, id: Uuid) -> Result<Looked, ApiError> {
+    let mut tx = lab.store.pool().begin().await.map_err(StoreError::from)?;
     if !sweeps::lock(&mut tx, id).await? {
         return Ok(Looked::Done);
     }
@@ -79,7 +80,7 @@ async fn look(api: &Api, id: Uuid) -> Result<Looked, ApiError> {
             sweeps::pause(&mut tx, id, Some("its budget is spent; raise it to continue")).await?;
             Looked::Done
         }
-        Some(planned) => match begin(&mut tx, api, &progress, &planned).await {
+        Some(planned) => match begin(&mut tx, lab, &progress, &planned).await {
             Ok(run) => {
                 sweeps::begun(&mut tx, id, planned.ordinal, run).await?;
                 tracing::info!(sweep.id = %id, run.id = %run, "sweep {id} began run {run}");
@@ -88,7 +89,7 @@ async fn look(api: &Api, id: Uuid) -> Result<Looked, ApiError> {
             Err(error) if may_pass(&error) => return Err(error),
             Err(error) => {
                 tx.rollback().await.map_err(StoreError::from)?;
-                return refuse(api, id, planned.ordinal, &error).await;
+                return refuse(lab, id, planned.ordinal, &error).await;
             }
         },
     };
@@ -102,8 +103,8 @@ fn may_pass(error: &ApiError) -> bool {
 }
 
 /// Notes why a run cannot begin, and goes on with the others.
-async fn refuse(api: &Api, id: Uuid, ordinal: u32, error: &ApiError) -> Result<Looked, ApiError> {
-    let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
+async fn refuse(lab: &Lab, id: Uuid, ordinal: u32, error: &ApiError) -> Result<Looked, ApiError> {
+    let mut tx = lab.store.pool().begin().await.map_err(StoreError::from)?;
     if !sweeps::lock(&mut tx, id).await? {
         return Ok(Looked::Done);
     }
@@ -114,7 +115,7 @@ async fn refuse(api: &Api, id: Uuid, ordinal: u32, error: &ApiError) -> Result<L
 
 async fn begin(
     tx: &mut PgConnection,
-    api: &Api,
+    lab: &Lab,
     progress: &Progress,
     planned: &PlannedRun,
 ) -> Result<ExecutionId, ApiError> {
@@ -124,16 +125,16 @@ async fn begin(
         .plan
         .request(&planned.arm, &point, planned.seed, Some(&planned.name));
     let request = Arc::new(request);
-    let (shared, asked) = (api.clone(), Arc::clone(&request));
+    let (shared, asked) = (lab.clone(), Arc::clone(&request));
     let config = apart(move || configured(&shared, &asked)).await??;
-    let recipe = api
+    let recipe = lab
         .registry
         .get(&config.recipe)
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
-    let config = settle_datasets(&mut *tx, api, recipe.as_ref(), config, &request).await?;
+    let config = settle_datasets(&mut *tx, lab, recipe.as_ref(), config, &request).await?;
     begin_run(
         tx,
-        api,
+        lab,
         &config,
         &request,
         Some(ExperimentId(progress.experiment_id)),

@@ -230,7 +230,7 @@ async fn a_quiet_stream_shows_that_it_is_alive() {
 
 #[actix_web::test]
 async fn an_event_whose_notification_was_lost_is_found() {
-    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
         look_for_events: std::time::Duration::from_millis(20),
         ..settings
     })
@@ -288,7 +288,7 @@ async fn two_hundred_streams_take_one_connection_and_read_each_event_once() {
 
 #[actix_web::test]
 async fn events_and_plans_are_heard_over_one_connection() {
-    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
         coordinate: Some(Pace::default()),
         ..settings
     })

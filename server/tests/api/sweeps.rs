@@ -13,7 +13,7 @@ async fn coordinating() -> TestServer {
         look: Duration::from_millis(20),
         ..Pace::default()
     };
-    TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    TestServer::with(|settings| lyceum_server::lab::LabSettings {
         coordinate: Some(pace),
         ..settings
     })

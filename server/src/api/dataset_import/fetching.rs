@@ -9,13 +9,10 @@ use std::{
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    api::{
-        ApiSettings,
-        receive::{BodyPace, unwritten},
-    },
     api_error::ApiError,
+    contract::receive::{self, unwritten},
     hub::{Address, Hub, HubError},
-    spool,
+    lab::{BodyPace, LabSettings},
 };
 
 /// Bytes received between two looks at the clock.
@@ -51,7 +48,7 @@ impl From<HubError> for Unfetched {
 pub(super) async fn fetch(
     address: &Address,
     split: Option<&str>,
-    settings: &ApiSettings,
+    settings: &LabSettings,
     limit: usize,
 ) -> Result<Fetched, ApiError> {
     let hub = settings.hub.as_deref().map_or_else(Hub::from_env, Hub::at);
@@ -99,7 +96,7 @@ fn receive(
     let mut files = Vec::new();
     for download in located.into_files() {
         let mut download = download.map_err(Unfetched::Broken)?;
-        let mut file = spool::file().map_err(Unfetched::Unwritten)?;
+        let mut file = receive::spool().map_err(Unfetched::Unwritten)?;
         loop {
             let length = download.read(&mut piece).map_err(Unfetched::Broken)?;
             received += length;

@@ -6,10 +6,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use super::super::document::RequestBody;
-use crate::contract::bounds;
 use crate::{
     api_error::ApiError,
+    contract::{bounds, document::RequestBody},
     sweep::{Read, Source, SweepPlan},
 };
 

@@ -8,23 +8,21 @@ use lyceum_store::{
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::{
-    super::{Api, document::Document},
-    body::UpdateSweep,
-};
+use super::body::UpdateSweep;
 use crate::{
     api_error::ApiError,
-    contract::{Answer, check_if_match},
+    contract::{Answer, check_if_match, document::Document},
+    lab::Lab,
 };
 
 /// Applies `act` to a sweep that still matches `If-Match`.
 async fn steer(
     request: &HttpRequest,
-    api: &Api,
+    lab: &Lab,
     id: Uuid,
     act: impl AsyncFnOnce(&mut PgConnection) -> Result<(), StoreError>,
 ) -> Result<Answer<Sweep>, ApiError> {
-    let mut tx = api.store.pool().begin().await.map_err(StoreError::from)?;
+    let mut tx = lab.store.pool().begin().await.map_err(StoreError::from)?;
     check_if_match(request, &sweeps::find(&mut *tx, id).await?)?;
     act(&mut tx).await?;
     let sweep = sweeps::find(&mut *tx, id).await?;
@@ -43,7 +41,7 @@ async fn steer(
 #[patch("/sweeps/{id}")]
 pub(crate) async fn update_sweep(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<Uuid>,
     sent: Document<UpdateSweep>,
 ) -> Result<Answer<Sweep>, ApiError> {
@@ -51,7 +49,7 @@ pub(crate) async fn update_sweep(
         concurrency: sent.value.concurrency,
         budget_seconds: sent.value.budget_seconds,
     };
-    steer(&request, &api, *id, async |db| sweeps::change(db, *id, &changes).await).await
+    steer(&request, &lab, *id, async |db| sweeps::change(db, *id, &changes).await).await
 }
 
 /// Pause a sweep: no more runs begin, and those in progress go on.
@@ -64,10 +62,10 @@ pub(crate) async fn update_sweep(
 #[post("/sweeps/{id}/pause")]
 pub(crate) async fn pause_sweep(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<Uuid>,
 ) -> Result<Answer<Sweep>, ApiError> {
-    steer(&request, &api, *id, async |db| sweeps::pause(db, *id, None).await).await
+    steer(&request, &lab, *id, async |db| sweeps::pause(db, *id, None).await).await
 }
 
 /// Let a paused sweep go on.
@@ -80,10 +78,10 @@ pub(crate) async fn pause_sweep(
 #[post("/sweeps/{id}/resume")]
 pub(crate) async fn resume_sweep(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<Uuid>,
 ) -> Result<Answer<Sweep>, ApiError> {
-    steer(&request, &api, *id, async |db| sweeps::resume(db, *id).await).await
+    steer(&request, &lab, *id, async |db| sweeps::resume(db, *id).await).await
 }
 
 /// Cancel a sweep: no more runs begin, and those in progress go on.
@@ -96,8 +94,8 @@ pub(crate) async fn resume_sweep(
 #[post("/sweeps/{id}/cancel")]
 pub(crate) async fn cancel_sweep(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<Uuid>,
 ) -> Result<Answer<Sweep>, ApiError> {
-    steer(&request, &api, *id, async |db| sweeps::cancel(db, *id).await).await
+    steer(&request, &lab, *id, async |db| sweeps::cancel(db, *id).await).await
 }

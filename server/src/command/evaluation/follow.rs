@@ -8,9 +8,11 @@ use anyhow::bail;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
-use crate::client::Client;
-use crate::command::output::{json, remark};
-use crate::format;
+use crate::{
+    client::Client,
+    command::output::{json, remark},
+    frame::format,
+};
 
 /// Time between two lines about the progress where there is no terminal for a bar.
 const BETWEEN_LINES: Duration = Duration::from_secs(30);

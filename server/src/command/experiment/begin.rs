@@ -9,10 +9,14 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::follow::follow;
-use crate::client::Client;
-use crate::command::output::{line, remark};
-use crate::command::table::Table;
-use crate::format;
+use crate::{
+    client::Client,
+    command::{
+        output::{line, remark},
+        table::Table,
+    },
+    frame::format,
+};
 
 /// Begin an experiment from a file, and print the sweep's id
 ///

@@ -7,9 +7,11 @@ use anyhow::{Context as _, bail};
 use clap::ValueEnum;
 use uuid::Uuid;
 
-use crate::client::Client;
-use crate::command::output::{line, remark};
-use crate::spool;
+use crate::{
+    client::Client,
+    command::output::{line, remark},
+    contract::receive,
+};
 
 /// What the files are for.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -49,7 +51,7 @@ impl ExportFormat {
 
 /// Writes a new folder below `out` and prints its path.
 pub(super) fn export(client: &Client, id: Uuid, format: ExportFormat, out: &Path) -> anyhow::Result<()> {
-    let mut file = spool::file().context("there is no place for a temporary file; set TMPDIR")?;
+    let mut file = receive::spool().context("there is no place for a temporary file; set TMPDIR")?;
     client.download(&format!("/runs/{id}/export.{}.zip", format.name()), &mut file)?;
     file.rewind()?;
     let mut archive = zip::ZipArchive::new(file).context("the server sent a damaged archive")?;

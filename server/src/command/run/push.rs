@@ -8,10 +8,12 @@ use clap::Args;
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::client::Client;
-use crate::command::output::line;
-use crate::hub_push::{HubPush, Kind, Repository, Upload};
-use crate::spool;
+use crate::{
+    client::Client,
+    command::output::line,
+    contract::receive,
+    hub_push::{HubPush, Kind, Repository, Upload},
+};
 
 /// Push a run's tables, or a member's adapter, to a repository of the Hugging Face hub, and print its address
 ///
@@ -91,7 +93,7 @@ fn find(client: &Client, run: Uuid, wanted: &str) -> anyhow::Result<Value> {
 
 /// The files of the archive at `path`, without the folder that they are in.
 fn unpacked(client: &Client, path: &str) -> anyhow::Result<Vec<Upload>> {
-    let mut file = spool::file().context("there is no place for a temporary file; set TMPDIR")?;
+    let mut file = receive::spool().context("there is no place for a temporary file; set TMPDIR")?;
     client.download(path, &mut file)?;
     file.rewind()?;
     let mut archive = zip::ZipArchive::new(file).context("the server sent a damaged archive")?;
@@ -107,7 +109,7 @@ fn unpacked(client: &Client, path: &str) -> anyhow::Result<Vec<Upload>> {
             .skip(1)
             .map(|part| part.as_os_str().to_string_lossy().into_owned())
             .collect();
-        let mut content: File = spool::file().context("there is no place for a temporary file; set TMPDIR")?;
+        let mut content: File = receive::spool().context("there is no place for a temporary file; set TMPDIR")?;
         std::io::copy(&mut entry, &mut content)?;
         files.push(Upload::new(inner.join("/"), content)?);
     }
@@ -131,7 +133,7 @@ fn card(run: &Value, member: &str) -> anyhow::Result<Upload> {
         run["step"],
         run["steps"],
     );
-    let mut file: File = spool::file().context("there is no place for a temporary file; set TMPDIR")?;
+    let mut file: File = receive::spool().context("there is no place for a temporary file; set TMPDIR")?;
     file.write_all(card.as_bytes())?;
     Upload::new("README.md".to_owned(), file)
 }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     client::Client,
     command::{output::json_line, table::Table},
-    format,
+    frame::format,
 };
 
 /// Prints the results of the run `id`.

@@ -4,7 +4,7 @@ use lyceum_core::{compute::compute_account, id::ExecutionId, recipe::Expense};
 use lyceum_store::{members, metrics, runs::RunDetail, steps};
 use serde::Serialize;
 
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// The account of the steps that a run did itself: a fork leaves out those that it took over. Values per adapter are divided
 /// by the number of living adapters.
@@ -29,8 +29,8 @@ pub(crate) struct Account {
 
 impl Account {
     /// The account of `run`.
-    pub(crate) async fn of(api: &Api, run: &RunDetail) -> Result<Self, ApiError> {
-        let (db, id) = (api.store.pool(), ExecutionId(run.run.id));
+    pub(crate) async fn of(lab: &Lab, run: &RunDetail) -> Result<Self, ApiError> {
+        let (db, id) = (lab.store.pool(), ExecutionId(run.run.id));
         let (adapters, _) = members::lives(db, id).await?;
         let summed = [
             Expense::Attempts,
@@ -39,7 +39,7 @@ impl Account {
             Expense::LearnedTokens,
             Expense::Updates,
         ];
-        let places = summed.map(|expense| api.registry.expense_in(expense, &run.metrics));
+        let places = summed.map(|expense| lab.registry.expense_in(expense, &run.metrics));
         let recorded: Vec<usize> = places.iter().flatten().copied().collect();
         let first = run.run.forked_at_step.unwrap_or_default().max(0).cast_unsigned();
         let mut sums = metrics::sums(db, id, &recorded, first).await?.into_iter();

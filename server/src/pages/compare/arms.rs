@@ -1,13 +1,10 @@
 //! Curves of runs: one for each, or one for each arm with a band over its seeds.
 
-use super::{
-    super::{
-        curves::curve,
-        figure::{Figure, Series, Style},
-        format::{capital, words},
-    },
-    Compared,
-    alignment::Over,
+use super::{Compared, alignment::Over};
+use crate::frame::{
+    figure::{Figure, Series, Style},
+    format::{capital, words},
+    steps::curve,
 };
 
 /// The curves of one metric.

@@ -7,11 +7,8 @@ use lyceum_store::{
     steps,
 };
 
-use super::{
-    super::curves::level_for,
-    alignment::{Over, Progress},
-};
-use crate::{api::Api, api_error::ApiError};
+use super::alignment::{Over, Progress};
+use crate::{api_error::ApiError, frame::steps::level_for, lab::Lab};
 
 /// Runs whose curves have a band from minimum to maximum where a point covers several steps; those of more would hide one another.
 const BANDS: usize = 4;
@@ -35,11 +32,11 @@ pub(super) struct Compared {
 impl Compared {
     /// Reads the curves of a run that is compared with others, `runs` in all, with 4^`level` steps per point.
     pub(super) async fn read(
-        api: &Api,
+        lab: &Lab,
         runs: usize,
         (detail, label, level, over): (RunDetail, String, u8, Over),
     ) -> Result<Self, ApiError> {
-        let (db, id) = (api.store.pool(), ExecutionId(detail.run.id));
+        let (db, id) = (lab.store.pool(), ExecutionId(detail.run.id));
         let query = MetricsQuery {
             run_alone: true,
             level,
@@ -58,7 +55,7 @@ impl Compared {
         } else {
             Vec::new()
         };
-        let place = api.registry.expense_in(Expense::CompletionTokens, &detail.metrics);
+        let place = lab.registry.expense_in(Expense::CompletionTokens, &detail.metrics);
         let progress = match over {
             Over::Steps => None,
             Over::Tokens => Some(Progress::by_tokens(&rows, place)),

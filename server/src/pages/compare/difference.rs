@@ -20,8 +20,8 @@ impl Difference {
     pub(crate) fn texts(&self) -> Vec<String> {
         let text = |value: &Option<Value>| match value {
             None => "–".to_owned(),
-            Some(Value::String(text)) => super::super::inert::excerpt(text, 200).text,
-            Some(other) => super::super::inert::excerpt(&other.to_string(), 200).text,
+            Some(Value::String(text)) => crate::frame::text::excerpt(text, 200).text,
+            Some(other) => crate::frame::text::excerpt(&other.to_string(), 200).text,
         };
         self.values.iter().map(text).collect()
     }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::super::format::of_unit;
+use crate::frame::format::of_unit;
 
 /// Values of one metric, a column for each run.
 #[derive(Serialize)]

@@ -2,7 +2,7 @@
 
 use lyceum_store::runs::Run;
 
-use super::super::format;
+use crate::frame::format;
 
 /// A label for each run: its name, with its seed and, if necessary, its id if another run has the same.
 pub(crate) fn labels<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {

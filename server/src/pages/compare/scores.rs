@@ -11,8 +11,8 @@ use serde::Serialize;
 use sqlx::PgPool;
 use std::collections::BTreeSet;
 
-use super::super::{evaluations::title, format};
-use crate::api_error::ApiError;
+use super::super::evaluations::title;
+use crate::{api_error::ApiError, frame::format};
 
 /// A suite, with a column for each run.
 #[derive(Debug, Serialize)]

@@ -2,12 +2,10 @@
 
 use lyceum_core::recipe::Metric;
 
-use super::{
-    super::{
-        charts::{Chart, charts_of},
-        figure::{Figure, Series, Style},
-    },
-    Side,
+use super::Side;
+use crate::frame::{
+    charts::{Chart, charts_of},
+    figure::{Figure, Series, Style},
 };
 
 /// The panels of one or two runs: those about the questions first. Lines of the second run are dashed.

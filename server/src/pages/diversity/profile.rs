@@ -3,10 +3,8 @@
 use lyceum_core::recipe::Metric;
 use serde::Serialize;
 
-use super::{
-    super::format::{capital, words},
-    Iteration, Side,
-};
+use super::{Iteration, Side};
+use crate::frame::format::{capital, words};
 
 /// Metrics before and after.
 #[derive(Debug, PartialEq, Serialize)]

@@ -21,14 +21,13 @@ use super::EvaluationFrame;
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
-    pages::{
-        evaluations::title,
+    frame::{
         figure::Figure,
-        inert::{Excerpt, SHOWN, SHOWN_IN_LIST, excerpt, inert},
         layout::Layout,
-        pass_at_k,
+        text::{Excerpt, SHOWN, SHOWN_IN_LIST, excerpt, inert},
         view::View,
     },
+    pages::{evaluations::title, pass_at_k},
 };
 
 /// Maximum results shown (subjects × suites). The API lists all.
@@ -146,12 +145,14 @@ impl BenchmarkPage {
     /// A subject's score on a suite; empty if there is none.
     fn score_on(&self, row: &GeneralizationRow, suite: &str) -> String {
         let cell = row.scores.get(suite);
-        cell.map_or_else(String::new, |cell| crate::format::share(&cell.pass_at_1))
+        cell.map_or_else(String::new, |cell| crate::frame::format::share(&cell.pass_at_1))
     }
 
     /// An average; a dash if it is missing.
     fn average(&self, share: &Option<f64>) -> String {
-        share.as_ref().map_or_else(|| "–".to_owned(), crate::format::share)
+        share
+            .as_ref()
+            .map_or_else(|| "–".to_owned(), crate::frame::format::share)
     }
 
     /// Whether its suite's solutions are programs.

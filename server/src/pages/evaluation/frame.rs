@@ -11,13 +11,13 @@ use sqlx::PgPool;
 
 use crate::{
     api_error::ApiError,
-    pages::{
-        evaluations::EvaluationLine,
+    frame::{
         format,
-        inert::{Excerpt, SHOWN_IN_LIST, excerpt, inert},
         layout::{Layout, Section},
+        text::{Excerpt, SHOWN_IN_LIST, excerpt, inert},
         view::View,
     },
+    pages::evaluations::EvaluationLine,
 };
 
 /// An evaluation as `evaluation/frame.html` shows it. In the page's JSON it is the evaluation.

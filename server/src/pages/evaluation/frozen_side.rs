@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use super::EvaluationFrame;
 use crate::{
     api_error::ApiError,
-    pages::{
+    frame::{
         figure::{Figure, Series, Style},
-        heat::heat,
-        inert::inert,
         layout::Layout,
+        sides::heat,
+        text::inert,
         view::View,
     },
 };

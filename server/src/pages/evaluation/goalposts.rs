@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::EvaluationFrame;
 use crate::{
     api_error::ApiError,
-    pages::{inert::inert, layout::Layout, view::View},
+    frame::{layout::Layout, text::inert, view::View},
     subjects::goalposts::RUNS,
 };
 

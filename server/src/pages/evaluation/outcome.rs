@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::EvaluationFrame;
 use crate::{
     api_error::ApiError,
-    pages::{layout::Layout, view::View},
+    frame::{layout::Layout, view::View},
 };
 
 #[derive(Template, Serialize)]

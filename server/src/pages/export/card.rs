@@ -32,7 +32,7 @@ pub(super) fn card(run: &RunDetail, format: &str, tables: &[Table]) -> Result<St
 
 /// `text` without characters that end a line, a quoted string or Markdown.
 fn one_line(text: &str) -> String {
-    let text = super::super::inert::inert(text);
+    let text = crate::frame::text::inert(text);
     text.chars()
         .map(|letter| if "\n\t\"\\`<>[]".contains(letter) { ' ' } else { letter })
         .collect()

@@ -3,7 +3,7 @@
 use lyceum_core::goalpost_map::{Line, Solve};
 
 use crate::{
-    pages::heat::heat,
+    frame::sides::heat,
     subjects::goalposts::{GoalpostHistory, GoalpostMap},
 };
 

@@ -5,7 +5,7 @@ use lyceum_store::members::Relative;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::pages::heat::range;
+use crate::frame::sides::range;
 
 /// Width of the steps, in the drawing's units.
 const WIDTH: f64 = 1000.0;
@@ -172,7 +172,7 @@ fn title(member: &Relative, names: &HashMap<Uuid, &str>) -> String {
         text.push_str(&format!(", died in step {step}"));
     }
     if let Some(value) = &member.metric {
-        text.push_str(&format!("; {}", crate::format::value(value)));
+        text.push_str(&format!("; {}", crate::frame::format::value(value)));
     }
     text
 }

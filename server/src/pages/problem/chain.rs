@@ -13,7 +13,7 @@ use uuid::Uuid;
 
 use crate::{
     api_error::ApiError,
-    pages::inert::{Excerpt, excerpt},
+    frame::text::{Excerpt, excerpt},
 };
 
 /// Characters of a text in the chain.

@@ -3,7 +3,7 @@
 use lyceum_store::runs::{RunColumn, RunValue};
 use serde::Serialize;
 
-use crate::pages::{evaluations::title, format};
+use crate::{frame::format, pages::evaluations::title};
 
 /// Columns of a table, at most.
 pub(super) const COLUMNS: usize = 12;

@@ -7,16 +7,16 @@ use lyceum_store::{
 };
 use serde_json::Value;
 
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// Fails with a fault for each of the columns, named by the parameter of the address that asks for it, that does not exist.
 ///
 /// # Errors
 /// That, or those of the database.
-pub(super) async fn refuse_unknown(api: &Api, columns: &[(&str, &RunColumn)]) -> Result<(), ApiError> {
+pub(super) async fn refuse_unknown(lab: &Lab, columns: &[(&str, &RunColumn)]) -> Result<(), ApiError> {
     let mut faults = Vec::new();
     for (parameter, column) in columns {
-        if let Some(detail) = fault(api, column).await? {
+        if let Some(detail) = fault(lab, column).await? {
             faults.push(((*parameter).to_owned(), detail));
         }
     }
@@ -26,11 +26,11 @@ pub(super) async fn refuse_unknown(api: &Api, columns: &[(&str, &RunColumn)]) ->
     }
 }
 
-async fn fault(api: &Api, column: &RunColumn) -> Result<Option<String>, ApiError> {
-    let db = api.store.pool();
+async fn fault(lab: &Lab, column: &RunColumn) -> Result<Option<String>, ApiError> {
+    let db = lab.store.pool();
     Ok(match column {
         RunColumn::Metric(name) => {
-            let recipes = api.registry.recipes();
+            let recipes = lab.registry.recipes();
             let known: Vec<&str> = recipes.flat_map(|recipe| recipe.metric_names()).collect();
             let is_known = known.contains(&name.as_str()) || runs::have_metric(db, name).await?;
             (!is_known).then(|| {

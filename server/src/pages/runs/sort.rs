@@ -3,7 +3,7 @@
 use lyceum_store::runs::{RunColumn, RunSort};
 
 use super::column::Column;
-use crate::{contract::Order, pages::view::View};
+use crate::{contract::Order, frame::view::View};
 
 /// What the table is sorted by.
 #[derive(Clone, Debug, PartialEq)]

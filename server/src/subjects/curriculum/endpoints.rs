@@ -7,10 +7,11 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write as _;
 
-use crate::api::{Api, level_for};
-use crate::contract::{Answer, Format, Query, csv};
 use crate::{
+    api::level_for,
     api_error::ApiError,
+    contract::{Answer, Format, Query, csv},
+    lab::Lab,
     subjects::curriculum::{Growth, Scores},
 };
 
@@ -70,16 +71,16 @@ fn stretch(from: Option<u32>, to: Option<u32>) -> Stretch {
 #[get("/runs/{id}/curriculum")]
 pub(crate) async fn show_curriculum(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<ShowCurriculumQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let query = query.0;
-    let run = runs::find(api.store.pool(), *id).await?;
+    let run = runs::find(lab.store.pool(), *id).await?;
     let steps = stretch(query.from, query.to);
     let last = steps.to.min(run.run.step.cast_unsigned());
     let level = level_for(last.saturating_sub(steps.from) + 1, query.points.unwrap_or(1000));
-    let growth = Growth::read(&api, &run, steps, level).await?;
+    let growth = Growth::read(&lab, &run, steps, level).await?;
     if query.format.unwrap_or_default() == Format::Json {
         return Ok(Answer::ok(growth).respond_to(&request));
     }
@@ -108,13 +109,13 @@ pub(crate) async fn show_curriculum(
 #[get("/runs/{id}/curriculum/scores")]
 pub(crate) async fn show_scores(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<ShowScoresQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let query = query.0;
-    let run = runs::find(api.store.pool(), *id).await?;
-    let scores = Scores::read(&api, &run, stretch(query.from, query.to)).await?;
+    let run = runs::find(lab.store.pool(), *id).await?;
+    let scores = Scores::read(&lab, &run, stretch(query.from, query.to)).await?;
     if query.format.unwrap_or_default() == Format::Json {
         return Ok(Answer::ok(scores).respond_to(&request));
     }

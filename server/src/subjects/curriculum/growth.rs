@@ -14,7 +14,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// More rows than any chart has.
 const ROWS: u32 = 20_000;
@@ -69,8 +69,8 @@ pub(crate) struct Validation {
 
 impl Growth {
     /// Reads these steps of `run` at a level of downsampling.
-    pub(crate) async fn read(api: &Api, run: &RunDetail, steps: Stretch, level: u8) -> Result<Self, ApiError> {
-        let (db, id) = (api.store.pool(), ExecutionId(run.run.id));
+    pub(crate) async fn read(lab: &Lab, run: &RunDetail, steps: Stretch, level: u8) -> Result<Self, ApiError> {
+        let (db, id) = (lab.store.pool(), ExecutionId(run.run.id));
         let query = MetricsQuery {
             from: steps.from,
             to: Some(steps.to),
@@ -80,7 +80,7 @@ impl Growth {
             ..MetricsQuery::default()
         };
         let (found, results) = futures::try_join!(metrics::rows(db, id, &query), run_results(db, id))?;
-        let metrics = columns(&api.registry);
+        let metrics = columns(&lab.registry);
         let place = |metric: &Metric| Some((metric.name, metric.place_in(&run.metrics)?));
         let places: Vec<(&'static str, usize)> = metrics.iter().filter_map(place).collect();
         let step = |row: &MetricRow| {
@@ -92,7 +92,7 @@ impl Growth {
             }
         };
         Ok(Self {
-            threshold: super::gates(api, run).map(|gates| gates.question),
+            threshold: super::gates(lab, run).map(|gates| gates.question),
             items: found.rows.iter().map(step).collect(),
             validation: validation(&results),
             metrics,

@@ -9,18 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use super::learned_rows;
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Filter as _, Listing},
-    pages::{
+    frame::{
         figure::{Colour, Figure, Series, Style},
-        filters::Filters,
         layout::{Layout, Section, Tab},
-        problems::Choice,
-        run_frame::RunFrame,
+        run::RunFrame,
         steps::Steps,
-        view::View,
+        view::{Filters, View},
     },
+    lab::Lab,
+    pages::problems::Choice,
 };
 
 /// Bars of the chart, at most.
@@ -134,14 +133,14 @@ fn choices<T: PartialEq, const N: usize>(all: [(&str, T); N], chosen: Option<T>)
 #[get("/runs/{id}/difficulty")]
 pub(crate) async fn show_difficulty(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<DifficultyFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
     let listing = Listing::new(&asked.rows.list("rows"), None, asked.cursor.as_deref(), None)?;
-    let run = RunFrame::load(&api, *id, Tab::Difficulty).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Difficulty).await?;
     let steps = Steps {
         from: asked.from,
         to: asked.to,
@@ -152,7 +151,7 @@ pub(crate) async fn show_difficulty(
         dataset_rows::page(db, *id, &asked.rows, listing.window())
     )?;
     let page = listing.page(page);
-    let rows = learned_rows(&api, &run.detail);
+    let rows = learned_rows(&lab, &run.detail);
     view.show(&DifficultyPage {
         layout: view.layout(format!("Difficulty · {}", run.run().name), Section::Runs),
         figures: view.news(vec![chart(&windows, rows)], stretch.width),

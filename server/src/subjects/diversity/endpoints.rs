@@ -6,10 +6,10 @@ use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::Api;
-use crate::contract::{Answer, Query, bounds};
 use crate::{
     api_error::ApiError,
+    contract::{Answer, Query, bounds},
+    lab::Lab,
     subjects::diversity::{self, Diversity, Neighbours, Wordings},
 };
 
@@ -45,11 +45,11 @@ impl IterationQuery {
 )]
 #[get("/runs/{id}/diversity")]
 pub(crate) async fn show_diversity(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<Diversity>, ApiError> {
-    let run = runs::find(api.store.pool(), *id).await?;
-    Ok(Answer::ok(Diversity::read(&api, &run).await?))
+    let run = runs::find(lab.store.pool(), *id).await?;
+    Ok(Answer::ok(Diversity::read(&lab, &run).await?))
 }
 
 /// List the wordings most repeated in an iteration of a run.
@@ -61,14 +61,14 @@ pub(crate) async fn show_diversity(
 )]
 #[get("/runs/{id}/diversity/wordings")]
 pub(crate) async fn list_wordings(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<IterationQuery>,
 ) -> Result<Answer<Wordings>, ApiError> {
-    let run = runs::find(api.store.pool(), *id).await?;
-    let chosen = Diversity::read(&api, &run).await?.chosen(query.0.iteration)?;
+    let run = runs::find(lab.store.pool(), *id).await?;
+    let chosen = Diversity::read(&lab, &run).await?.chosen(query.0.iteration)?;
     Ok(Answer::ok(
-        diversity::wordings(&api, *id, chosen, query.0.rows()).await?,
+        diversity::wordings(&lab, *id, chosen, query.0.rows()).await?,
     ))
 }
 
@@ -85,13 +85,13 @@ pub(crate) async fn list_wordings(
 )]
 #[get("/runs/{id}/problems/{problem}/neighbours")]
 pub(crate) async fn list_neighbours(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     place: web::Path<(ExecutionId, ProblemId)>,
     query: Query<IterationQuery>,
 ) -> Result<Answer<Neighbours>, ApiError> {
     let (id, problem) = place.into_inner();
-    let run = runs::find(api.store.pool(), id).await?;
-    let of_run = Diversity::read(&api, &run).await?;
-    let found = diversity::neighbours(&api, (id, &of_run), problem, query.0.iteration, query.0.rows()).await?;
+    let run = runs::find(lab.store.pool(), id).await?;
+    let of_run = Diversity::read(&lab, &run).await?;
+    let found = diversity::neighbours(&lab, (id, &of_run), problem, query.0.iteration, query.0.rows()).await?;
     Ok(Answer::ok(found))
 }

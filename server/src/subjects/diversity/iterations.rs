@@ -10,7 +10,7 @@ use serde::{Deserialize as _, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// The most iterations that are read: the last ones.
 const ITERATIONS: u32 = 400;
@@ -43,8 +43,8 @@ pub(crate) struct Iteration {
 
 impl Diversity {
     /// Reads the iterations of `run`; none if its recipe is unknown here or measures no diversity.
-    pub(crate) async fn read(api: &Api, run: &RunDetail) -> Result<Self, ApiError> {
-        let Ok(recipe) = api.registry.get(&run.run.recipe) else {
+    pub(crate) async fn read(lab: &Lab, run: &RunDetail) -> Result<Self, ApiError> {
+        let Ok(recipe) = lab.registry.get(&run.run.recipe) else {
             return Ok(Self::default());
         };
         let is_shown = |metric: &Metric| {
@@ -58,7 +58,7 @@ impl Diversity {
         });
         let place = |metric: &Metric| run.metrics.iter().position(|name| name == metric.name);
         let places: Vec<usize> = shown.iter().filter_map(place).collect();
-        let (db, id) = (api.store.pool(), ExecutionId(run.run.id));
+        let (db, id) = (lab.store.pool(), ExecutionId(run.run.id));
         let (means, measured) = futures::try_join!(
             metrics::means(db, id, &places, width, ITERATIONS),
             measured(db, id, ITERATIONS)

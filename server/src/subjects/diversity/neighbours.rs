@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{Diversity, asked, computed};
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// The largest artifact of embeddings that is read for this.
 const MAX_BYTES: u64 = 256 << 20;
@@ -75,14 +75,14 @@ pub(crate) struct Neighbour {
 /// # Errors
 /// 404 if there is no such problem, 400 if it has no question or the iteration was not measured.
 pub(crate) async fn neighbours(
-    api: &Api,
+    lab: &Lab,
     run: (ExecutionId, &Diversity),
     id: ProblemId,
     iteration: Option<u32>,
     shown: usize,
 ) -> Result<Neighbours, ApiError> {
     let (run, diversity) = run;
-    let problem = problems::find(api.store.pool(), run, id).await?;
+    let problem = problems::find(lab.store.pool(), run, id).await?;
     let Some(question) = question_of(&problem) else {
         let detail = format!("problem {id} has no question to compare");
         return Err(ApiError::invalid_query(vec![("question".to_owned(), detail)]));
@@ -102,14 +102,14 @@ pub(crate) async fn neighbours(
             items: Vec::new(),
         });
     };
-    let others = asked(api, run, step).await?;
+    let others = asked(lab, run, step).await?;
     let _turn = AT_ONCE.acquire().await.map_err(|error| ApiError::internal(&error))?;
     let own = match own {
-        Some((_, own)) => vector_of(api, run, own, id).await?,
+        Some((_, own)) => vector_of(lab, run, own, id).await?,
         None => None,
     };
     let table = match &own {
-        Some(_) => table(api, run, step)
+        Some(_) => table(lab, run, step)
             .await?
             .filter(|table| table.rows().len() == others.len()),
         None => None,
@@ -138,22 +138,22 @@ fn question_of(problem: &Problem) -> Option<String> {
 }
 
 /// The embeddings of the questions measured in `step`, if they are there and not too large.
-async fn table(api: &Api, run: ExecutionId, step: u32) -> Result<Option<Vectors>, ApiError> {
-    let stored = vectors(api.store.pool(), run, step).await?;
+async fn table(lab: &Lab, run: ExecutionId, step: u32) -> Result<Option<Vectors>, ApiError> {
+    let stored = vectors(lab.store.pool(), run, step).await?;
     let Some(stored) = stored.filter(|stored| stored.bytes <= MAX_BYTES) else {
         return Ok(None);
     };
-    let bytes = api.artifacts.get(stored.digest).await?;
+    let bytes = lab.artifacts.get(stored.digest).await?;
     computed(move || Vectors::from_bytes(&bytes).ok()).await
 }
 
 /// The embedding of the problem `id`, if it is one of the questions measured in `step`.
-async fn vector_of(api: &Api, run: ExecutionId, step: u32, id: ProblemId) -> Result<Option<Vec<f32>>, ApiError> {
-    let questions = asked(api, run, step).await?;
+async fn vector_of(lab: &Lab, run: ExecutionId, step: u32, id: ProblemId) -> Result<Option<Vec<f32>>, ApiError> {
+    let questions = asked(lab, run, step).await?;
     let Some(place) = questions.iter().position(|question| question.id == id.0) else {
         return Ok(None);
     };
-    let table = table(api, run, step)
+    let table = table(lab, run, step)
         .await?
         .filter(|table| table.rows().len() == questions.len());
     Ok(table.and_then(|table| table.rows().get(place).cloned()))

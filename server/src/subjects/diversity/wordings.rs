@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::{asked, computed};
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// The wordings of an iteration's questions.
 #[derive(Clone, Debug, Default, Serialize, ToSchema)]
@@ -39,7 +39,7 @@ pub(crate) struct RepeatedWording {
 
 /// The wordings of the questions measured in `chosen`, an iteration and a step; the `shown` most repeated ones.
 pub(crate) async fn wordings(
-    api: &Api,
+    lab: &Lab,
     run: ExecutionId,
     chosen: Option<(u32, u32)>,
     shown: usize,
@@ -47,7 +47,7 @@ pub(crate) async fn wordings(
     let Some((iteration, step)) = chosen else {
         return Ok(Wordings::default());
     };
-    let questions = asked(api, run, step).await?;
+    let questions = asked(lab, run, step).await?;
     computed(move || counted(iteration, &questions, shown)).await
 }
 

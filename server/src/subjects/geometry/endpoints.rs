@@ -6,9 +6,12 @@ use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::api::Api;
-use crate::contract::{Answer, Query};
-use crate::{api_error::ApiError, subjects::geometry::Geometry};
+use crate::{
+    api_error::ApiError,
+    contract::{Answer, Query},
+    lab::Lab,
+    subjects::geometry::Geometry,
+};
 
 /// Which pairs to show.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -31,10 +34,10 @@ crate::contract::query!(GeometryQuery);
 )]
 #[get("/runs/{id}/geometry")]
 pub(crate) async fn show_geometry(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<GeometryQuery>,
 ) -> Result<Answer<Geometry>, ApiError> {
-    runs::find(api.store.pool(), *id).await?;
-    Ok(Answer::ok(Geometry::read(&api, *id, query.0.step).await?))
+    runs::find(lab.store.pool(), *id).await?;
+    Ok(Answer::ok(Geometry::read(&lab, *id, query.0.step).await?))
 }

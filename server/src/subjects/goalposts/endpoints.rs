@@ -8,15 +8,15 @@ use serde_json::Value;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::api::{
-    Api,
-    datasets::DatasetDetail,
-    document::{Document, RequestBody},
-    idempotent::{Begun, IdempotencyKey},
-};
-use crate::contract::{Answer, Format, Query, bounds, csv};
 use crate::{
+    api::datasets::DatasetDetail,
     api_error::ApiError,
+    contract::{
+        Answer, Format, Query, bounds, csv,
+        document::{Document, RequestBody},
+        idempotent::{Begun, IdempotencyKey},
+    },
+    lab::Lab,
     subjects::goalposts::{self, GoalpostMap, RUNS, Wanted},
 };
 
@@ -97,13 +97,13 @@ pub(crate) fn ids(text: &str) -> Result<Vec<Uuid>, ApiError> {
 #[get("/runs/{id}/goalposts")]
 pub(crate) async fn show_run_goalposts(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<RunGoalpostsQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let RunGoalpostsQuery { dataset, format } = query.0;
     let ExecutionId(id) = *id;
-    let map = goalposts::map(api.store.pool(), &[id], dataset).await?;
+    let map = goalposts::map(lab.store.pool(), &[id], dataset).await?;
     Ok(answer(&request, map, format))
 }
 
@@ -118,11 +118,11 @@ pub(crate) async fn show_run_goalposts(
 #[get("/goalposts")]
 pub(crate) async fn show_goalposts(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     query: Query<GoalpostsQuery>,
 ) -> Result<HttpResponse, ApiError> {
     let GoalpostsQuery { runs, dataset, format } = query.0;
-    let map = goalposts::map(api.store.pool(), &ids(&runs)?, dataset).await?;
+    let map = goalposts::map(lab.store.pool(), &ids(&runs)?, dataset).await?;
     Ok(answer(&request, map, format))
 }
 
@@ -143,11 +143,11 @@ fn answer(request: &HttpRequest, map: GoalpostMap, format: Option<Format>) -> Ht
 )]
 #[post("/goalposts")]
 pub(crate) async fn make_goalposts(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     key: IdempotencyKey,
     sent: Document<MakeGoalposts>,
 ) -> Result<Answer<Value>, ApiError> {
-    let mut creation = match key.begin(api.store.pool(), sent.fingerprint).await? {
+    let mut creation = match key.begin(lab.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };

@@ -4,9 +4,7 @@ use actix_web::{get, web};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::runs;
 
-use crate::api::Api;
-use crate::contract::Answer;
-use crate::{api_error::ApiError, subjects::selection::Selection};
+use crate::{api_error::ApiError, contract::Answer, lab::Lab, subjects::selection::Selection};
 
 /// Show what selection did in a run: each cull beside what other rules would have culled, and beside a uniform draw.
 #[utoipa::path(
@@ -18,9 +16,9 @@ use crate::{api_error::ApiError, subjects::selection::Selection};
 )]
 #[get("/runs/{id}/selection")]
 pub(crate) async fn show_selection(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<Option<Selection>>, ApiError> {
-    let run = runs::find(api.store.pool(), *id).await?;
-    Ok(Answer::ok(Selection::read(&api, &run).await?))
+    let run = runs::find(lab.store.pool(), *id).await?;
+    Ok(Answer::ok(Selection::read(&lab, &run).await?))
 }

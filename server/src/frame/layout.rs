@@ -5,11 +5,14 @@ use lyceum_core::recipe::Capabilities;
 use lyceum_store::tokens::Scope;
 use uuid::Uuid;
 
-use super::{
-    assets::{address_of, needs_of},
-    view::View,
+use crate::{
+    contract::caller::masked,
+    frame::{
+        address::PageAddress,
+        assets::{address_of, needs_of},
+        view::View,
+    },
 };
-use crate::{access::masked, page_address::PageAddress};
 
 /// Sections of the main navigation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -229,7 +232,7 @@ pub(crate) fn theme_of(request: &HttpRequest) -> &'static str {
 }
 
 /// Whether the request accepts `kind`.
-pub(super) fn accepts(request: &HttpRequest, kind: &str) -> bool {
+pub(crate) fn accepts(request: &HttpRequest, kind: &str) -> bool {
     let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
     accept.is_some_and(|accept| accept.contains(kind))
 }

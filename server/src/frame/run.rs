@@ -1,16 +1,24 @@
-//! The name, state and tabs above every page of a run.
+//! The name, state and tabs above every page of a run, and other runs to choose from.
 
 use lyceum_core::{id::ExecutionId, recipe::Capabilities, work::Sampler};
 use lyceum_store::{
     executions::State,
-    runs::{self, Run, RunDetail},
+    page::{Order, Window},
+    runs::{self, Run, RunDetail, RunFilter, RunSort},
 };
 use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::layout::{Link, Tab, tabs};
-use crate::{api::Api, api_error::ApiError};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Link, Tab, tabs},
+        run,
+        view::View,
+    },
+    lab::Lab,
+};
 
 /// A run as `run/frame.html` shows it. In the page's JSON it is the run.
 #[derive(Clone, Debug, Serialize)]
@@ -42,11 +50,11 @@ impl RunFrame {
     ///
     /// # Errors
     /// 404 if there is no such run, or if its recipe has nothing to show on this page.
-    pub(crate) async fn load(api: &Api, id: ExecutionId, open: Tab) -> Result<Self, ApiError> {
-        let detail = runs::find(api.store.pool(), id).await?;
+    pub(crate) async fn load(lab: &Lab, id: ExecutionId, open: Tab) -> Result<Self, ApiError> {
+        let detail = runs::find(lab.store.pool(), id).await?;
         let recipe = detail.run.recipe.as_str();
         // The rows of a recipe that this server lacks may be of any sort.
-        let mut capabilities = match api.registry.get(recipe) {
+        let mut capabilities = match lab.registry.get(recipe) {
             Ok(recipe) => recipe.capabilities(),
             Err(_) => Capabilities::ALL,
         };
@@ -63,7 +71,7 @@ impl RunFrame {
         Ok(Self {
             tabs: tabs(detail.run.id, open, capabilities),
             capabilities,
-            origin: origin(api.store.pool(), &detail.run).await?,
+            origin: origin(lab.store.pool(), &detail.run).await?,
             detail,
         })
     }
@@ -120,4 +128,56 @@ async fn origin(db: &PgPool, run: &Run) -> Result<Option<Origin>, ApiError> {
     };
     let name = runs::names(db, &[from]).await?.pop().map(|(_, name)| name);
     Ok(name.map(|name| Origin { run: from, name, step }))
+}
+
+/// Recent runs to choose from.
+const CHOICES: u32 = 50;
+
+pub(crate) struct TwoRuns {
+    /// The chosen ones: none, one or two.
+    pub(crate) shown: Vec<Run>,
+    /// Recent runs and the chosen ones.
+    pub(crate) choices: Vec<Run>,
+}
+
+impl TwoRuns {
+    pub(crate) async fn read(
+        view: &View,
+        db: &PgPool,
+        left: Option<Uuid>,
+        right: Option<Uuid>,
+    ) -> Result<Self, ApiError> {
+        let mut choices = run::newest(view, db, CHOICES).await?;
+        let mut shown = Vec::new();
+        for id in [left, right].into_iter().flatten() {
+            shown.push(runs::find(db, ExecutionId(id)).await?.run);
+        }
+        for run in &shown {
+            if choices.iter().all(|one| one.id != run.id) {
+                choices.push(run.clone());
+            }
+        }
+        Ok(Self { shown, choices })
+    }
+
+    /// The last step that all chosen runs have finished, or 0.
+    pub(crate) fn last_step(&self) -> u32 {
+        let last = self.shown.iter().map(|run| run.step - 1).min();
+        last.unwrap_or(0).max(0).cast_unsigned()
+    }
+}
+
+/// The newest `limit` runs; none for whoever has only a link to the page, since a link shows no other run.
+pub(crate) async fn newest(view: &View, db: &PgPool, limit: u32) -> Result<Vec<Run>, ApiError> {
+    if view.caller.has_only_a_link {
+        return Ok(Vec::new());
+    }
+    let newest = Window {
+        limit,
+        after: None,
+        order: Order::Newest,
+    };
+    Ok(runs::page(db, &RunFilter::default(), &RunSort::Age, &newest)
+        .await?
+        .items)
 }

@@ -21,7 +21,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{api_error::ApiError, spool};
+use crate::{api_error::ApiError, contract::receive};
 
 /// Files generated at once; each may use a database connection.
 static AT_ONCE: Semaphore = Semaphore::const_new(4);
@@ -133,7 +133,7 @@ pub(crate) fn file_body(
     turn: Turn,
     write: impl FnOnce(&mut FileWriter) -> io::Result<()> + Send + 'static,
 ) -> Result<BoxBody, ApiError> {
-    let file = spool::file().map_err(|error| ApiError::internal(&error))?;
+    let file = receive::spool().map_err(|error| ApiError::internal(&error))?;
     let file = Arc::new(file);
     let (written, progress) = watch::channel(Written::Part(0));
     let mut writer = FileWriter {

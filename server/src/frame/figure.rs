@@ -3,7 +3,7 @@
 use lyceum_core::recipe::Side;
 use serde::{Serialize, Serializer, ser::SerializeSeq as _};
 
-use super::format::{of_unit, value};
+use crate::frame::format::{of_unit, value};
 
 /// Maximum rows, evenly spaced, and columns of a table. The page's JSON and the export have everything.
 const TABLE: (usize, usize) = (60, 24);
@@ -168,7 +168,7 @@ impl Figure {
     pub(crate) fn island(figures: &[Self]) -> String {
         let drawn = figures.iter().filter(|figure| !figure.is_empty());
         let sent: Vec<Self> = drawn.map(Self::sent).collect();
-        super::island::island(&sent)
+        crate::frame::figure::island(&sent)
     }
 
     /// A copy without the points already sent.
@@ -256,9 +256,37 @@ impl Series {
     }
 }
 
+/// `data` as JSON for a script element, with every `<` escaped.
+pub(crate) fn island(data: &impl Serialize) -> String {
+    let json = serde_json::to_string(data).unwrap_or_else(|_| "null".to_owned());
+    json.replace('<', "\\u003c")
+        .replace('>', "\\u003e")
+        .replace('&', "\\u0026")
+        .replace('\u{2028}', "\\u2028")
+        .replace('\u{2029}', "\\u2029")
+}
+
+/// Width of a sparkline, in its own units.
+const WIDTH: f64 = 96.0;
+/// Height of a sparkline.
+const HEIGHT: f64 = 20.0;
+
+/// A sparkline: the points of a `<polyline>` over `values`, scaled to `low` and `high`.
+pub(crate) fn sparkline(values: &[f64], (low, high): (f64, f64)) -> String {
+    let span = if high > low { high - low } else { 1.0 };
+    let last = values.len().saturating_sub(1).max(1) as f64;
+    let point = |(place, value): (usize, &f64)| {
+        let x = place as f64 / last * (WIDTH - 4.0) + 2.0;
+        let y = HEIGHT - 2.0 - ((value - low) / span).clamp(0.0, 1.0) * (HEIGHT - 4.0);
+        format!("{x:.1},{y:.1}")
+    };
+    values.iter().enumerate().map(point).collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_table_is_no_longer_and_no_wider_than_can_be_read_and_says_so() {
@@ -329,5 +357,26 @@ mod tests {
             "{sent}"
         );
         assert_eq!(Figure::island(&[Figure::default()]), "[]", "there is nothing to draw");
+    }
+
+    #[test]
+    fn nothing_in_it_can_end_the_element() {
+        let text = island(&["</script><script>alert(1)</script>", "<!--", "&lt;"]);
+        assert!(!text.contains(['<', '>', '&']), "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn it_reads_back_as_what_it_was(text in ".{0,80}") {
+            let read: String = serde_json::from_str(&island(&text)).unwrap();
+            prop_assert_eq!(read, text);
+        }
+    }
+
+    #[test]
+    fn values_run_from_left_to_right_and_upwards() {
+        assert_eq!(sparkline(&[0.0, 10.0, 5.0], (0.0, 10.0)), "2.0,18.0 48.0,2.0 94.0,10.0");
+        assert_eq!(sparkline(&[3.0], (3.0, 3.0)), "2.0,18.0");
+        assert_eq!(sparkline(&[], (0.0, 1.0)), "");
     }
 }

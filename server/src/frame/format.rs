@@ -239,7 +239,7 @@ mod tests {
     fn numbers_read_the_same_on_pages_and_in_charts() {
         #[derive(serde::Deserialize)]
         struct Case(String, f64, String);
-        let cases: Vec<Case> = serde_json::from_str(include_str!("../../web/tests/formats.json")).unwrap();
+        let cases: Vec<Case> = serde_json::from_str(include_str!("../../../web/tests/formats.json")).unwrap();
         for Case(format, number, text) in cases {
             let formatted = match format.as_str() {
                 "value" => value(&number),

@@ -8,8 +8,10 @@ use sqlx::{PgPool, Postgres, Transaction};
 use std::future::{Ready, ready};
 use uuid::Uuid;
 
-use crate::contract::Answer;
-use crate::{access::Caller, api_error::ApiError};
+use crate::{
+    api_error::ApiError,
+    contract::{Answer, Caller},
+};
 
 /// The header of `draft-ietf-httpapi-idempotency-key-header-07`.
 const HEADER: &str = "idempotency-key";

@@ -15,17 +15,19 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use std::time::Duration;
+use tokio::{sync::Semaphore, time::timeout};
 
-use super::{
-    Api, ApiSettings,
-    receive::{Pieces, Place},
+use crate::{
+    api_error::ApiError,
+    contract::receive::{Pieces, Place},
+    lab::{Lab, LabSettings},
 };
-use crate::{api_error::ApiError, checks::apart};
 
 /// A type of JSON request body.
 pub(crate) trait RequestBody: DeserializeOwned + JsonSchema + Send + 'static {
     /// Its maximum size in bytes.
-    fn limit(settings: &ApiSettings) -> usize {
+    fn limit(settings: &LabSettings) -> usize {
         settings.body_limit
     }
 }
@@ -52,15 +54,15 @@ impl<T: RequestBody> FromRequest for Document<T> {
         let request = request.clone();
         let payload = payload.take();
         Box::pin(async move {
-            let api = request
-                .app_data::<web::Data<Api>>()
+            let lab = request
+                .app_data::<web::Data<Lab>>()
                 .ok_or_else(|| ApiError::internal(&"no API"))?;
-            let limit = T::limit(&api.settings);
-            let place = match limit > api.settings.body_limit {
-                true => Some(Place::wait(api).await?),
+            let limit = T::limit(&lab.settings);
+            let place = match limit > lab.settings.body_limit {
+                true => Some(Place::wait(lab).await?),
                 false => None,
             };
-            let bytes = read(Pieces::of(&request, payload, limit, api.settings.body_pace)?).await?;
+            let bytes = read(Pieces::of(&request, payload, limit, lab.settings.body_pace)?).await?;
             check_type(&request, "application/json")?;
             let value = match bytes.len() > PARSED_APART {
                 true => {
@@ -85,7 +87,7 @@ impl<T: RequestBody> FromRequest for Document<T> {
 }
 
 /// Refuses a body with another media type.
-pub(super) fn check_type(request: &HttpRequest, wanted: &'static str) -> Result<(), ApiError> {
+pub(crate) fn check_type(request: &HttpRequest, wanted: &'static str) -> Result<(), ApiError> {
     let sent = request.headers().get(CONTENT_TYPE);
     let sent = sent.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     match sent.split(';').next().map(str::trim) == Some(wanted) {
@@ -95,7 +97,7 @@ pub(super) fn check_type(request: &HttpRequest, wanted: &'static str) -> Result<
 }
 
 /// Refuses a body whose declared length exceeds `limit`.
-pub(super) fn check_length(request: &HttpRequest, limit: usize) -> Result<(), ApiError> {
+pub(crate) fn check_length(request: &HttpRequest, limit: usize) -> Result<(), ApiError> {
     let announced = request.headers().get(CONTENT_LENGTH);
     let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
     match announced.is_some_and(|length: usize| length > limit) {
@@ -150,4 +152,25 @@ fn find_nul(value: &Value, place: &mut String, faults: &mut Vec<Fault>) {
         }
         _ => {}
     }
+}
+
+/// Concurrent checks.
+static AT_ONCE: Semaphore = Semaphore::const_new(2);
+/// How long a request waits for its turn.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Runs `check` on a thread of its own. A request that ends while it waits for its turn never runs it; one that ends
+/// later keeps its turn until the check is over, which the budgets of templates see to.
+///
+/// # Errors
+/// 503 if it is not its turn in time; 500 if the check panics.
+pub(crate) async fn apart<T: Send + 'static>(check: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
+    let turn = timeout(PATIENCE, AT_ONCE.acquire()).await;
+    let turn = turn.map_err(|_| ApiError::unavailable("other configs are being checked; try again"))?;
+    let turn = turn.map_err(|error| ApiError::internal(&error))?;
+    let checked = tokio::task::spawn_blocking(move || {
+        let _turn = turn;
+        check()
+    });
+    checked.await.map_err(|error| ApiError::internal(&error))
 }

@@ -26,14 +26,14 @@ struct Asset {
 static ASSETS: &[Asset] = include!(concat!(env!("OUT_DIR"), "/web/assets.rs"));
 
 /// The address of the file with the template name `entry`.
-pub(super) fn address_of(entry: &str) -> String {
+pub(crate) fn address_of(entry: &str) -> String {
     let found = ASSETS.iter().find(|asset| asset.entry == entry);
     debug_assert!(found.is_some(), "web/ has no {entry}");
     format!("/assets/{}", found.map_or(entry, |asset| asset.name))
 }
 
 /// The addresses of the imports of the script with the template name `entry`.
-pub(super) fn needs_of(entry: &str) -> Vec<String> {
+pub(crate) fn needs_of(entry: &str) -> Vec<String> {
     let found = ASSETS.iter().find(|asset| asset.entry == entry);
     let needs = found.map(|asset| asset.needs).unwrap_or_default();
     needs.iter().map(|name| format!("/assets/{name}")).collect()

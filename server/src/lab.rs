@@ -1,13 +1,32 @@
-//! Settings of the API.
+//! The laboratory that a server serves: what its handlers and background tasks need, and its settings.
 
-use std::{num::NonZeroU32, path::PathBuf, time::Duration};
+mod presets;
 
-use super::receive::BodyPace;
-use crate::{alerts::WebhookSettings, coordinator::Pace};
+pub(crate) use presets::{Preset, Presets};
+
+use lyceum_core::recipe::Registry;
+use lyceum_store::{Store, artifact::ArtifactStore};
+use std::{num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
+use tokio::sync::Semaphore;
+
+use crate::{coordinator::Pace, events::EventHub};
+
+/// What handlers and background tasks need.
+#[derive(Clone)]
+pub(crate) struct Lab {
+    pub(crate) store: Store,
+    pub(crate) artifacts: ArtifactStore,
+    pub(crate) registry: Registry,
+    pub(crate) presets: Presets,
+    pub(crate) settings: LabSettings,
+    pub(crate) events: EventHub,
+    /// The places of large bodies.
+    pub(crate) places: Arc<Semaphore>,
+}
 
 /// Limits and background tasks of the server.
 #[derive(Clone, Debug)]
-pub struct ApiSettings {
+pub struct LabSettings {
     /// Maximum bytes of a JSON body.
     pub body_limit: usize,
     /// Maximum bytes of a dataset sent as one document. It is held in memory while it is written.
@@ -46,7 +65,7 @@ pub struct ApiSettings {
     pub coordinate: Option<Pace>,
 }
 
-impl Default for ApiSettings {
+impl Default for LabSettings {
     fn default() -> Self {
         Self {
             body_limit: 1 << 20,
@@ -67,6 +86,48 @@ impl Default for ApiSettings {
             keep_alive: Duration::from_secs(15),
             look_for_events: Duration::from_secs(5),
             coordinate: Some(Pace::default()),
+        }
+    }
+}
+
+/// How fast a body must arrive.
+#[derive(Clone, Copy, Debug)]
+pub struct BodyPace {
+    /// The time for a body of no length.
+    pub grace: Duration,
+    /// Bytes that each second after that must bring, on average.
+    pub bytes_per_second: u32,
+}
+
+impl Default for BodyPace {
+    fn default() -> Self {
+        Self {
+            grace: Duration::from_secs(20),
+            bytes_per_second: 16 << 10,
+        }
+    }
+}
+
+/// How webhooks are told.
+#[derive(Clone, Debug)]
+pub struct WebhookSettings {
+    /// Hosts that alerts may be sent to even if they are at private addresses.
+    pub private_hosts: Vec<String>,
+    /// Time until a failed delivery is tried again; it doubles with every try.
+    pub first_retry: Duration,
+    /// Tries of a delivery, all together.
+    pub tries: u32,
+    /// How long a receiver may take to answer.
+    pub timeout: Duration,
+}
+
+impl Default for WebhookSettings {
+    fn default() -> Self {
+        Self {
+            private_hosts: Vec::new(),
+            first_retry: Duration::from_secs(10),
+            tries: 9,
+            timeout: Duration::from_secs(10),
         }
     }
 }

@@ -1,16 +1,16 @@
-//! Members and their roles by the side they are on, so that pages serve recipes with any roles.
+//! Colours and names of members by the side they are on, so that pages serve recipes with any roles; and colours of values.
 
 use lyceum_core::recipe::{Role, Side, Winner};
 use lyceum_store::members::MemberName;
 
 /// The sides of `roles`, each once, by the name of its activity.
-pub(super) fn sides_of(roles: &[Role]) -> Vec<&'static str> {
+pub(crate) fn sides_of(roles: &[Role]) -> Vec<&'static str> {
     let on = Side::ALL.into_iter().filter(|side| plays(roles, *side));
     on.map(Side::name).collect()
 }
 
 /// Whether one of `roles` is on `side`.
-pub(super) fn plays(roles: &[Role], side: Side) -> bool {
+pub(crate) fn plays(roles: &[Role], side: Side) -> bool {
     roles.iter().any(|role| role.side() == side)
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn class_of_winner(winner: &Winner) -> &'static str {
 }
 
 /// A key that sorts roles by side, proposers first.
-pub(super) fn order(role: Role) -> usize {
+pub(crate) fn order(role: Role) -> usize {
     let place = Side::ALL.into_iter().position(|side| role.side() == side);
     place.unwrap_or(Side::ALL.len())
 }
@@ -54,7 +54,7 @@ pub(crate) struct SideNames {
 
 impl SideNames {
     /// The names in a run with these members.
-    pub(super) fn of(members: &[MemberName]) -> Self {
+    pub(crate) fn of(members: &[MemberName]) -> Self {
         let named = |side: Side, otherwise: &str| {
             let mut roles: Vec<&str> = Vec::new();
             for role in members.iter().flat_map(|member| &member.roles) {
@@ -80,6 +80,27 @@ impl SideNames {
             Winner::Student => &self.solver,
         }
     }
+}
+
+/// The class of `value` between `low` and `high`; `heat-none` without a value.
+pub(crate) fn heat(value: Option<f64>, (low, high): (f64, f64)) -> String {
+    match value.filter(|value| value.is_finite()) {
+        None => "heat-none".to_owned(),
+        Some(value) => {
+            let span = if high > low { high - low } else { 1.0 };
+            format!("heat-{:.0}", ((value - low) / span).clamp(0.0, 1.0) * 10.0)
+        }
+    }
+}
+
+/// The smallest and the largest of `values`.
+pub(crate) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
+    values
+        .filter(|value| value.is_finite())
+        .fold(None, |range, value| match range {
+            None => Some((value, value)),
+            Some((low, high)) => Some((low.min(value), high.max(value))),
+        })
 }
 
 #[cfg(test)]
@@ -124,5 +145,18 @@ mod tests {
     #[test]
     fn only_solvers_answer() {
         assert_eq!((solves(&Role::Critic), solves(&Role::Student)), (false, true));
+    }
+
+    #[test]
+    fn classes_are_spread_over_the_range() {
+        let classes =
+            [Some(0.0), Some(0.52), Some(1.0), Some(7.0), None, Some(f64::NAN)].map(|value| heat(value, (0.0, 1.0)));
+        assert_eq!(
+            classes,
+            ["heat-0", "heat-5", "heat-10", "heat-10", "heat-none", "heat-none"]
+        );
+        assert_eq!(heat(Some(2.0), (2.0, 2.0)), "heat-0");
+        assert_eq!(range([2.0, f64::NAN, -1.0].into_iter()), Some((-1.0, 2.0)));
+        assert_eq!(range(std::iter::empty()), None);
     }
 }

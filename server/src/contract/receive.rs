@@ -2,33 +2,24 @@
 
 use actix_web::{HttpRequest, dev::Payload, web::Bytes};
 use futures::StreamExt as _;
-use std::{fs::File, io, time::Duration};
+use std::{
+    env,
+    fs::File,
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 use tokio::{
     io::AsyncWriteExt as _,
     sync::OwnedSemaphorePermit,
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{Api, document::check_length};
-use crate::{api_error::ApiError, spool};
-
-/// How fast a body must arrive.
-#[derive(Clone, Copy, Debug)]
-pub struct BodyPace {
-    /// The time for a body of no length.
-    pub grace: Duration,
-    /// Bytes that each second after that must bring, on average.
-    pub bytes_per_second: u32,
-}
-
-impl Default for BodyPace {
-    fn default() -> Self {
-        Self {
-            grace: Duration::from_secs(20),
-            bytes_per_second: 16 << 10,
-        }
-    }
-}
+use super::document::check_length;
+use crate::{
+    api_error::ApiError,
+    lab::{BodyPace, Lab},
+};
 
 /// The place of a large body among those that are received at once.
 #[derive(Debug)]
@@ -41,10 +32,10 @@ impl Place {
     ///
     /// # Errors
     /// 503 if none is free in time.
-    pub(super) async fn wait(api: &Api) -> Result<Self, ApiError> {
-        let permit = timeout(api.settings.patience, api.places.clone().acquire_owned()).await;
+    pub(crate) async fn wait(lab: &Lab) -> Result<Self, ApiError> {
+        let permit = timeout(lab.settings.patience, lab.places.clone().acquire_owned()).await;
         let full = || {
-            let places = api.settings.large_bodies;
+            let places = lab.settings.large_bodies;
             ApiError::unavailable(format!(
                 "{places} large bodies are being received, the maximum; try again"
             ))
@@ -56,7 +47,7 @@ impl Place {
 }
 
 /// The pieces of a body of at most `limit` bytes.
-pub(super) struct Pieces {
+pub(crate) struct Pieces {
     payload: Payload,
     pace: BodyPace,
     limit: usize,
@@ -67,7 +58,7 @@ pub(super) struct Pieces {
 impl Pieces {
     /// # Errors
     /// The declared length exceeds `limit`.
-    pub(super) fn of(request: &HttpRequest, payload: Payload, limit: usize, pace: BodyPace) -> Result<Self, ApiError> {
+    pub(crate) fn of(request: &HttpRequest, payload: Payload, limit: usize, pace: BodyPace) -> Result<Self, ApiError> {
         check_length(request, limit)?;
         Ok(Self {
             payload,
@@ -82,7 +73,7 @@ impl Pieces {
     ///
     /// # Errors
     /// The body is incomplete, too long or too slow.
-    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
         let BodyPace {
             grace,
             bytes_per_second,
@@ -104,8 +95,8 @@ impl Pieces {
     ///
     /// # Errors
     /// As [`Pieces::next`]; or the file cannot be written.
-    pub(super) async fn into_file(mut self, mut seen: impl FnMut(&[u8])) -> Result<File, ApiError> {
-        let file = spool::file().map_err(unwritten)?;
+    pub(crate) async fn into_file(mut self, mut seen: impl FnMut(&[u8])) -> Result<File, ApiError> {
+        let file = spool().map_err(unwritten)?;
         let mut file = tokio::fs::File::from_std(file);
         while let Some(piece) = self.next().await? {
             seen(&piece);
@@ -118,9 +109,23 @@ impl Pieces {
     }
 }
 
-pub(super) fn unwritten(error: io::Error) -> ApiError {
+pub(crate) fn unwritten(error: io::Error) -> ApiError {
     match error.kind() {
         io::ErrorKind::StorageFull => ApiError::no_space(),
         _ => ApiError::internal(&error),
+    }
+}
+
+/// A new file, which is gone once it is closed.
+pub(crate) fn spool() -> io::Result<File> {
+    tempfile::tempfile_in(folder())
+}
+
+/// `TMPDIR`, or else `/var/tmp`: `/tmp` is in memory on some systems.
+fn folder() -> PathBuf {
+    let persistent = Path::new("/var/tmp");
+    match env::var_os("TMPDIR") {
+        None if persistent.is_dir() => persistent.to_owned(),
+        _ => env::temp_dir(),
     }
 }
