@@ -23,14 +23,7 @@ mod run_problems;
 mod run_table;
 mod runs;
 mod schema;
-mod session;
-mod shares;
 mod sweeps;
-mod tokens;
-mod views;
-mod webhooks;
-mod work;
-mod work_inputs;
 
 pub(crate) use crate::subjects::goalposts::endpoints::ids as run_ids;
 pub(crate) use datasets::DatasetPurpose;
@@ -58,10 +51,6 @@ pub(crate) fn bound_bodies(document: &mut utoipa::openapi::OpenApi) {
     bound::<run_fork::ForkRun>(document);
     bound::<sweeps::CreateSweep>(document);
     bound::<sweeps::UpdateSweep>(document);
-    bound::<tokens::CreateToken>(document);
-    bound::<shares::CreateShare>(document);
-    bound::<views::CreateView>(document);
-    bound::<webhooks::CreateWebhook>(document);
 }
 
 /// Every endpoint.
@@ -110,22 +99,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(sweeps::steer::pause_sweep)
             .service(sweeps::steer::resume_sweep)
             .service(sweeps::steer::cancel_sweep)
-            .service(webhooks::create_webhook)
-            .service(webhooks::list_webhooks)
-            .service(webhooks::show_webhook)
-            .service(webhooks::list_deliveries)
-            .service(webhooks::test_webhook)
-            .service(webhooks::delete_webhook)
-            .service(views::create_view)
-            .service(views::list_views)
-            .service(views::show_view)
-            .service(views::delete_view)
-            .service(shares::create_share)
-            .service(shares::list_shares)
-            .service(shares::revoke_share)
-            .service(work::list_work)
-            .service(work::show_work)
-            .service(work::retry_work)
             .service(evaluations::create_evaluation)
             .service(evaluations::list_evaluations)
             .service(evaluations::show_evaluation)
@@ -153,10 +126,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
             .service(presets::show_preset)
             .service(schema::list_recipes)
             .service(schema::show_run_config_schema)
-            .service(schema::show_openapi)
-            .service(session::show_session)
-            .service(tokens::create_token)
-            .service(tokens::list_tokens)
-            .service(tokens::revoke_token),
+            .service(schema::show_openapi),
     );
 }

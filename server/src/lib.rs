@@ -1,7 +1,6 @@
 //! Lyceum's server: settings, the command line, and supervision of the processes on one machine.
 
 pub mod access;
-pub mod alerts;
 pub mod api;
 mod api_error;
 mod base_weights;
@@ -25,7 +24,6 @@ pub mod log;
 pub mod openapi;
 mod pages;
 mod rows_asked;
-mod saved_view;
 pub mod serve;
 pub mod settings;
 mod shipped_dataset;

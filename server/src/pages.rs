@@ -2,7 +2,6 @@
 //! one, `docs/PAGES.md` what each shows.
 
 mod adapter;
-mod alerts;
 mod archive;
 mod arms_race;
 mod attempts;
@@ -46,11 +45,6 @@ mod score_curves;
 mod score_table;
 mod settings;
 mod verdict;
-mod views;
-mod work;
-mod work_item;
-mod worker;
-mod workers;
 
 pub(crate) use held_out::chosen as measured_way;
 
@@ -76,12 +70,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(datasets::show_datasets)
         .service(dataset_new::show_new_dataset)
         .service(dataset::show_one_dataset)
-        .service(work::show_queue)
-        .service(work_item::show_work_item)
-        .service(workers::show_all_workers)
-        .service(worker::show_one_worker)
-        .service(views::show_views)
-        .service(alerts::show_alerts)
         .service(settings::show_settings);
 }
 
@@ -99,7 +87,6 @@ fn views(config: &mut ServiceConfig) {
         .service(problems::show_run_problems)
         .service(problems::show_all_problems)
         .service(problem::show_problem)
-        .service(crate::subjects::difficulty::page::show_difficulty)
         .service(curriculum::show_curriculum)
         .service(diversity::show_diversity)
         .service(learnability::show_learnability)

@@ -1,6 +1,6 @@
 //! What the laboratory has, by subject: what is read of it, its endpoints and its pages.
 
-mod alerts;
+pub(crate) mod alerts;
 mod archive;
 mod births;
 pub(crate) mod curriculum;
@@ -13,7 +13,12 @@ mod matchups;
 mod members;
 pub(crate) mod selection;
 mod steps;
-mod workers;
+mod tokens;
+mod views;
+pub(crate) mod work;
+pub(crate) mod workers;
+
+use actix_web::web::ServiceConfig;
 
 use crate::contract::Endpoint;
 
@@ -27,5 +32,21 @@ pub(crate) fn endpoints() -> impl Iterator<Item = Endpoint> {
         .chain(matchups::endpoints())
         .chain(members::endpoints())
         .chain(steps::endpoints())
+        .chain(tokens::endpoints())
+        .chain(views::endpoints())
+        .chain(work::endpoints())
         .chain(workers::endpoints())
+}
+
+/// The pages of all subjects.
+pub(crate) fn pages(config: &mut ServiceConfig) {
+    config
+        .service(alerts::page::show_alerts)
+        .service(difficulty::page::show_difficulty)
+        .service(views::open_view)
+        .service(views::show_views)
+        .service(work::pages::show_queue)
+        .service(work::pages::show_work_item)
+        .service(workers::show_all_workers)
+        .service(workers::show_one_worker);
 }

@@ -29,7 +29,6 @@ use crate::{
         FailedLogins, Requirements, answer_head, check_host, compress, guard, harden, leave_as_it_is, login_form,
         login_post, logout, nothing_here, open_share, say_json_is_private,
     },
-    alerts,
     api::{install_metrics, routes},
     contract::query::malformed_path,
     coordinator::Coordinator,
@@ -42,7 +41,7 @@ use crate::{
     log::log_request,
     openapi::document,
     pages,
-    saved_view::open_view,
+    subjects::{self, alerts},
     sweep,
 };
 
@@ -132,9 +131,9 @@ impl Server {
                 .service(login_post)
                 .service(logout)
                 .service(open_share)
-                .service(open_view)
                 .service(show_asset)
                 .configure(pages::routes)
+                .configure(subjects::pages)
                 .service(web::redirect("/docs", "/docs/"))
                 .service(swagger)
                 .default_service(web::to(nothing_here))

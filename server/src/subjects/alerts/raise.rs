@@ -1,11 +1,11 @@
-//! Signs of collapse in running runs, by the rules of `docs/VERDICT.md`.
+//! Raises alerts: of what happened to runs and workers, and of policies that collapse.
 
 use lyceum_core::{
     id::ExecutionId,
     verdict::{Evidence, Finding, HeldOut, Progress, Readings, SPAN, Sign, Signal, Trend, Verdict},
 };
 use lyceum_store::{
-    alerts::{AlertKind, NewAlert, raise},
+    alerts::{AlertKind, Candidate, NewAlert, candidates, raise},
     executions::State,
     metrics,
     page::{Order, Window},
@@ -16,6 +16,51 @@ use uuid::Uuid;
 
 use crate::{api_error::ApiError, lab::Lab};
 
+/// Raises every alert that is due.
+pub(crate) async fn raise_all(lab: &Lab, collapses: &mut Watch) -> Result<(), ApiError> {
+    let db = lab.store.pool();
+    for found in candidates(db).await? {
+        let (title, detail) = told(&found);
+        let new = NewAlert {
+            kind: found.kind,
+            subject: found.subject,
+            occurrence: &found.occurrence,
+            run: found.run,
+            title: &title,
+            detail: &detail,
+            only: None,
+        };
+        raise(db, &new).await?;
+    }
+    collapses.look(lab).await
+}
+
+/// An alert in a few words, and more about it.
+fn told(found: &Candidate) -> (String, String) {
+    let name = &found.name;
+    let at = found.step.map_or(String::new(), |step| format!(" at step {step}"));
+    match found.kind {
+        AlertKind::Failed => (
+            format!("{name} failed"),
+            format!(
+                "It failed{at}: {}",
+                found.error.as_deref().unwrap_or("no cause is known")
+            ),
+        ),
+        AlertKind::Stalled => (
+            format!("{name} is stalled"),
+            format!("Nothing has moved for a minute{at}. Is a worker running?"),
+        ),
+        AlertKind::Completed => (format!("{name} completed"), "All its steps have ended.".to_owned()),
+        AlertKind::WorkerLost => (
+            format!("The worker {name} is lost"),
+            "It was not heard from for a minute; its items went back to the queue.".to_owned(),
+        ),
+        AlertKind::Collapsing => (format!("{name} is collapsing"), String::new()),
+        AlertKind::Test => ("A test".to_owned(), String::new()),
+    }
+}
+
 /// A run is looked at again after so many steps.
 const EVERY: i32 = 4;
 /// Running runs that are looked at.
@@ -23,11 +68,11 @@ const RUNS: u32 = 100;
 
 /// The step at which each running run was last looked at.
 #[derive(Debug, Default)]
-pub(super) struct Watch(HashMap<Uuid, i32>);
+pub(crate) struct Watch(HashMap<Uuid, i32>);
 
 impl Watch {
     /// Raises an alert for every sign that a running run shows, once for each.
-    pub(super) async fn look(&mut self, lab: &Lab) -> Result<(), ApiError> {
+    pub(crate) async fn look(&mut self, lab: &Lab) -> Result<(), ApiError> {
         let db = lab.store.pool();
         let filter = RunFilter {
             state: Some(State::Running),

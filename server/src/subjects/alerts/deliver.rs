@@ -1,11 +1,14 @@
-//! Sends alerts to webhooks, and tries again.
+//! Sends alerts to webhooks, signed as in the Standard Webhooks specification (standardwebhooks.com).
 
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use chrono::{SecondsFormat, Utc};
+use hmac::{Hmac, Mac as _};
 use lyceum_store::{
     Result,
     webhooks::{self, Due, Outcome},
 };
 use serde_json::json;
+use sha2::Sha256;
 use sqlx::PgPool;
 use std::{io::Read as _, sync::Arc, time::Duration};
 use ureq::{
@@ -14,11 +17,10 @@ use ureq::{
     unversioned::transport::DefaultConnector,
 };
 
-use super::{
-    address::{Checked, Policy, read},
-    signature::signature,
+use crate::{
+    lab::WebhookSettings,
+    subjects::alerts::address::{Checked, Policy, read},
 };
-use crate::lab::WebhookSettings;
 
 /// Deliveries tried at a time.
 const AT_ONCE: i64 = 16;
@@ -30,7 +32,7 @@ const REDIRECTS: u32 = 3;
 const KEPT: u64 = 300;
 
 /// Tries all deliveries that are due.
-pub(super) async fn deliver_due(db: &PgPool, sender: &Arc<Sender>) -> Result<()> {
+pub(crate) async fn deliver_due(db: &PgPool, sender: &Arc<Sender>) -> Result<()> {
     let tries = webhooks::due(db, AT_ONCE).await?.into_iter().map(|due| {
         let sender = Arc::clone(sender);
         async move {
@@ -50,14 +52,14 @@ pub(super) async fn deliver_due(db: &PgPool, sender: &Arc<Sender>) -> Result<()>
 
 /// Sends alerts.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(crate) struct Sender {
     agent: Agent,
     settings: WebhookSettings,
 }
 
 impl Sender {
     /// A sender with these settings. It uses no proxy, since that would look names up unchecked.
-    pub(super) fn new(settings: WebhookSettings) -> Self {
+    pub(crate) fn new(settings: WebhookSettings) -> Self {
         let config = Agent::config_builder()
             .http_status_as_error(false)
             .max_redirects(0)
@@ -186,6 +188,26 @@ fn refusal(mut response: Response<ureq::Body>) -> String {
     }
 }
 
+/// Identifies secrets of webhooks.
+const PREFIX: &str = "whsec_";
+
+pub(crate) fn new_secret() -> String {
+    format!("{PREFIX}{}", STANDARD.encode(rand::random::<[u8; 32]>()))
+}
+
+/// The header `webhook-signature` of the message `id`, sent at `timestamp` (in seconds) with this body.
+pub(crate) fn signature(secret: &str, id: &str, timestamp: i64, body: &str) -> String {
+    let key = secret.strip_prefix(PREFIX).unwrap_or(secret);
+    let key = STANDARD.decode(key).unwrap_or_else(|_| key.as_bytes().to_vec());
+    let signed = format!("{id}.{timestamp}.{body}");
+    // A key of HMAC may have any length.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key) else {
+        return String::new();
+    };
+    mac.update(signed.as_bytes());
+    format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -196,5 +218,24 @@ mod tests {
         let waits: Vec<u64> = (1..=4).map(|tries| after(first, tries).as_secs()).collect();
         assert_eq!(waits, [10, 20, 40, 80]);
         assert_eq!(after(first, 40), LONGEST_RETRY);
+    }
+
+    /// The example of the specification.
+    #[test]
+    fn a_message_is_signed_as_the_specification_says() {
+        let found = signature(
+            "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw",
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            1_614_265_330,
+            r#"{"test": 2432232314}"#,
+        );
+        assert_eq!(found, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn secrets_differ_and_are_keys() {
+        let (one, other) = (new_secret(), new_secret());
+        assert_ne!(one, other);
+        assert_eq!(STANDARD.decode(one.strip_prefix(PREFIX).unwrap()).unwrap().len(), 32);
     }
 }

@@ -1,6 +1,6 @@
-//! Tokens: shown once, kept as hashes.
+//! Tokens: shown once, kept as hashes; and the caller's identity.
 
-use actix_web::{HttpResponse, delete, get, post, web};
+use actix_web::{HttpResponse, web};
 use chrono::{DateTime, Utc};
 use lyceum_store::tokens::{self, Scope, Token};
 use schemars::JsonSchema;
@@ -12,7 +12,8 @@ use crate::{
     access::new_secret,
     api_error::ApiError,
     contract::{
-        Answer, bounds,
+        About, Answer, Caller, Endpoint, bounds,
+        caller::masked,
         document::{Document, RequestBody},
     },
     lab::Lab,
@@ -78,18 +79,45 @@ pub(crate) struct Tokens {
     items: Vec<Token>,
 }
 
-/// Create a token. The response is not stored, so this has no `Idempotency-Key`.
-#[utoipa::path(
-    tag = "tokens",
-    request_body = CreateToken,
-    responses((status = 201, description = "The token, shown only once", body = CreatedToken)),
-    security(("token" = ["admin"]))
-)]
-#[post("/tokens")]
-pub(crate) async fn create_token(
-    lab: web::Data<Lab>,
-    sent: Document<CreateToken>,
-) -> Result<Answer<CreatedToken>, ApiError> {
+pub(super) fn endpoints() -> [Endpoint; 4] {
+    let create = About {
+        name: "create_token",
+        path: "/tokens",
+        summary: "Create a token. The response is not stored, so this has no `Idempotency-Key`.",
+        answer: "The token, shown only once",
+    };
+    let create = Endpoint::post(create, "tokens", create_token);
+    let create = create.takes::<CreateToken>().creates::<CreatedToken>();
+    let create = create.scope("admin");
+    let all = About {
+        name: "list_tokens",
+        path: "/tokens",
+        summary: "List all tokens, without their secrets.",
+        answer: "All tokens",
+    };
+    let all = Endpoint::get(all, "tokens", list_tokens);
+    let all = all.answers::<Tokens>().scope("admin");
+    let revoke = About {
+        name: "revoke_token",
+        path: "/tokens/{id}",
+        summary: "Revoke a token and end its sessions.",
+        answer: "Revoked",
+    };
+    let revoke = Endpoint::delete(revoke, "tokens", revoke_token);
+    let revoke = revoke.id("id", "The token's id, not the token");
+    let revoke = revoke.answers_nothing().scope("admin");
+    let one = About {
+        name: "show_session",
+        path: "/session",
+        summary: "Show the caller's identity and permissions.",
+        answer: "The caller",
+    };
+    let one = Endpoint::get(one, "tokens", show_session);
+    let one = one.answers::<Session>();
+    [create, all, revoke, one]
+}
+
+async fn create_token(lab: web::Data<Lab>, sent: Document<CreateToken>) -> Result<Answer<CreatedToken>, ApiError> {
     let request = sent.value;
     let secret = new_secret(PREFIX);
     let mut connection = lab.store.pool().acquire().await?;
@@ -100,28 +128,31 @@ pub(crate) async fn create_token(
     Ok(Answer::created(CreatedToken { kept, token: secret }, &location))
 }
 
-/// List all tokens, without their secrets.
-#[utoipa::path(
-    tag = "tokens",
-    responses((status = 200, description = "All tokens", body = Tokens)),
-    security(("token" = ["admin"]))
-)]
-#[get("/tokens")]
-pub(crate) async fn list_tokens(lab: web::Data<Lab>) -> Result<Answer<Tokens>, ApiError> {
+async fn list_tokens(lab: web::Data<Lab>) -> Result<Answer<Tokens>, ApiError> {
     let items = tokens::list(lab.store.pool()).await?;
     Ok(Answer::ok(Tokens { items }))
 }
 
-/// Revoke a token and end its sessions.
-#[utoipa::path(
-    tag = "tokens",
-    params(("id" = Uuid, Path, description = "The token's id, not the token")),
-    responses((status = 204, description = "Revoked")),
-    security(("token" = ["admin"]))
-)]
-#[delete("/tokens/{id}")]
-pub(crate) async fn revoke_token(lab: web::Data<Lab>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
+async fn revoke_token(lab: web::Data<Lab>, id: web::Path<Uuid>) -> Result<HttpResponse, ApiError> {
     tokens::revoke(lab.store.pool(), *id).await?;
     tracing::info!(token.id = %id, "revoked a token");
     Ok(HttpResponse::NoContent().finish())
+}
+
+/// The caller's identity.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Session {
+    /// The token sent, or the one the session was opened with.
+    token: Token,
+    /// The `x-csrf-token` a session must send with changes, different in each response; absent for a program with a
+    /// token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    csrf_token: Option<String>,
+}
+
+async fn show_session(caller: Caller) -> Answer<Session> {
+    Answer::ok(Session {
+        token: caller.token,
+        csrf_token: caller.csrf.as_deref().map(masked),
+    })
 }

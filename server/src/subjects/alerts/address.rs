@@ -67,7 +67,7 @@ impl Policy {
 ///
 /// # Errors
 /// It is not an address of HTTP, or has a user in it.
-pub(super) fn read(url: &str) -> Result<Uri, String> {
+pub(crate) fn read(url: &str) -> Result<Uri, String> {
     let valid = "an address such as https://example.org/hook is valid";
     let uri: Uri = url
         .parse()
@@ -87,7 +87,7 @@ pub(super) fn read(url: &str) -> Result<Uri, String> {
 
 /// Looks names up, and refuses what leads to an address that is not allowed. The connection is to what was checked.
 #[derive(Debug)]
-pub(super) struct Checked(pub(super) Policy);
+pub(crate) struct Checked(pub(crate) Policy);
 
 impl Resolver for Checked {
     fn resolve(&self, uri: &Uri, config: &Config, timeout: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
