@@ -4,8 +4,7 @@
 mod dispatch;
 mod housekeeping;
 mod planner;
-mod refused;
-mod step_log;
+pub(crate) mod step_log;
 
 use lyceum_core::recipe::Registry;
 use lyceum_store::{Store, artifact::ArtifactStore, event, listener::Listener};

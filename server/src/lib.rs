@@ -1,7 +1,6 @@
 //! Lyceum's server: settings, the command line, and supervision of the processes on one machine.
 
 pub mod access;
-pub mod api;
 mod api_error;
 mod base_weights;
 pub mod cli;
@@ -10,8 +9,6 @@ mod command;
 mod contract;
 pub mod coordinator;
 pub mod database;
-mod dataset_check;
-mod dataset_use;
 pub mod doctor;
 mod estimate;
 mod evaluation;
@@ -26,11 +23,8 @@ mod pages;
 mod rows_asked;
 pub mod serve;
 pub mod settings;
-mod shipped_dataset;
-mod step_figures;
 mod subjects;
 pub mod supervise;
-mod sweep;
 pub mod token;
 mod tracker;
 mod vocabulary;

@@ -6,19 +6,12 @@ mod archive;
 mod arms_race;
 mod attempts;
 mod candidates;
-mod compare;
+pub(crate) mod compare;
 mod config_form;
 mod cross_play;
 mod curriculum;
-mod dataset;
-mod dataset_new;
-mod datasets;
 mod diversity;
 mod evaluation;
-mod evaluations;
-mod experiment;
-mod experiment_new;
-mod experiments;
 mod export;
 mod frozen_side_plan;
 mod goalposts;
@@ -28,8 +21,7 @@ mod leaderboard;
 mod learnability;
 mod lineage;
 mod member;
-mod parallel;
-mod pass_at_k;
+pub(crate) mod parallel;
 mod picks;
 mod population;
 mod problem;
@@ -40,7 +32,7 @@ mod run;
 mod run_benchmarks;
 mod run_new;
 mod run_now;
-mod runs;
+pub(crate) mod runs;
 mod score_curves;
 mod score_table;
 mod settings;
@@ -55,9 +47,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
     config.configure(views);
     config
         .service(home::show_home)
-        .service(experiments::show_experiments)
-        .service(experiment_new::show_new_experiment)
-        .service(experiment::show_one_experiment)
         .service(runs::show_runs)
         .service(run_new::show_new_run)
         .service(run::show_run)
@@ -65,11 +54,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(held_out::show_held_out)
         .service(verdict::show_verdict)
         .service(run_benchmarks::show_run_benchmarks)
-        .service(evaluations::show_evaluations)
         .service(evaluation::show_one_evaluation)
-        .service(datasets::show_datasets)
-        .service(dataset_new::show_new_dataset)
-        .service(dataset::show_one_dataset)
         .service(settings::show_settings);
 }
 

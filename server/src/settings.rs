@@ -5,17 +5,14 @@
 
 mod address;
 mod common;
-mod database;
 mod file;
-mod secret;
 mod server;
-mod worker;
 
+pub use crate::settings::address::Secret;
+pub use crate::settings::common::{Database, DatabaseArgs};
+pub use crate::settings::server::{Worker, WorkerArgs};
 pub use address::DatabaseUrl;
 pub(crate) use common::FORCE_COLOURS;
 pub use common::{CommonArgs, Log, LogFormat, Sources, SourcesError};
-pub use database::{Database, DatabaseArgs};
 pub use file::{File, FileError};
-pub use secret::Secret;
 pub use server::{Server, ServerArgs};
-pub use worker::{Worker, WorkerArgs};

@@ -7,12 +7,12 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{
-    output::{json as print_json, json_line},
-    server_args::ServerArgs,
-    table::Table,
+use super::output::{json as print_json, json_line};
+use crate::{
+    command::{ServerArgs, output::Table},
+    frame::format,
+    settings::CommonArgs,
 };
-use crate::{frame::format, settings::CommonArgs};
 
 /// Find the problems of a run
 ///

@@ -14,9 +14,11 @@ use sqlx::PgPool;
 use utoipa::{
     PartialSchema as _, ToSchema,
     openapi::{
-        Content, HttpMethod, KnownFormat, ObjectBuilder, Ref, RefOr, Required, Response, Schema, SchemaFormat, Type,
+        Content, HttpMethod, KnownFormat, ObjectBuilder, OneOfBuilder, Ref, RefOr, Required, Response, Schema,
+        SchemaFormat, Type,
         path::{Operation, OperationBuilder, ParameterBuilder, ParameterIn, PathItem, Paths},
         request_body::RequestBodyBuilder,
+        schema::SchemaType,
         security::SecurityRequirement,
     },
 };
@@ -52,6 +54,10 @@ pub(crate) struct Endpoint {
 }
 
 impl Endpoint {
+    pub(crate) fn path(&self) -> &'static str {
+        self.about.path
+    }
+
     /// An endpoint that reads, for tokens of scope `read`, which `handler` answers, of the group `tag`.
     pub(crate) fn get<H, A>(about: About, tag: &str, handler: H) -> Self
     where
@@ -70,6 +76,16 @@ impl Endpoint {
         H::Output: Responder + 'static,
     {
         Self::new(Method::POST, about, tag, handler)
+    }
+
+    /// An endpoint that writes what is at its address, for tokens of scope `write`.
+    pub(crate) fn put<H, A>(about: About, tag: &str, handler: H) -> Self
+    where
+        H: Handler<A>,
+        A: FromRequest + 'static,
+        H::Output: Responder + 'static,
+    {
+        Self::new(Method::PUT, about, tag, handler)
     }
 
     /// An endpoint that changes what is at its address, for tokens of scope `write`.
@@ -128,6 +144,12 @@ impl Endpoint {
         self
     }
 
+    /// For everybody, without a token.
+    pub(crate) fn open(mut self) -> Self {
+        self.operation.security = Some(Vec::new());
+        self
+    }
+
     /// With more to say than the summary.
     pub(crate) fn describe(mut self, text: &str) -> Self {
         self.operation.description = Some(text.to_owned());
@@ -145,26 +167,44 @@ impl Endpoint {
         self
     }
 
+    /// With a file as the body of requests, of one of these media types.
+    pub(crate) fn takes_file(mut self, what: Option<&str>, types: &[&str]) -> Self {
+        let mut body = RequestBodyBuilder::new()
+            .required(Some(Required::True))
+            .description(what);
+        for media in types {
+            let schema = match media.ends_with("json") {
+                true => String::schema(),
+                false => Vec::<u8>::schema(),
+            };
+            body = body.content(*media, Content::new(Some(schema)));
+        }
+        self.operation.request_body = Some(body.build().into());
+        self
+    }
+
     /// Refuses a change of what is no longer as the caller knows it ([`check_if_match`]).
     pub(crate) fn if_match(self) -> Self {
-        self.header("If-Match", "Its expected ETag")
+        self.header("If-Match", "Its expected ETag", Type::String)
     }
 
     /// Happens once however often it is sent with the same key ([`super::idempotent`]).
     pub(crate) fn idempotent(self) -> Self {
-        self.header(
-            "Idempotency-Key",
-            "Repeats the response of the request with the same key",
-        )
+        let what = "Repeats the response of the request with the same key";
+        self.header("Idempotency-Key", what, Type::String)
     }
 
-    fn header(mut self, name: &str, what: &str) -> Self {
+    /// With a header, which may be left out.
+    pub(crate) fn header(mut self, name: &str, what: &str, kind: Type) -> Self {
+        let format = matches!(kind, Type::Integer).then_some(SchemaFormat::KnownFormat(KnownFormat::Int64));
+        let schema = ObjectBuilder::new().format(format);
+        let schema = schema.schema_type(SchemaType::from_iter([kind, Type::Null]));
         let parameter = ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Header)
             .required(Required::False)
             .description(Some(what))
-            .schema(Some(Option::<String>::schema()));
+            .schema(Some(schema));
         let all = self.operation.parameters.get_or_insert_default();
         all.push(parameter.build().into());
         self
@@ -231,11 +271,60 @@ impl Endpoint {
     fn answers_as<T: ToSchema>(mut self, status: &str, name: &str) -> Self {
         self.schemas.push((name.to_owned(), T::schema()));
         T::schemas(&mut self.schemas);
-        let schema = Content::new(Some(Ref::from_schema_name(name)));
-        let mut response = Response::new(self.about.answer);
-        response.content.insert("application/json".to_owned(), schema.into());
+        self.answer(status, "application/json", Ref::from_schema_name(name).into())
+    }
+
+    /// Answers with a `T`, or with `null`.
+    pub(crate) fn answers_or_null<T: ToSchema>(mut self) -> Self {
+        self.schemas.push((T::name().into_owned(), T::schema()));
+        T::schemas(&mut self.schemas);
+        let either = OneOfBuilder::new().item(Ref::from_schema_name(T::name()));
+        let either = either.item(ObjectBuilder::new().schema_type(Type::Null));
+        self.answer("200", "application/json", either.into())
+    }
+
+    /// Answers with a JSON object that has no schema here.
+    pub(crate) fn answers_object(self) -> Self {
+        let object = ObjectBuilder::new().schema_type(Type::Object);
+        self.answer("200", "application/json", object.into())
+    }
+
+    /// Answers with bytes of this media type.
+    pub(crate) fn answers_bytes(self, media: &str) -> Self {
+        self.answer("200", media, Vec::<u8>::schema())
+    }
+
+    /// Answers with a text of this media type, too.
+    pub(crate) fn or_text(self, media: &str) -> Self {
+        self.answer("200", media, String::schema())
+    }
+
+    /// Answers with CSV, too.
+    pub(crate) fn or_csv(self) -> Self {
+        self.or_text("text/csv")
+    }
+
+    /// May answer with this status and a `T`, too.
+    pub(crate) fn or_answers<T: ToSchema>(mut self, status: &str, what: &str) -> Self {
+        self.schemas.push((T::name().into_owned(), T::schema()));
+        T::schemas(&mut self.schemas);
+        let schema = Ref::from_schema_name(T::name());
+        self.respond(status, what, "application/json", schema.into())
+    }
+
+    fn answer(self, status: &str, media: &str, schema: RefOr<Schema>) -> Self {
+        let what = self.about.answer;
+        self.respond(status, what, media, schema)
+    }
+
+    fn respond(mut self, status: &str, what: &str, media: &str, schema: RefOr<Schema>) -> Self {
         let all = &mut self.operation.responses.responses;
-        all.insert(status.to_owned(), response.into());
+        let response = all.entry(status.to_owned());
+        if let RefOr::T(response) = response.or_insert_with(|| Response::new(what).into()) {
+            response
+                .content
+                .insert(media.to_owned(), Content::new(Some(schema)).into());
+        }
         self
     }
 
@@ -251,15 +340,6 @@ impl Endpoint {
         all.insert(status.to_owned(), Response::new(what).into());
         self
     }
-
-    /// Answers with CSV, too.
-    pub(crate) fn or_csv(mut self) -> Self {
-        let text = Content::new(Some(String::schema()));
-        if let Some(RefOr::T(response)) = self.operation.responses.responses.get_mut("200") {
-            response.content.insert("text/csv".to_owned(), text.into());
-        }
-        self
-    }
 }
 
 impl HttpServiceFactory for Endpoint {
@@ -272,6 +352,7 @@ impl OpenApiFactory for Endpoint {
     fn paths(&self) -> Paths {
         let method = match self.method {
             Method::POST => HttpMethod::Post,
+            Method::PUT => HttpMethod::Put,
             Method::PATCH => HttpMethod::Patch,
             Method::DELETE => HttpMethod::Delete,
             _ => HttpMethod::Get,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use utoipa::{
     ToSchema,
     openapi::{
-        OpenApi, RefOr, Required, Schema,
+        RefOr, Required, Schema,
         path::{Parameter, ParameterBuilder, ParameterIn},
     },
 };
@@ -38,14 +38,6 @@ pub(crate) fn query_parameters<T: JsonSchema + 'static>() -> Vec<Parameter> {
                 .build()
         })
         .collect()
-}
-
-/// Gives the fields of `T`, the body of a request, their bounds in `document`.
-pub(crate) fn bound<T: JsonSchema + ToSchema + 'static>(document: &mut OpenApi) {
-    let schemas = document.components.as_mut().map(|components| &mut components.schemas);
-    if let Some(schema) = schemas.and_then(|schemas| schemas.get_mut(T::name().as_ref())) {
-        *schema = bounded::<T>();
-    }
 }
 
 /// The schema of `T`, the body of a request, with the bounds of its fields.
@@ -106,17 +98,3 @@ fn plain(field: &Value) -> Map<String, Value> {
 fn read(schema: Value) -> Option<RefOr<Schema>> {
     serde_json::from_value(schema).ok()
 }
-
-/// Describes a struct of query parameters by its JSON Schema.
-macro_rules! query {
-    ($type:ty) => {
-        impl utoipa::IntoParams for $type {
-            fn into_params(
-                _: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
-            ) -> Vec<utoipa::openapi::path::Parameter> {
-                $crate::contract::query_parameters::<Self>()
-            }
-        }
-    };
-}
-pub(crate) use query;

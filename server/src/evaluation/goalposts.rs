@@ -21,7 +21,7 @@ use lyceum_store::{
 use sqlx::{PgConnection, PgPool};
 
 use super::{Request, Unprepared, fault};
-use crate::{dataset_check::usable, shipped_dataset::ShippedDataset};
+use crate::subjects::datasets::{shipped::ShippedDataset, usable::usable};
 
 /// Checkpoints and controls of one evaluation, at most.
 const SUBJECTS: usize = 1000;

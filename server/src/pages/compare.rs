@@ -1,14 +1,9 @@
 //! `/compare`: runs side by side: curves, differences of their configs, scores, costs and latest values.
 
-mod account;
-mod address;
 mod alignment;
 mod arms;
 mod choice;
 mod compared;
-mod difference;
-mod finals;
-mod labels;
 mod scores;
 
 use actix_web::{HttpResponse, get, web};
@@ -23,17 +18,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-pub(super) use self::labels::labels;
 use self::{
-    account::Account,
-    address::{address, ids, place_of_baseline},
     alignment::Over,
     choice::{known, named, units, usual},
     compared::{Compared, levels},
-    difference::Difference,
-    finals::Finals,
     scores::{Scores, scores},
 };
+pub(crate) use crate::pages::compare::choice::labels;
 use crate::{
     api_error::ApiError,
     frame::{
@@ -45,10 +36,15 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
+    pages::compare::{
+        arms::{Account, Finals},
+        choice::{address, ids, place_of_baseline},
+        compared::Difference,
+    },
 };
 
 /// Maximum runs of a comparison.
-pub(super) const RUNS: usize = 12;
+pub(crate) const RUNS: usize = 12;
 /// Runs read at the same time, each over its own connection.
 const AT_ONCE: usize = 3;
 
@@ -252,7 +248,7 @@ pub(crate) async fn show_compare(
     let scores = scores(db, &ids, baseline).await?;
     view.show(&ComparePage {
         layout: view.layout("Compare", Section::Compare),
-        differences: difference::differences(&configs),
+        differences: compared::differences(&configs),
         accounts,
         scores,
         finals: finals.filter(|row| row.values.iter().any(Option::is_some)).collect(),

@@ -1,16 +1,12 @@
 //! The form of a run config, generated from its JSON Schema.
 
 mod field;
-mod list;
-mod schema;
 
 use serde_json::Value;
 
+use self::field::field;
 pub(crate) use self::field::{Field, Input, escaped};
-use self::{
-    field::field,
-    schema::{about, is_object, present},
-};
+use crate::pages::config_form::field::{about, is_object, present};
 
 /// A line of the form. Groups are opened and closed by lines, for templates.
 #[derive(Clone, Debug, PartialEq)]

@@ -10,7 +10,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::evaluations::title;
 use crate::{
     api_error::ApiError,
     frame::{
@@ -21,7 +20,10 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
-    subjects::curriculum::{Growth, Scores},
+    subjects::{
+        curriculum::{Growth, Scores},
+        evaluations::page::title,
+    },
 };
 
 /// The steps and the suite shown.

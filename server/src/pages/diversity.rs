@@ -2,7 +2,6 @@
 //! wordings most repeated, and the nearest neighbours of a question.
 
 mod panels;
-mod profile;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -12,8 +11,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use self::profile::Profile;
-use super::compare::labels;
 use crate::{
     api_error::ApiError,
     frame::{
@@ -24,6 +21,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
+    pages::{compare::labels, diversity::panels::Profile},
     subjects::diversity::{
         Diversity, Iteration, Neighbours, RepeatedWording, Similarity, Wordings, neighbours, wordings,
     },

@@ -15,7 +15,6 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::compare::labels;
 use crate::{
     api_error::ApiError,
     frame::{
@@ -25,6 +24,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
+    pages::compare::labels,
 };
 
 /// Maximum steps of the figure.

@@ -1,7 +1,6 @@
 //! `/runs/{id}/problems/{problem}`: the history of a problem.
 
 mod chain;
-mod reason;
 mod story;
 
 use actix_web::{HttpResponse, get, web};
@@ -26,7 +25,6 @@ use uuid::Uuid;
 
 use self::{
     chain::{Link, Novelty, chain, novelty},
-    reason::numbered_as_shown,
     story::{Scene, scenes},
 };
 use super::population::names;
@@ -43,6 +41,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
+    pages::problem::chain::numbered_as_shown,
     subjects::curriculum,
 };
 

@@ -12,10 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{
-    compare::labels,
-    problems::{Choice, types},
-};
+use super::problems::{Choice, types};
 use crate::{
     api_error::ApiError,
     frame::{
@@ -25,6 +22,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
+    pages::compare::labels,
 };
 
 /// Maximum problems of each run.

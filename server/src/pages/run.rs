@@ -16,7 +16,6 @@ use serde_json::json;
 
 use super::{held_out::HeldOutView, run_now::RunNow, verdict::VerdictView};
 use crate::{
-    api::level_for,
     api_error::ApiError,
     frame::{
         charts::{Chart, ChartGroup, charts_of},
@@ -27,6 +26,7 @@ use crate::{
         view::View,
     },
     lab::Lab,
+    subjects::runs::metrics::level_for,
 };
 
 /// Points of a curve in the page; the script loads finer ones for a zoomed range.

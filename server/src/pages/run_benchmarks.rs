@@ -23,10 +23,7 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::{
-    evaluations::{EvaluationLine, title},
-    frozen_side_plan,
-    pass_at_k::{self, Curve},
-    score_curves,
+    frozen_side_plan, score_curves,
     score_table::{self, Line, lines},
 };
 use crate::{
@@ -39,6 +36,8 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
+    pages::score_curves::Curve,
+    subjects::evaluations::page::{EvaluationLine, title},
 };
 
 /// Evaluations shown; the list has all.
@@ -158,9 +157,9 @@ pub(crate) async fn show_run_benchmarks(
     let Measured { table, results } = measured(db, *id, asked.step, asked.baseline.map(ExecutionId)).await?;
     let scores = benchmarks::scores_by_step(db, *id).await?;
     let steps: BTreeSet<i32> = scores.iter().filter_map(|score| score.step).collect();
-    let pass_at_k = pass_at_k::curves(&results);
+    let pass_at_k = score_curves::curves(&results);
     let mut figures = score_curves::figures(&scores);
-    figures.extend(pass_at_k::figures(&pass_at_k));
+    figures.extend(score_curves::pass_at_k(&pass_at_k));
     let of_run = EvaluationFilter {
         run: Some(*id),
         kind: Some("benchmark"),

@@ -1,9 +1,7 @@
 //! `/runs`: all runs as a table: with columns of one's choice, sorted, filtered and grouped. The address says all of it.
 
 mod column;
-mod condition;
 mod group;
-mod known;
 mod sort;
 
 use actix_web::{HttpResponse, get, web};
@@ -19,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-pub(super) use self::column::{Column, Value};
+pub(crate) use self::column::{Column, Value};
 use self::{
     group::{By, Group},
     sort::{Head, Sort},
@@ -210,7 +208,7 @@ pub(crate) async fn show_runs(
     let asked = filters.0;
     let last = LastSteps::from(asked.last.unwrap_or_default());
     let columns = Column::parse_all(asked.columns.as_deref().unwrap_or_default()).map_err(fault("columns"))?;
-    let conditions = condition::parse_all(asked.conditions.as_deref().unwrap_or_default()).map_err(fault("where"))?;
+    let conditions = column::parse_all(asked.conditions.as_deref().unwrap_or_default()).map_err(fault("where"))?;
     let sort = Sort::parse(asked.sort.as_deref()).map_err(fault("sort"))?;
     let by = asked
         .group
@@ -223,7 +221,7 @@ pub(crate) async fn show_runs(
     asked_for.extend(sort.column().map(|column| ("sort", column)));
     let grouped = by.as_ref().and_then(By::column);
     asked_for.extend(grouped.as_ref().map(|column| ("group", column)));
-    known::refuse_unknown(&lab, &asked_for).await?;
+    sort::refuse_unknown(&lab, &asked_for).await?;
     let listing = Listing::new(
         &sort.list(asked.last.unwrap_or_default() as u8),
         asked.limit,

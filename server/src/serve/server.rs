@@ -29,7 +29,6 @@ use crate::{
         FailedLogins, Requirements, answer_head, check_host, compress, guard, harden, leave_as_it_is, login_form,
         login_post, logout, nothing_here, open_share, say_json_is_private,
     },
-    api::{install_metrics, routes},
     contract::query::malformed_path,
     coordinator::Coordinator,
     events::EventHub,
@@ -41,8 +40,7 @@ use crate::{
     log::log_request,
     openapi::document,
     pages,
-    subjects::{self, alerts},
-    sweep,
+    subjects::{self, alerts, service, sweeps},
 };
 
 /// The time for requests in progress when the server stops.
@@ -85,7 +83,7 @@ impl Server {
     /// # Errors
     /// The listener cannot be used.
     pub fn serve(self, listener: TcpListener) -> io::Result<Serving> {
-        install_metrics();
+        service::install();
         let stop = CancellationToken::new();
         let mut notifications = Listener::new(self.store.pool());
         let events = EventHub::new(self.store.pool().clone());
@@ -111,7 +109,7 @@ impl Server {
         let lab = Data::new(self.lab(events));
         if let Some(pace) = pace {
             tokio::spawn(alerts::run(lab.get_ref().clone(), pace.sweep, stop.clone()));
-            tokio::spawn(sweep::run(lab.get_ref().clone(), pace.look, stop.clone()));
+            tokio::spawn(sweeps::schedule::run(lab.get_ref().clone(), pace.look, stop.clone()));
         }
         let app = move || {
             let swagger = SwaggerUi::new("/docs/{_:.*}");
@@ -125,7 +123,7 @@ impl Server {
                 .app_data(document.clone())
                 .app_data(malformed_path())
                 .into_utoipa_app()
-                .configure(routes)
+                .configure(subjects::routes)
                 .into_app()
                 .service(login_form)
                 .service(login_post)

@@ -1,14 +1,18 @@
-//! Settings of the server.
-
-use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
+//! Settings of the server, and of the worker that `lyceum up` starts.
 
 use clap::Args;
 use lyceum_store::artifact::ArtifactPlace;
 use serde::Deserialize;
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    path::{Path, PathBuf},
+};
 
-use super::{File, FileError};
-use crate::{lab, lab::WebhookSettings, supervise::DataFolder};
+use crate::{
+    lab::{self, WebhookSettings},
+    settings::{File, FileError},
+    supervise::DataFolder,
+};
 
 /// The server.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -148,6 +152,42 @@ impl ServerArgs {
 fn host_of(url: &str) -> Option<String> {
     let url: actix_web::http::Uri = url.parse().ok()?;
     url.host().map(str::to_owned)
+}
+
+/// The local worker.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[command(next_help_heading = "Local worker")]
+pub struct WorkerArgs {
+    /// The worker's executable [default: lyceum-worker next to this one, else on the path]
+    #[arg(long, env = "LYCEUM_WORKER", value_name = "FILE")]
+    worker: Option<PathBuf>,
+
+    /// Start no worker; work waits for one started elsewhere
+    #[arg(long, env = "LYCEUM_NO_WORKER", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    no_worker: Option<bool>,
+}
+
+/// The local worker, as resolved.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// Its executable, if not the default.
+    pub program: Option<PathBuf>,
+    /// Whether there is one.
+    pub wanted: bool,
+}
+
+impl WorkerArgs {
+    /// Fills in missing values from the file and the defaults.
+    ///
+    /// # Errors
+    /// A value in the file is invalid.
+    pub fn resolve(self, file: &File) -> Result<Worker, FileError> {
+        let stored: Self = file.group()?;
+        Ok(Worker {
+            program: self.worker.or(stored.worker),
+            wanted: !self.no_worker.or(stored.no_worker).unwrap_or(false),
+        })
+    }
 }
 
 #[cfg(test)]

@@ -63,7 +63,7 @@ pub(crate) struct CreatedWebhook {
     secret: String,
 }
 
-pub(super) fn endpoints() -> [Endpoint; 7] {
+pub(super) fn endpoints() -> Vec<Endpoint> {
     let all = About {
         name: "list_alerts",
         path: "/alerts",
@@ -133,7 +133,7 @@ pub(super) fn endpoints() -> [Endpoint; 7] {
         .id("id", "The webhook")
         .if_match()
         .scope("admin");
-    [all, create, all_webhooks, one, all_deliveries, test, removal]
+    vec![all, create, all_webhooks, one, all_deliveries, test, removal]
 }
 
 async fn create_webhook(

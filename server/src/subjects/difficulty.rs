@@ -67,7 +67,7 @@ struct Difficulty {
     items: Vec<DifficultyWindow>,
 }
 
-pub(super) fn endpoints() -> [Endpoint; 2] {
+pub(super) fn endpoints() -> Vec<Endpoint> {
     let rows = About {
         name: "list_rows",
         path: "/runs/{id}/rows",
@@ -82,7 +82,7 @@ pub(super) fn endpoints() -> [Endpoint; 2] {
     };
     let over_time = Endpoint::get(over_time, "runs", show).id("id", "The run");
     let over_time = over_time.query::<OverTime>().answers::<Difficulty>();
-    [list_of_run(rows, dataset_rows::page), over_time.or_csv()]
+    vec![list_of_run(rows, dataset_rows::page), over_time.or_csv()]
 }
 
 async fn show(

@@ -79,7 +79,7 @@ pub(crate) struct Tokens {
     items: Vec<Token>,
 }
 
-pub(super) fn endpoints() -> [Endpoint; 4] {
+pub(super) fn endpoints() -> Vec<Endpoint> {
     let create = About {
         name: "create_token",
         path: "/tokens",
@@ -114,7 +114,7 @@ pub(super) fn endpoints() -> [Endpoint; 4] {
     };
     let one = Endpoint::get(one, "tokens", show_session);
     let one = one.answers::<Session>();
-    [create, all, revoke, one]
+    vec![create, all, revoke, one]
 }
 
 async fn create_token(lab: web::Data<Lab>, sent: Document<CreateToken>) -> Result<Answer<CreatedToken>, ApiError> {

@@ -67,7 +67,7 @@ impl ItemFilter {
     }
 }
 
-pub(super) fn endpoints() -> [Endpoint; 3] {
+pub(super) fn endpoints() -> Vec<Endpoint> {
     let all = About {
         name: "list_work",
         path: "/work",
@@ -102,7 +102,7 @@ pub(super) fn endpoints() -> [Endpoint; 3] {
     let again = act(again, "work", ShownWork::find, retry)
         .id("id", "The item")
         .if_match();
-    [all, one, again]
+    vec![all, one, again]
 }
 
 /// An item with its payload, result and inputs.

@@ -22,7 +22,7 @@ use crate::{
 
 impl Filter for WorkerFilter {}
 
-pub(super) fn endpoints() -> [Endpoint; 2] {
+pub(super) fn endpoints() -> Vec<Endpoint> {
     let all = About {
         name: "list_workers",
         path: "/workers",
@@ -35,7 +35,7 @@ pub(super) fn endpoints() -> [Endpoint; 2] {
         summary: "Show a worker.",
         answer: "The worker",
     };
-    [
+    vec![
         list(all, "workers", workers::page),
         show(one, "workers", workers::find).id("id", "The worker"),
     ]

@@ -2,13 +2,15 @@
 
 use lyceum_core::{recipe::Growth as Column, wilson::Interval};
 
-use super::super::evaluations::title;
 use crate::{
     frame::{
         figure::{Colour, Figure, Series, Style},
         steps,
     },
-    subjects::curriculum::{Growth, ScoreBucket, Scores},
+    subjects::{
+        curriculum::{Growth, ScoreBucket, Scores},
+        evaluations::page::title,
+    },
 };
 
 /// The size of the set as bars under the score on a suite (Figure 3 of the paper).

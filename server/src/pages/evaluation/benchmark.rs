@@ -27,7 +27,8 @@ use crate::{
         text::{Excerpt, SHOWN, SHOWN_IN_LIST, excerpt, inert},
         view::View,
     },
-    pages::{evaluations::title, pass_at_k},
+    pages::score_curves,
+    subjects::evaluations::page::title,
 };
 
 /// Maximum results shown (subjects × suites). The API lists all.
@@ -194,7 +195,7 @@ pub(super) async fn show(
         generalization: generalization(&frame, &results.items),
         layout: frame.layout(view),
         items: with_questions(db, &results.items, page.items).await?,
-        figures: pass_at_k::figures(&pass_at_k::curves(&results.items)),
+        figures: score_curves::pass_at_k(&score_curves::curves(&results.items)),
         more_results: results.next.is_some(),
         results: results.items,
         next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),

@@ -3,7 +3,7 @@
 use super::accuracy::{HeldOut, Interval, Point};
 use crate::{
     frame::figure::{Colour, Figure, Series, Style},
-    pages::evaluations::title,
+    subjects::evaluations::page::title,
 };
 
 /// Maximum members with lines of their own.

@@ -1,7 +1,7 @@
-//! The nearest neighbours of a question.
+//! Questions that are near one another, and wordings that repeat.
 
 use lyceum_core::{
-    diversity::Wordlists,
+    diversity::{self, Wordlists},
     id::{ExecutionId, ProblemId},
     problem::Values,
 };
@@ -16,8 +16,11 @@ use tokio::sync::Semaphore;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Diversity, asked, computed};
-use crate::{api_error::ApiError, lab::Lab};
+use crate::{
+    api_error::ApiError,
+    lab::Lab,
+    subjects::diversity::{Diversity, asked, computed},
+};
 
 /// The largest artifact of embeddings that is read for this.
 const MAX_BYTES: u64 = 256 << 20;
@@ -205,6 +208,68 @@ fn nearer(one: &Neighbour, other: &Neighbour) -> Ordering {
     by_cosine
         .then(other.bleu.total_cmp(&one.bleu))
         .then(one.index.cmp(&other.index))
+}
+
+/// The wordings of an iteration's questions.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+pub(crate) struct Wordings {
+    /// The iteration, from 1; absent if none was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) iteration: Option<u32>,
+    /// Its questions.
+    pub(crate) questions: usize,
+    /// Different wordings: questions that differ in numbers only count once.
+    pub(crate) different: usize,
+    /// The wordings most repeated.
+    pub(crate) items: Vec<RepeatedWording>,
+}
+
+/// A wording.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct RepeatedWording {
+    /// The text with `#` for every number.
+    #[schema(example = "What is # + #?")]
+    pub(crate) wording: String,
+    /// Questions with it.
+    pub(crate) questions: usize,
+    /// The first of them.
+    pub(crate) problem_id: Uuid,
+    /// Its text.
+    pub(crate) example: String,
+}
+
+/// The wordings of the questions measured in `chosen`, an iteration and a step; the `shown` most repeated ones.
+pub(crate) async fn wordings(
+    lab: &Lab,
+    run: ExecutionId,
+    chosen: Option<(u32, u32)>,
+    shown: usize,
+) -> Result<Wordings, ApiError> {
+    let Some((iteration, step)) = chosen else {
+        return Ok(Wordings::default());
+    };
+    let questions = asked(lab, run, step).await?;
+    computed(move || counted(iteration, &questions, shown)).await
+}
+
+fn counted(iteration: u32, questions: &[Question], shown: usize) -> Wordings {
+    let texts: Vec<&str> = questions.iter().map(|asked| asked.question.as_str()).collect();
+    let found = diversity::wordings(&texts);
+    Wordings {
+        iteration: Some(iteration),
+        questions: texts.len(),
+        different: found.len(),
+        items: found
+            .into_iter()
+            .take(shown)
+            .map(|wording| RepeatedWording {
+                wording: wording.text,
+                questions: wording.count,
+                problem_id: questions[wording.first].id,
+                example: questions[wording.first].question.clone(),
+            })
+            .collect(),
+    }
 }
 
 #[cfg(test)]
