@@ -4,7 +4,7 @@
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     Store,
-    listener::{Word, Words},
+    listener::{Notification, Notifications},
     plan,
 };
 use sqlx::PgPool;
@@ -18,11 +18,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::coordinator::planner::Planner;
 
-/// Plans until `stop`, on notifications from `words` and every `every`, in case one was lost.
+/// Plans until `stop`, on notifications from `notifications` and every `every`, in case one was lost.
 pub(super) async fn run(
     store: Store,
     planner: Arc<Planner>,
-    mut words: Words<ExecutionId>,
+    mut notifications: Notifications<ExecutionId>,
     every: Duration,
     stop: CancellationToken,
 ) {
@@ -34,9 +34,9 @@ pub(super) async fn run(
     loop {
         let heard: Vec<ExecutionId> = tokio::select! {
             () = stop.cancelled() => break,
-            Some(word) = words.recv() => match word {
-                Word::Said(id) => vec![id],
-                Word::Missed => due(&store).await,
+            Some(notification) = notifications.recv() => match notification {
+                Notification::Received(id) => vec![id],
+                Notification::Missed => due(&store).await,
             },
             _ = look.tick() => {
                 planner.forget_ended().await;
