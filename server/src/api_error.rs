@@ -358,15 +358,6 @@ impl From<StoreError> for ApiError {
     }
 }
 
-impl From<crate::evaluation::Unprepared> for ApiError {
-    fn from(error: crate::evaluation::Unprepared) -> Self {
-        match error {
-            crate::evaluation::Unprepared::Faults(faults) => faults.into(),
-            crate::evaluation::Unprepared::Store(error) => error.into(),
-        }
-    }
-}
-
 impl From<sqlx::Error> for ApiError {
     fn from(error: sqlx::Error) -> Self {
         Self::database(&error)
