@@ -9,7 +9,7 @@ use lyceum_store::{Store, artifact::ArtifactStore};
 use std::{num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
 use tokio::sync::Semaphore;
 
-use crate::{coordinator::Pace, events::EventHub};
+use crate::events::EventHub;
 
 /// What handlers and background tasks need.
 #[derive(Clone)]
@@ -128,6 +128,27 @@ impl Default for WebhookSettings {
             first_retry: Duration::from_secs(10),
             tries: 9,
             timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Intervals of a coordinator's checks.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Between checks for due executions whose notification was lost.
+    pub look: Duration,
+    /// Between sweeps for expired claims.
+    pub sweep: Duration,
+    /// Between removals of used tickets and unreferenced artifacts.
+    pub tidy: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            look: Duration::from_secs(1),
+            sweep: Duration::from_secs(2),
+            tidy: Duration::from_secs(60),
         }
     }
 }

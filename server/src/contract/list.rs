@@ -104,6 +104,11 @@ impl<F: Filter> JsonSchema for Asked<F> {
             "format" => !F::COLUMNS.is_empty(),
             _ => true,
         }));
+        if F::FIRST == Order::Oldest
+            && let Some(order) = all.get_mut("order")
+        {
+            order["description"] = "`newest` or `oldest` (the default) first.".into();
+        }
         schema.insert("properties".to_owned(), Value::Object(all));
         schema
     }

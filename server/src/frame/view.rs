@@ -55,6 +55,18 @@ impl FromRequest for View {
     }
 }
 
+/// The links from a part of a list to others.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Pager {
+    /// The cursor of the next part, if there is one.
+    next: Option<String>,
+    #[serde(skip)]
+    pub(crate) next_page: Option<String>,
+    /// None on the first page.
+    #[serde(skip)]
+    pub(crate) first_page: Option<String>,
+}
+
 /// Whether the request asked for JSON.
 pub(crate) fn wants_json(request: &HttpRequest) -> bool {
     request.extensions().get::<AsJson>().is_some()
@@ -138,8 +150,17 @@ impl View {
         pairs.into_iter().filter(|(_, value)| !value.is_empty()).collect()
     }
 
+    /// The links of a list whose next part has the cursor `next`.
+    pub(crate) fn pager(&self, next: Option<String>) -> Pager {
+        Pager {
+            next_page: next.as_deref().map(|next| self.with_cursor(Some(next))),
+            first_page: self.parameter("cursor").map(|_| self.with_cursor(None)),
+            next,
+        }
+    }
+
     /// The address of this page with `cursor` and its other parameters.
-    pub(crate) fn with_cursor(&self, cursor: Option<&str>) -> String {
+    fn with_cursor(&self, cursor: Option<&str>) -> String {
         let kept = self
             .request
             .query_string()

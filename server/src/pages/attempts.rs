@@ -28,7 +28,7 @@ use crate::{
         run::RunFrame,
         steps::MEMBERS,
         text::{SHOWN_IN_LIST, excerpt},
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
 };
@@ -62,7 +62,8 @@ struct AttemptsPage {
     layout: Layout,
     run: RunFrame,
     items: Vec<Attempt>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     asked: AttemptsFilter,
     #[serde(skip)]
@@ -70,10 +71,6 @@ struct AttemptsPage {
     /// The index within its step of each attempted problem.
     #[serde(skip)]
     places: HashMap<Uuid, i32>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl AttemptsPage {
@@ -148,11 +145,9 @@ pub(crate) async fn show_attempts(
     view.show(&AttemptsPage {
         layout: view.layout(format!("Attempts · {}", run.run().name), Section::Runs),
         names: names(members::names(lab.store.pool(), *id, MEMBERS).await?),
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         places: places(lab.store.pool(), *id, &page.items).await?,
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
         asked,
         run,
     })

@@ -22,7 +22,7 @@ use crate::{
     contract::Listing,
     frame::{
         layout::{Layout, Section},
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
 };
@@ -50,7 +50,8 @@ struct LeaderboardPage {
     #[serde(skip)]
     layout: Layout,
     items: Vec<Standing>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     /// The benchmark of `measured`.
     suite: Option<String>,
     /// The best result of each member and each base.
@@ -68,10 +69,6 @@ struct LeaderboardPage {
     filter: StandingFilter,
     #[serde(skip)]
     recipes: Vec<String>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl LeaderboardPage {
@@ -160,10 +157,8 @@ pub(crate) async fn show_leaderboard(
         recipes,
         run,
         runs: runs::names(lab.store.pool(), &ids).await?.into_iter().collect(),
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
     })
 }
 

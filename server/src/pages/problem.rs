@@ -38,7 +38,7 @@ use crate::{
         sides::solves,
         steps::MEMBERS,
         text::{Excerpt, SHOWN, excerpt},
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
     pages::problem::chain::numbered_as_shown,
@@ -71,7 +71,8 @@ struct ProblemPage {
     answers: Answers,
     /// What attempts earned by role, in a run whose critic's scores decide what enters the curriculum.
     rewards: Vec<MeanReward>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     /// From the goalpost to this problem, in a run that works towards goalposts; empty elsewhere.
     chain: Vec<Link>,
     novelty: Option<Novelty>,
@@ -84,10 +85,6 @@ struct ProblemPage {
     gates: Option<Gates>,
     #[serde(skip)]
     names: HashMap<Uuid, String>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 /// A problem that inspired this one, or was inspired by it.
@@ -337,13 +334,11 @@ pub(crate) async fn show_problem(
         novelty: novelty(problem.values.as_ref()),
         before,
         after,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: cursor.map(|_| view.with_cursor(None)),
         attempts: page.items,
         answers: attempts::answers(db, problem_id).await?,
         rewards,
         gates,
-        next: page.next,
+        pager: view.pager(page.next),
         problem,
         relations,
         run,

@@ -27,7 +27,7 @@ use crate::{
         sides::{SideNames, plays},
         steps::MEMBERS,
         text::{Excerpt, SHOWN_IN_LIST, excerpt},
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
 };
@@ -86,17 +86,14 @@ struct RunProblemsPage {
     layout: Layout,
     run: RunFrame,
     items: Vec<problems::Problem>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     form: Form,
     #[serde(skip)]
     names: HashMap<Uuid, String>,
     #[serde(skip)]
     questions: HashMap<Uuid, String>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl RunProblemsPage {
@@ -118,15 +115,12 @@ struct ProblemsPage {
     #[serde(skip)]
     layout: Layout,
     items: Vec<FoundProblem>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     questions: HashMap<Uuid, String>,
     #[serde(skip)]
     form: Form,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl ProblemsPage {
@@ -189,10 +183,8 @@ pub(crate) async fn show_run_problems(
         layout: view.layout(format!("Problems · {}", run.run().name), Section::Runs),
         names: names(family),
         questions: questions(db, page.items.iter()).await?,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
         form: Form {
             proposers,
             proposer: sides.proposer,
@@ -222,10 +214,8 @@ pub(crate) async fn show_all_problems(
     view.show(&ProblemsPage {
         layout: view.layout("Problems", Section::Problems),
         questions: questions(lab.store.pool(), page.items.iter().map(|found| &found.problem)).await?,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
         form: Form {
             proposers: Vec::new(),
             proposer: String::new(),

@@ -31,7 +31,7 @@ use crate::{
     contract::{Listing, Order},
     frame::{
         layout::{Layout, Section},
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
 };
@@ -135,15 +135,12 @@ struct RunsPage {
     /// The name of the filter's experiment.
     #[serde(skip)]
     experiment: Option<String>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
     items: Vec<Row>,
     /// Runs in groups, if they were asked for; `items` is empty then.
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<Vec<Group>>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     /// The runs of the page across the chosen columns.
     #[serde(skip)]
     parallel: Option<Parallel>,
@@ -272,12 +269,10 @@ pub(crate) async fn show_runs(
         recipes: recipes(&lab.registry, asked.recipe.as_deref()),
         choices: choices(&lab),
         experiment,
-        next_page: next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         columns,
         items,
         groups,
-        next,
+        pager: view.pager(next),
         asked,
     })
 }

@@ -21,7 +21,7 @@ use crate::{
     },
     frame::{
         layout::{Layout, Section},
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
 };
@@ -172,12 +172,9 @@ struct ExperimentsPage {
     filter: ExperimentFilter,
     #[serde(skip)]
     oldest_first: bool,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
     items: Vec<Counted>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
 }
 
 impl ExperimentsPage {
@@ -217,9 +214,7 @@ pub(crate) async fn show_experiments(
         items: counted.collect(),
         filter,
         oldest_first: asked.order == Some(Order::Oldest),
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.map(|_| view.with_cursor(None)),
-        next: page.next,
+        pager: view.pager(page.next),
     })
 }
 

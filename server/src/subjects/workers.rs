@@ -15,7 +15,7 @@ use crate::{
         figure::{Figure, Series},
         format,
         layout::{Layout, Section},
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
 };
@@ -57,15 +57,12 @@ struct WorkersPage {
     layout: Layout,
     #[serde(skip)]
     alive: Option<bool>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
     items: Vec<Worker>,
     throughput: Vec<Throughput>,
     /// The newest minute of those that report.
     usage: Vec<UsageMinute>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
 }
 
 impl WorkersPage {
@@ -135,12 +132,10 @@ pub(crate) async fn show_all_workers(
     view.show(&WorkersPage {
         layout: view.layout("Workers", Section::Workers),
         alive: asked.alive,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.map(|_| view.with_cursor(None)),
         items: page.items,
         throughput,
         usage,
-        next: page.next,
+        pager: view.pager(page.next),
     })
 }
 

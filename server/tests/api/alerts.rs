@@ -1,9 +1,6 @@
 //! Alerts, and webhooks that are told of them.
 
-use lyceum_server::{
-    coordinator::Pace,
-    lab::{LabSettings, WebhookSettings},
-};
+use lyceum_server::lab::{LabSettings, Pace, WebhookSettings};
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use std::{

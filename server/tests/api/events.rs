@@ -3,7 +3,7 @@
 use actix_web::{http::Method, web::Bytes};
 use futures::{Stream, StreamExt as _, future::join_all};
 use lyceum_core::id::ExecutionId;
-use lyceum_server::coordinator::Pace;
+use lyceum_server::lab::Pace;
 use lyceum_store::{event, tokens::Scope};
 use serde_json::{Value, json};
 use std::pin::Pin;

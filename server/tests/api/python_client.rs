@@ -10,7 +10,10 @@ use lyceum_core::{
         StepView,
     },
 };
-use lyceum_server::{coordinator::Pace, lab::LabSettings, serve::Server};
+use lyceum_server::{
+    lab::{LabSettings, Pace},
+    serve::Server,
+};
 use lyceum_store::tokens::Scope;
 use serde_json::Value;
 use std::{

@@ -1,6 +1,6 @@
 //! Sweeps: arms x seeds x a grid, begun as others end.
 
-use lyceum_server::coordinator::Pace;
+use lyceum_server::lab::Pace;
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use std::time::Duration;

@@ -25,7 +25,7 @@ use crate::{
         figure::Figure,
         layout::Layout,
         text::{Excerpt, SHOWN, SHOWN_IN_LIST, excerpt, inert},
-        view::View,
+        view::{Pager, View},
     },
     pages::score_curves,
     subjects::evaluations::page::title,
@@ -76,17 +76,14 @@ struct BenchmarkPage {
     generalization: Option<Generalization>,
     /// Samples.
     items: Vec<SampleLine>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     asked: SamplesFilter,
     #[serde(skip)]
     more_results: bool,
     #[serde(skip)]
     figures: Vec<Figure>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl BenchmarkPage {
@@ -198,9 +195,7 @@ pub(super) async fn show(
         figures: score_curves::pass_at_k(&score_curves::curves(&results.items)),
         more_results: results.next.is_some(),
         results: results.items,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
-        next: page.next,
+        pager: view.pager(page.next),
         frame,
         asked,
     })

@@ -17,7 +17,7 @@ use crate::{
     contract::{Listing, Order},
     frame::{
         layout::{Layout, Section},
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
 };
@@ -52,16 +52,13 @@ struct AlertsPage {
     layout: Layout,
     #[serde(skip)]
     asked: AlertsFilter,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
     items: Vec<Alert>,
     /// Webhooks, for admins only.
     webhooks: Option<Vec<Told>>,
     /// Whether there are more webhooks than are shown.
     more_webhooks: bool,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
 }
 
 impl AlertsPage {
@@ -109,13 +106,11 @@ pub(crate) async fn show_alerts(
     };
     view.show(&AlertsPage {
         layout: view.layout("Alerts", Section::Settings),
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         asked,
         items: page.items,
         webhooks,
         more_webhooks,
-        next: page.next,
+        pager: view.pager(page.next),
     })
 }
 

@@ -22,7 +22,7 @@ use crate::{
         format,
         layout::{Layout, Section},
         text::{Excerpt, SHOWN_IN_LIST, excerpt},
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
     subjects::datasets::DatasetPurpose,
@@ -43,13 +43,10 @@ struct DatasetsPage {
     #[serde(skip)]
     layout: Layout,
     items: Vec<Dataset>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     purpose: Option<Purpose>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl DatasetsPage {
@@ -74,10 +71,8 @@ pub(crate) async fn show_datasets(
     let page = listing.page(datasets::page(lab.store.pool(), purpose, listing.window()).await?);
     view.show(&DatasetsPage {
         layout: view.layout("Datasets", Section::Datasets),
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.map(|_| view.with_cursor(None)),
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
         purpose,
     })
 }
@@ -114,11 +109,8 @@ struct DatasetPage {
     bad_rows: Vec<BadRow>,
     /// The rows of the page, in order.
     items: Vec<DatasetRow>,
-    next: Option<String>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
 }
 
 impl DatasetPage {
@@ -215,10 +207,8 @@ pub(crate) async fn show_one_dataset(
         overlaps: datasets::overlaps(db, *id).await?,
         check: datasets::check(db, *id).await?,
         bad_rows: datasets::bad_rows(db, *id, &BAD_ROWS).await?.items,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.map(|_| view.with_cursor(None)),
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
         dataset,
     })
 }

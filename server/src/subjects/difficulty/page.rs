@@ -16,7 +16,7 @@ use crate::{
         layout::{Layout, Section, Tab},
         run::RunFrame,
         steps::Steps,
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
     pages::problems::Choice,
@@ -60,15 +60,12 @@ struct DifficultyPage {
     /// The rows at the end of each bar's steps.
     windows: Vec<DifficultyWindow>,
     items: Vec<RowProgress>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     asked: DifficultyFilter,
     #[serde(skip)]
     figures: Vec<Figure>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl DifficultyPage {
@@ -155,10 +152,8 @@ pub(crate) async fn show_difficulty(
     view.show(&DifficultyPage {
         layout: view.layout(format!("Difficulty · {}", run.run().name), Section::Runs),
         figures: view.news(vec![chart(&windows, rows)], stretch.width),
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
         width: stretch.width,
         steps,
         rows,

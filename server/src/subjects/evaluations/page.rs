@@ -22,7 +22,7 @@ use crate::{
     contract::{Listing, Order},
     frame::{
         layout::{Layout, Section},
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
 };
@@ -186,13 +186,10 @@ struct EvaluationsPage {
     #[serde(skip)]
     layout: Layout,
     items: Vec<EvaluationLine>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     asked: EvaluationsFilter,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl EvaluationsPage {
@@ -228,10 +225,8 @@ pub(crate) async fn show_evaluations(
     let page = listing.page(evaluations::page(db, &filter, listing.window()).await?);
     view.show(&EvaluationsPage {
         layout: view.layout("Evaluations", Section::Evaluations),
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: EvaluationLine::of(db, page.items).await?,
-        next: page.next,
+        pager: view.pager(page.next),
         asked,
     })
 }

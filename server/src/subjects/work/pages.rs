@@ -21,7 +21,7 @@ use crate::{
     contract::{Listing, Order},
     frame::{
         layout::{Layout, Section},
-        view::{Filters, View},
+        view::{Filters, Pager, View},
     },
     lab::Lab,
 };
@@ -47,16 +47,13 @@ struct WorkPage {
     layout: Layout,
     #[serde(skip)]
     filter: WorkFilter,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
     backlog: Vec<Backlog>,
     items: Vec<WorkItem>,
     /// The names of the runs whose items these are.
     #[serde(skip)]
     runs: Vec<(Uuid, String)>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
 }
 
 impl WorkPage {
@@ -126,12 +123,10 @@ pub(crate) async fn show_queue(
     view.show(&WorkPage {
         layout: view.layout("Work", Section::Work),
         filter,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.map(|_| view.with_cursor(None)),
         backlog,
         items: page.items,
         runs,
-        next: page.next,
+        pager: view.pager(page.next),
     })
 }
 
