@@ -17,7 +17,7 @@ mod schema;
 pub(crate) use answer::{Answer, check_if_match, csv, csv_of, is_known};
 pub(crate) use caller::{Caller, TraceId};
 pub(crate) use endpoint::{About, Endpoint, Format, act, delete, show};
-pub(crate) use list::{All, Filter, list, list_of_run, list_within};
+pub(crate) use list::{All, Asked, Filter, list, list_of_run, list_within};
 pub(crate) use page::{DEFAULT_LIMIT, Listing, Order};
 pub(crate) use query::Query;
 pub(crate) use schema::query_parameters;

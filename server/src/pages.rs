@@ -27,7 +27,6 @@ mod population;
 mod problem;
 pub(crate) mod problems;
 mod problems_beside;
-mod recipes;
 mod run;
 mod run_benchmarks;
 mod run_new;

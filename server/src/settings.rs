@@ -8,11 +8,8 @@ mod common;
 mod file;
 mod server;
 
-pub use crate::settings::address::Secret;
-pub use crate::settings::common::{Database, DatabaseArgs};
-pub use crate::settings::server::{Worker, WorkerArgs};
-pub use address::DatabaseUrl;
+pub use address::{DatabaseUrl, Secret};
 pub(crate) use common::FORCE_COLOURS;
-pub use common::{CommonArgs, Log, LogFormat, Sources, SourcesError};
+pub use common::{CommonArgs, Database, DatabaseArgs, Log, LogFormat, Sources, SourcesError};
 pub use file::{File, FileError};
-pub use server::{Server, ServerArgs};
+pub use server::{Server, ServerArgs, Worker, WorkerArgs};

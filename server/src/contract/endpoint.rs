@@ -44,6 +44,11 @@ pub(crate) struct About {
     pub(crate) answer: &'static str,
 }
 
+/// Handlers of requests.
+pub(crate) trait Handles<A>: Handler<A, Output: Responder + 'static> {}
+
+impl<A, H: Handler<A, Output: Responder + 'static>> Handles<A> for H {}
+
 /// An endpoint, for the router and for the description, from which the guard reads who may.
 pub(crate) struct Endpoint {
     about: About,
@@ -59,60 +64,33 @@ impl Endpoint {
     }
 
     /// An endpoint that reads, for tokens of scope `read`, which `handler` answers, of the group `tag`.
-    pub(crate) fn get<H, A>(about: About, tag: &str, handler: H) -> Self
-    where
-        H: Handler<A>,
-        A: FromRequest + 'static,
-        H::Output: Responder + 'static,
-    {
+    pub(crate) fn get<A: FromRequest + 'static>(about: About, tag: &str, handler: impl Handles<A>) -> Self {
         Self::new(Method::GET, about, tag, handler).scope("read")
     }
 
     /// An endpoint that acts, for tokens of scope `write`.
-    pub(crate) fn post<H, A>(about: About, tag: &str, handler: H) -> Self
-    where
-        H: Handler<A>,
-        A: FromRequest + 'static,
-        H::Output: Responder + 'static,
-    {
+    pub(crate) fn post<A: FromRequest + 'static>(about: About, tag: &str, handler: impl Handles<A>) -> Self {
         Self::new(Method::POST, about, tag, handler)
     }
 
     /// An endpoint that writes what is at its address, for tokens of scope `write`.
-    pub(crate) fn put<H, A>(about: About, tag: &str, handler: H) -> Self
-    where
-        H: Handler<A>,
-        A: FromRequest + 'static,
-        H::Output: Responder + 'static,
-    {
+    pub(crate) fn put<A: FromRequest + 'static>(about: About, tag: &str, handler: impl Handles<A>) -> Self {
         Self::new(Method::PUT, about, tag, handler)
     }
 
     /// An endpoint that changes what is at its address, for tokens of scope `write`.
-    pub(crate) fn patch<H, A>(about: About, tag: &str, handler: H) -> Self
-    where
-        H: Handler<A>,
-        A: FromRequest + 'static,
-        H::Output: Responder + 'static,
-    {
+    pub(crate) fn patch<A: FromRequest + 'static>(about: About, tag: &str, handler: impl Handles<A>) -> Self {
         Self::new(Method::PATCH, about, tag, handler)
     }
 
     /// An endpoint that deletes what is at its address, for tokens of scope `write`.
-    pub(crate) fn delete<H, A>(about: About, tag: &str, handler: H) -> Self
-    where
-        H: Handler<A>,
-        A: FromRequest + 'static,
-        H::Output: Responder + 'static,
-    {
+    pub(crate) fn delete<A: FromRequest + 'static>(about: About, tag: &str, handler: impl Handles<A>) -> Self {
         Self::new(Method::DELETE, about, tag, handler)
     }
 
-    fn new<H, A>(method: Method, about: About, tag: &str, handler: H) -> Self
+    fn new<A>(method: Method, about: About, tag: &str, handler: impl Handles<A>) -> Self
     where
-        H: Handler<A>,
         A: FromRequest + 'static,
-        H::Output: Responder + 'static,
     {
         let resource = Resource::new(about.path)
             .name(about.name)

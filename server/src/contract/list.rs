@@ -73,9 +73,10 @@ struct Part {
     order: Option<Order>,
 }
 
-/// The parameters of a list.
-struct Asked<F> {
-    filter: F,
+/// The parameters of a list, of the API or of a page.
+#[derive(Debug)]
+pub(crate) struct Asked<F> {
+    pub(crate) filter: F,
     part: Part,
 }
 
@@ -127,6 +128,17 @@ impl<'de, F: Filter> Deserialize<'de> for Asked<F> {
 }
 
 impl<F: Filter> Asked<F> {
+    /// The part of the list `name` that is asked for.
+    pub(crate) fn listing(&self, name: &str) -> Result<Listing, ApiError> {
+        self.filter.check(self.part.order)?;
+        let order = Some(self.order());
+        Listing::new(&self.filter.list(name), self.part.limit, self.part.cursor.as_deref(), order)
+    }
+
+    pub(crate) fn order(&self) -> Order {
+        self.part.order.unwrap_or(F::FIRST)
+    }
+
     /// The response with the part that is asked for.
     async fn answer<T: Serialize>(
         &self,
@@ -134,18 +146,9 @@ impl<F: Filter> Asked<F> {
         request: &HttpRequest,
         read: impl AsyncFn(&F, &Window) -> lyceum_store::Result<page::Page<T>>,
     ) -> Result<HttpResponse, ApiError> {
-        let Part {
-            format,
-            limit,
-            cursor,
-            order,
-        } = &self.part;
-        let name = about.name.trim_start_matches("list_");
-        self.filter.check(*order)?;
-        let order = order.unwrap_or(F::FIRST);
-        let listing = Listing::new(&self.filter.list(name), *limit, cursor.as_deref(), Some(order))?;
+        let listing = self.listing(about.name.trim_start_matches("list_"))?;
         let page = read(&self.filter, listing.window()).await?;
-        if format.unwrap_or_default() == Format::Json {
+        if self.part.format.unwrap_or_default() == Format::Json {
             return Ok(listing.answer(request, page).respond_to(request));
         }
         let page = listing.page(page);

@@ -1,24 +1,12 @@
-//! The name, state and tabs above every page of a run, and other runs to choose from.
+//! The name, state and tabs above every page of a run, and what filters can choose: other runs, and recipes.
 
-use lyceum_core::{id::ExecutionId, recipe::Capabilities, work::Sampler};
-use lyceum_store::{
-    executions::State,
-    page::{Order, Window},
-    runs::{self, Run, RunDetail, RunFilter, RunSort},
-};
+use lyceum_core::{id::ExecutionId, recipe::{Capabilities, Registry}, work::Sampler};
+use lyceum_store::{executions::State, page::{Order, Window}, runs::{self, Run, RunDetail, RunFilter, RunSort}};
 use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        layout::{Link, Tab, tabs},
-        run,
-        view::View,
-    },
-    lab::Lab,
-};
+use crate::{api_error::ApiError, frame::{layout::{Link, Tab, tabs}, view::View}, lab::Lab};
 
 /// A run as `run/frame.html` shows it. In the page's JSON it is the run.
 #[derive(Clone, Debug, Serialize)]
@@ -147,7 +135,7 @@ impl TwoRuns {
         left: Option<Uuid>,
         right: Option<Uuid>,
     ) -> Result<Self, ApiError> {
-        let mut choices = run::newest(view, db, CHOICES).await?;
+        let mut choices = newest(view, db, CHOICES).await?;
         let mut shown = Vec::new();
         for id in [left, right].into_iter().flatten() {
             shown.push(runs::find(db, ExecutionId(id)).await?.run);
@@ -180,4 +168,13 @@ pub(crate) async fn newest(view: &View, db: &PgPool, limit: u32) -> Result<Vec<R
     Ok(runs::page(db, &RunFilter::default(), &RunSort::Age, &newest)
         .await?
         .items)
+}
+
+/// The names of all recipes, and `asked`, so that an active filter is visible even if there is no such recipe.
+pub(crate) fn recipes(registry: &Registry, asked: Option<&str>) -> Vec<String> {
+    let mut names: Vec<String> = registry.names().map(str::to_owned).collect();
+    if let Some(asked) = asked.filter(|asked| !names.iter().any(|name| name == asked)) {
+        names.push(asked.to_owned());
+    }
+    names
 }

@@ -18,30 +18,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use self::{
-    alignment::Over,
-    choice::{known, named, units, usual},
-    compared::{Compared, levels},
-    scores::{Scores, scores},
-};
-pub(crate) use crate::pages::compare::choice::labels;
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::Figure,
-        format::words,
-        layout::{Layout, Section},
-        run,
-        steps::Steps,
-        view::{Filters, View},
-    },
-    lab::Lab,
-    pages::compare::{
-        arms::{Account, Finals},
-        choice::{address, ids, place_of_baseline},
-        compared::Difference,
-    },
-};
+use self::{alignment::Over, choice::{known, named, units, usual, address, ids, place_of_baseline}, compared::{Compared, levels, Difference}, scores::{Scores, scores}, arms::{Account, Finals}};
+pub(crate) use self::choice::labels;
+use crate::{api_error::ApiError, frame::{figure::Figure, format::words, layout::{Layout, Section}, run, steps::Steps, view::{Filters, View}}, lab::Lab};
 
 /// Maximum runs of a comparison.
 pub(crate) const RUNS: usize = 12;

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use super::recipes::recipes;
+use crate::frame::run::recipes;
 use crate::{
     api_error::ApiError,
     contract::Listing,

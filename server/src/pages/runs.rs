@@ -22,10 +22,8 @@ use self::{
     group::{By, Group},
     sort::{Head, Sort},
 };
-use super::{
-    parallel::{Coordinates, Parallel},
-    recipes::recipes,
-};
+use super::parallel::{Coordinates, Parallel};
+use crate::frame::run::recipes;
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},

@@ -128,7 +128,7 @@ impl DatasetDetail {
 
 /// Selects datasets.
 #[derive(Debug, Deserialize, JsonSchema)]
-struct DatasetFilter {
+pub(crate) struct DatasetFilter {
     /// With this purpose.
     purpose: Option<DatasetPurpose>,
 }

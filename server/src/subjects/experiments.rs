@@ -11,20 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, Answer, Endpoint, Filter, Listing, Order, bounds, check_if_match, delete,
-        document::{Document, RequestBody},
-        idempotent::{Begun, IdempotencyKey},
-        list, show,
-    },
-    frame::{
-        layout::{Layout, Section},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::{api_error::ApiError, contract::{About, Answer, Endpoint, Filter, Order, bounds, check_if_match, delete, document::{Document, RequestBody}, idempotent::{Begun, IdempotencyKey}, list, show, Asked}, frame::{layout::{Layout, Section}, view::{Filters, Pager, View}}, lab::Lab};
 
 /// An experiment to create.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -144,16 +131,6 @@ async fn update_experiment(
     Ok(Answer::ok(experiments::update(db, *id, &changes).await?))
 }
 
-/// Filters of experiments.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ExperimentsFilter {
-    name: Option<String>,
-    tag: Option<String>,
-    cursor: Option<String>,
-    order: Option<Order>,
-}
-
 /// An experiment and the number of its runs.
 #[derive(Debug, Serialize)]
 struct Counted {
@@ -188,16 +165,12 @@ impl ExperimentsPage {
 pub(crate) async fn show_experiments(
     view: View,
     lab: web::Data<Lab>,
-    filters: Filters<ExperimentsFilter>,
+    filters: Filters<Asked<ExperimentFilter>>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
-    let listing = Listing::new("experiments", None, asked.cursor.as_deref(), asked.order)?;
+    let listing = asked.listing("experiments")?;
     let db = lab.store.pool();
-    let filter = ExperimentFilter {
-        name: asked.name,
-        tag: asked.tag,
-    };
-    let page = listing.page(experiments::page(db, &filter, listing.window()).await?);
+    let page = listing.page(experiments::page(db, &asked.filter, listing.window()).await?);
     let ids: Vec<_> = page.items.iter().map(|experiment| experiment.id).collect();
     let counts = experiments::run_counts(db, &ids).await?;
     let counted = page.items.into_iter().map(|experiment| {
@@ -212,8 +185,8 @@ pub(crate) async fn show_experiments(
     view.show(&ExperimentsPage {
         layout: view.layout("Experiments", Section::Experiments),
         items: counted.collect(),
-        filter,
-        oldest_first: asked.order == Some(Order::Oldest),
+        oldest_first: asked.order() == Order::Oldest,
+        filter: asked.filter,
         pager: view.pager(page.next),
     })
 }

@@ -5,20 +5,9 @@ use askama::Template;
 use chrono::{DateTime, TimeDelta, Utc};
 use lyceum_core::id::WorkerId;
 use lyceum_store::workers::{self, Throughput, UsageMinute, Worker, WorkerFilter};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Endpoint, Filter, Listing, Order, list, show},
-    frame::{
-        figure::{Figure, Series},
-        format,
-        layout::{Layout, Section},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::{api_error::ApiError, contract::{About, Endpoint, Filter, list, show, Asked}, frame::{figure::{Figure, Series}, format, layout::{Layout, Section}, view::{Filters, Pager, View}}, lab::Lab};
 
 impl Filter for WorkerFilter {}
 
@@ -39,15 +28,6 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         list(all, "workers", workers::page),
         show(one, "workers", workers::find).id("id", "The worker"),
     ]
-}
-
-/// Filters of workers.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct WorkersFilter {
-    alive: Option<bool>,
-    cursor: Option<String>,
-    order: Option<Order>,
 }
 
 #[derive(Template, Serialize)]
@@ -115,23 +95,19 @@ pub(crate) fn an_item(done: &Throughput) -> String {
 pub(crate) async fn show_all_workers(
     view: View,
     lab: web::Data<Lab>,
-    filters: Filters<WorkersFilter>,
+    filters: Filters<Asked<WorkerFilter>>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
-    let listing = Listing::new("workers", None, asked.cursor.as_deref(), asked.order)?;
-    let filter = WorkerFilter {
-        alive: asked.alive,
-        ..WorkerFilter::default()
-    };
+    let listing = asked.listing("workers")?;
     let db = lab.store.pool();
-    let page = listing.page(workers::page(db, &filter, listing.window()).await?);
+    let page = listing.page(workers::page(db, &asked.filter, listing.window()).await?);
     let alive = page.items.iter().filter(|worker| worker.stopped_at.is_none());
     let alive: Vec<uuid::Uuid> = alive.map(|worker| worker.id).collect();
     let throughput = workers::throughput(db, &alive).await?;
     let usage = workers::newest_usage(db, &alive).await?;
     view.show(&WorkersPage {
         layout: view.layout("Workers", Section::Workers),
-        alive: asked.alive,
+        alive: asked.filter.alive,
         items: page.items,
         throughput,
         usage,

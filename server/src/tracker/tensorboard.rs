@@ -7,7 +7,7 @@ use std::{
     io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write},
 };
 
-use crate::tracker::{StepScalars, tensorboard};
+use crate::tracker::StepScalars;
 
 /// `tensorflow.Event`, as far as it is used.
 #[derive(Clone, PartialEq, Message)]
@@ -125,7 +125,7 @@ impl TensorBoard {
     fn write(&mut self, folder: &str, wall_time: f64, step: i64, value: Vec<Value>) -> io::Result<()> {
         let mut bytes = Vec::new();
         if !self.files.contains_key(folder) {
-            bytes.extend(tensorboard::record(&self.first_event().encode_to_vec()));
+            bytes.extend(record(&self.first_event().encode_to_vec()));
         }
         let event = Event {
             wall_time,
@@ -133,7 +133,7 @@ impl TensorBoard {
             summary: Some(Summary { value }),
             ..Event::default()
         };
-        bytes.extend(tensorboard::record(&event.encode_to_vec()));
+        bytes.extend(record(&event.encode_to_vec()));
         self.scratch.write_all(&bytes)?;
         self.files
             .entry(folder.to_owned())

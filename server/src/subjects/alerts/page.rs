@@ -2,40 +2,15 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_store::{
-    alerts::{self, Alert, AlertFilter, AlertKind},
-    page::{Order as Direction, Window},
-    tokens::Scope,
-    webhooks::{self, Delivery, Webhook},
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
+use lyceum_store::{alerts::{self, Alert, AlertFilter, AlertKind}, page::{Order, Window}, tokens::Scope, webhooks::{self, Delivery, Webhook}};
+use serde::Serialize;
 
-use crate::{
-    api_error::ApiError,
-    contract::{Listing, Order},
-    frame::{
-        layout::{Layout, Section},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::{api_error::ApiError, frame::{layout::{Layout, Section}, view::{Filters, Pager, View}}, lab::Lab, contract::Asked};
 
 /// Deliveries of a webhook that are shown.
 const DELIVERIES: u32 = 20;
 /// Webhooks that are shown.
 const WEBHOOKS: u32 = 50;
-
-/// Filters of alerts.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AlertsFilter {
-    kind: Option<AlertKind>,
-    run: Option<Uuid>,
-    cursor: Option<String>,
-    order: Option<Order>,
-}
 
 /// A webhook and what was sent to it last.
 #[derive(Debug, Serialize)]
@@ -51,7 +26,7 @@ struct AlertsPage {
     #[serde(skip)]
     layout: Layout,
     #[serde(skip)]
-    asked: AlertsFilter,
+    asked: AlertFilter,
     items: Vec<Alert>,
     /// Webhooks, for admins only.
     webhooks: Option<Vec<Told>>,
@@ -87,16 +62,12 @@ impl AlertsPage {
 pub(crate) async fn show_alerts(
     view: View,
     lab: web::Data<Lab>,
-    filters: Filters<AlertsFilter>,
+    filters: Filters<Asked<AlertFilter>>,
 ) -> Result<HttpResponse, ApiError> {
     let db = lab.store.pool();
     let asked = filters.0;
-    let listing = Listing::new("alerts", None, asked.cursor.as_deref(), asked.order)?;
-    let filter = AlertFilter {
-        kind: asked.kind,
-        run: asked.run,
-    };
-    let page = listing.page(alerts::page(db, &filter, listing.window()).await?);
+    let listing = asked.listing("alerts")?;
+    let page = listing.page(alerts::page(db, &asked.filter, listing.window()).await?);
     let (webhooks, more_webhooks) = match view.caller.token.scope {
         Scope::Admin => {
             let (told, are_more) = told(&lab).await?;
@@ -106,7 +77,7 @@ pub(crate) async fn show_alerts(
     };
     view.show(&AlertsPage {
         layout: view.layout("Alerts", Section::Settings),
-        asked,
+        asked: asked.filter,
         items: page.items,
         webhooks,
         more_webhooks,
@@ -120,7 +91,7 @@ async fn told(lab: &Lab) -> Result<(Vec<Told>, bool), ApiError> {
     let newest = |limit| Window {
         limit,
         after: None,
-        order: Direction::Newest,
+        order: Order::Newest,
     };
     let mut told = Vec::new();
     let page = webhooks::page(db, &newest(WEBHOOKS)).await?;

@@ -2,40 +2,13 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    benchmark::shipped_suites,
-    dataset::{ImportReport, MapField, OracleKind, Purpose, RowFormat, row_formats},
-    id::DatasetId,
-};
-use lyceum_store::{
-    datasets::{self, BadRow, CheckState, Dataset, DatasetCheck, DatasetRow, Overlap},
-    page::{self, Window},
-};
+use lyceum_core::{benchmark::shipped_suites, dataset::{ImportReport, MapField, OracleKind, Purpose, RowFormat, row_formats}, id::DatasetId};
+use lyceum_store::{datasets::{self, BadRow, CheckState, Dataset, DatasetCheck, DatasetRow, Overlap}, page::{self, Window}};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{
-    api_error::ApiError,
-    contract::{Listing, Order},
-    frame::{
-        format,
-        layout::{Layout, Section},
-        text::{Excerpt, SHOWN_IN_LIST, excerpt},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-    subjects::datasets::DatasetPurpose,
-};
-
-/// Filters of datasets.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct DatasetsFilter {
-    purpose: Option<DatasetPurpose>,
-    cursor: Option<String>,
-    order: Option<Order>,
-}
+use crate::{api_error::ApiError, contract::{Listing, Order, Asked}, frame::{format, layout::{Layout, Section}, text::{Excerpt, SHOWN_IN_LIST, excerpt}, view::{Filters, Pager, View}}, lab::Lab, subjects::datasets::DatasetFilter};
 
 #[derive(Template, Serialize)]
 #[template(path = "datasets.html")]
@@ -63,11 +36,11 @@ impl DatasetsPage {
 pub(crate) async fn show_datasets(
     view: View,
     lab: web::Data<Lab>,
-    filters: Filters<DatasetsFilter>,
+    filters: Filters<Asked<DatasetFilter>>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
-    let listing = Listing::new("datasets", None, asked.cursor.as_deref(), asked.order)?;
-    let purpose = asked.purpose.map(Purpose::from);
+    let listing = asked.listing("datasets")?;
+    let purpose = asked.filter.purpose.map(Purpose::from);
     let page = listing.page(datasets::page(lab.store.pool(), purpose, listing.window()).await?);
     view.show(&DatasetsPage {
         layout: view.layout("Datasets", Section::Datasets),

@@ -15,17 +15,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        format::counted,
-        layout::{Layout, Section},
-        view::{Filters, View},
-    },
-    lab::Lab,
-    pages::{compare, parallel::Parallel, runs::Column},
-    subjects::{experiments::page::sweep::SweepView, goalposts::RUNS as RUNS_OF_MAP},
-};
+use self::sweep::SweepView;
+use crate::{api_error::ApiError, frame::{format::counted, layout::{Layout, Section}, view::{Filters, View}}, lab::Lab, pages::{compare, parallel::Parallel, runs::Column}, subjects::goalposts::RUNS as RUNS_OF_MAP};
 
 /// Maximum runs shown; the list of runs has all.
 const RUNS: u32 = 300;

@@ -2,43 +2,14 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    id::{ExecutionId, WorkId, WorkerId},
-    work::WorkKind,
-};
-use lyceum_store::{
-    runs,
-    work::{self, Backlog, TryLog, WorkDetail, WorkFilter, WorkItem, WorkState},
-};
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use lyceum_core::{id::WorkId, work::WorkKind};
+use lyceum_store::{runs, work::{self, Backlog, TryLog, WorkDetail, WorkFilter, WorkItem, WorkState}};
+use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{Listing, Order},
-    frame::{
-        layout::{Layout, Section},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
-
-/// Filters of items.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ItemsFilter {
-    run: Option<Uuid>,
-    #[schemars(range(max = 2_147_483_647))]
-    step: Option<u32>,
-    state: Option<WorkState>,
-    kind: Option<WorkKind>,
-    worker: Option<Uuid>,
-    cursor: Option<String>,
-    order: Option<Order>,
-}
+use crate::{api_error::ApiError, frame::{layout::{Layout, Section}, view::{Filters, Pager, View}}, lab::Lab, contract::Asked, subjects::work::ItemFilter};
 
 #[derive(Template, Serialize)]
 #[template(path = "work.html")]
@@ -104,17 +75,11 @@ pub(crate) fn last_error(item: &WorkItem) -> Option<&str> {
 pub(crate) async fn show_queue(
     view: View,
     lab: web::Data<Lab>,
-    filters: Filters<ItemsFilter>,
+    filters: Filters<Asked<ItemFilter>>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
-    let listing = Listing::new("work", None, asked.cursor.as_deref(), asked.order)?;
-    let filter = WorkFilter {
-        execution: asked.run.map(ExecutionId),
-        step: asked.step,
-        state: asked.state,
-        kind: asked.kind,
-        worker: asked.worker.map(WorkerId),
-    };
+    let listing = asked.listing("work")?;
+    let filter = asked.filter.stored();
     let db = lab.store.pool();
     let (backlog, page) = futures::try_join!(work::backlog(db), work::page(db, &filter, listing.window()))?;
     let page = listing.page(page);
