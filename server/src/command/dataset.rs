@@ -9,7 +9,15 @@ use serde_json::{Value, json};
 use std::process::ExitCode;
 use uuid::Uuid;
 
-use crate::{client::Client, command::{ServerArgs, evaluation::wait, output::{self, line, remark}}, settings::CommonArgs};
+use crate::{
+    client::Client,
+    command::{
+        ServerArgs,
+        evaluation::wait,
+        output::{self, line, remark},
+    },
+    settings::CommonArgs,
+};
 
 /// Import seeds, training data and benchmarks, and show overlaps between datasets
 ///

@@ -14,7 +14,15 @@ use std::{
 };
 use uuid::Uuid;
 
-use crate::{client::Client, command::{ServerArgs, output::{self, json, line, remark}}, frame::format, settings::CommonArgs};
+use crate::{
+    client::Client,
+    command::{
+        ServerArgs,
+        output::{self, json, line, remark},
+    },
+    frame::format,
+    settings::CommonArgs,
+};
 
 pub(crate) use goalposts::Attempts;
 

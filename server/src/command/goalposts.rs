@@ -7,7 +7,10 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{evaluation::{Attempts, begin, wait}, output::{self, line}};
+use super::{
+    evaluation::{Attempts, begin, wait},
+    output::{self, line},
+};
 use crate::{client::Client, command::ServerArgs, settings::CommonArgs};
 
 /// Find goalposts, hard problems that nothing solves, and see which come into reach

@@ -9,7 +9,11 @@ use clap::Args;
 use lyceum_core::recipe::Registry;
 use lyceum_store::artifact::ArtifactStore;
 
-use crate::{database, log, serve, settings::{self, CommonArgs, Database, DatabaseArgs, DatabaseUrl, ServerArgs, Sources}, supervise::Stop};
+use crate::{
+    database, log, serve,
+    settings::{self, CommonArgs, Database, DatabaseArgs, DatabaseUrl, ServerArgs, Sources},
+    supervise::Stop,
+};
 
 /// Run only the server, on your own Postgres
 ///

@@ -15,7 +15,14 @@ use std::{
     process::ExitCode,
 };
 
-use crate::{database, log, serve, settings::{CommonArgs, Database, DatabaseArgs, DatabaseUrl, FORCE_COLOURS, Secret, Server, ServerArgs, Sources, WorkerArgs}, supervise::{DataFolder, Recorder, Stop, data_folder::admin_token_file, demo, server, worker}, token::{self, Scope}};
+use crate::{
+    database, log, serve,
+    settings::{
+        CommonArgs, Database, DatabaseArgs, DatabaseUrl, FORCE_COLOURS, Secret, Server, ServerArgs, Sources, WorkerArgs,
+    },
+    supervise::{DataFolder, Recorder, Stop, data_folder::admin_token_file, demo, server, worker},
+    token::{self, Scope},
+};
 
 /// Connections for what this process itself does with the database.
 const OWN_CONNECTIONS: u32 = 2;

@@ -132,7 +132,12 @@ impl<F: Filter> Asked<F> {
     pub(crate) fn listing(&self, name: &str) -> Result<Listing, ApiError> {
         self.filter.check(self.part.order)?;
         let order = Some(self.order());
-        Listing::new(&self.filter.list(name), self.part.limit, self.part.cursor.as_deref(), order)
+        Listing::new(
+            &self.filter.list(name),
+            self.part.limit,
+            self.part.cursor.as_deref(),
+            order,
+        )
     }
 
     pub(crate) fn order(&self) -> Order {

@@ -3,7 +3,12 @@
 use nix::sys::statvfs::statvfs;
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use crate::{doctor::Finding, serve, settings::Server, supervise::{self, data_folder}};
+use crate::{
+    doctor::Finding,
+    serve,
+    settings::Server,
+    supervise::{self, data_folder},
+};
 
 pub(super) fn kernel() -> Vec<Finding> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();

@@ -1,12 +1,27 @@
 //! The name, state and tabs above every page of a run, and what filters can choose: other runs, and recipes.
 
-use lyceum_core::{id::ExecutionId, recipe::{Capabilities, Registry}, work::Sampler};
-use lyceum_store::{executions::State, page::{Order, Window}, runs::{self, Run, RunDetail, RunFilter, RunSort}};
+use lyceum_core::{
+    id::ExecutionId,
+    recipe::{Capabilities, Registry},
+    work::Sampler,
+};
+use lyceum_store::{
+    executions::State,
+    page::{Order, Window},
+    runs::{self, Run, RunDetail, RunFilter, RunSort},
+};
 use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::{api_error::ApiError, frame::{layout::{Link, Tab, tabs}, view::View}, lab::Lab};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Link, Tab, tabs},
+        view::View,
+    },
+    lab::Lab,
+};
 
 /// A run as `run/frame.html` shows it. In the page's JSON it is the run.
 #[derive(Clone, Debug, Serialize)]

@@ -15,7 +15,17 @@ use strum::VariantArray as _;
 use uuid::Uuid;
 
 use self::grid::{Axis, Colouring, Dimension, Grid};
-use crate::{api_error::ApiError, frame::{figure::{Figure, Series, Style}, layout::{Layout, Section, Tab}, run::{self, RunFrame}, steps::{POINTS, stride}, view::{Filters, View}}, lab::Lab};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::{Figure, Series, Style},
+        layout::{Layout, Section, Tab},
+        run::{self, RunFrame},
+        steps::{POINTS, stride},
+        view::{Filters, View},
+    },
+    lab::Lab,
+};
 
 /// The map to show.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -18,9 +18,26 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use self::{alignment::Over, choice::{known, named, units, usual, address, ids, place_of_baseline}, compared::{Compared, levels, Difference}, scores::{Scores, scores}, arms::{Account, Finals}};
 pub(crate) use self::choice::labels;
-use crate::{api_error::ApiError, frame::{figure::Figure, format::words, layout::{Layout, Section}, run, steps::Steps, view::{Filters, View}}, lab::Lab};
+use self::{
+    alignment::Over,
+    arms::{Account, Finals},
+    choice::{address, ids, known, named, place_of_baseline, units, usual},
+    compared::{Compared, Difference, levels},
+    scores::{Scores, scores},
+};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::Figure,
+        format::words,
+        layout::{Layout, Section},
+        run,
+        steps::Steps,
+        view::{Filters, View},
+    },
+    lab::Lab,
+};
 
 /// Maximum runs of a comparison.
 pub(crate) const RUNS: usize = 12;

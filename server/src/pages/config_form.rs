@@ -4,8 +4,8 @@ mod field;
 
 use serde_json::Value;
 
-use self::field::{field, about, is_object, present};
 pub(crate) use self::field::{Field, Input, escaped};
+use self::field::{about, field, is_object, present};
 
 /// A line of the form. Groups are opened and closed by lines, for templates.
 #[derive(Clone, Debug, PartialEq)]

@@ -12,7 +12,21 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::panels::Profile;
-use crate::{api_error::ApiError, frame::{figure::Figure, layout::{Layout, Section, Tab}, run::{self, RunFrame}, text::{Excerpt, SHOWN_IN_LIST, excerpt}, view::{Filters, View}}, lab::Lab, pages::compare::labels, subjects::diversity::{Diversity, Iteration, Neighbours, RepeatedWording, Similarity, Wordings, neighbours, wordings}};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::Figure,
+        layout::{Layout, Section, Tab},
+        run::{self, RunFrame},
+        text::{Excerpt, SHOWN_IN_LIST, excerpt},
+        view::{Filters, View},
+    },
+    lab::Lab,
+    pages::compare::labels,
+    subjects::diversity::{
+        Diversity, Iteration, Neighbours, RepeatedWording, Similarity, Wordings, neighbours, wordings,
+    },
+};
 
 /// Wordings and neighbours shown.
 const SHOWN: usize = 10;

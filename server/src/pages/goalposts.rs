@@ -10,7 +10,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{api_error::ApiError, frame::{figure::{Colour, Figure, Series, Style}, layout::{Layout, Section, Tab}, run::RunFrame, sides::heat, view::{Filters, View}}, lab::Lab, subjects::goalposts::{self, GoalpostHistory, GoalpostMap, GoalpostSide, endpoints::ids}};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::{Colour, Figure, Series, Style},
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        sides::heat,
+        view::{Filters, View},
+    },
+    lab::Lab,
+    subjects::goalposts::{self, GoalpostHistory, GoalpostMap, GoalpostSide, endpoints::ids},
+};
 
 /// The dataset of goalposts.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::frame::run::recipes;
 use crate::{
     api_error::ApiError,
     contract::Listing,
     frame::{
         layout::{Layout, Section},
+        run::recipes,
         view::{Filters, Pager, View},
     },
     lab::Lab,

@@ -18,7 +18,19 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::{api_error::ApiError, frame::{figure::{self, Figure, Series}, layout::{Layout, Section, Tab}, run::RunFrame, sides::{heat, order, range}, steps::{MEMBERS, stride}, view::{Filters, View}}, lab::Lab, subjects::{geometry::Geometry, selection::Selection}};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::{self, Figure, Series},
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        sides::{heat, order, range},
+        steps::{MEMBERS, stride},
+        view::{Filters, View},
+    },
+    lab::Lab,
+    subjects::{geometry::Geometry, selection::Selection},
+};
 
 /// Points of a sparkline.
 const HISTORY: u32 = 60;

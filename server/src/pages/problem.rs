@@ -23,9 +23,26 @@ use serde_json::Value;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use self::{chain::{Link, Novelty, chain, novelty, numbered_as_shown}, story::{Scene, scenes}};
+use self::{
+    chain::{Link, Novelty, chain, novelty, numbered_as_shown},
+    story::{Scene, scenes},
+};
 use super::population::names;
-use crate::{api_error::ApiError, contract::{Listing, Order}, frame::{format::counted, layout::{Layout, Section, Tab}, run::RunFrame, sides::solves, steps::MEMBERS, text::{Excerpt, SHOWN, excerpt}, view::{Filters, Pager, View}}, lab::Lab, subjects::curriculum};
+use crate::{
+    api_error::ApiError,
+    contract::{Listing, Order},
+    frame::{
+        format::counted,
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        sides::solves,
+        steps::MEMBERS,
+        text::{Excerpt, SHOWN, excerpt},
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
+    subjects::curriculum,
+};
 
 /// Maximum characters of a name that models or recipes chose.
 const NAME: usize = 200;

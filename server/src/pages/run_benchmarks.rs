@@ -22,7 +22,10 @@ use sqlx::PgPool;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use super::{frozen_side_plan, score_curves, score_table::{self, Line, lines}};
+use super::{
+    frozen_side_plan, score_curves,
+    score_table::{self, Line, lines},
+};
 use crate::{
     api_error::ApiError,
     evaluation::{Measured, measured},

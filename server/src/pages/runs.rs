@@ -23,12 +23,12 @@ use self::{
     sort::{Head, Sort},
 };
 use super::parallel::{Coordinates, Parallel};
-use crate::frame::run::recipes;
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
     frame::{
         layout::{Layout, Section},
+        run::recipes,
         view::{Filters, Pager, View},
     },
     lab::Lab,

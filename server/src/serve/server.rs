@@ -24,7 +24,24 @@ use tokio_util::sync::CancellationToken;
 use utoipa_actix_web::AppExt as _;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use crate::{access::{FailedLogins, Requirements, answer_head, check_host, compress, guard, harden, leave_as_it_is, login_form, login_post, logout, nothing_here, open_share, say_json_is_private}, contract::query::malformed_path, coordinator::Coordinator, events::EventHub, frame::{assets::show_asset, view::{show_errors, take_suffix}}, lab::{Lab, LabSettings, Presets}, log::log_request, openapi::document, pages, subjects::{self, alerts, service, sweeps}};
+use crate::{
+    access::{
+        FailedLogins, Requirements, answer_head, check_host, compress, guard, harden, leave_as_it_is, login_form,
+        login_post, logout, nothing_here, open_share, say_json_is_private,
+    },
+    contract::query::malformed_path,
+    coordinator::Coordinator,
+    events::EventHub,
+    frame::{
+        assets::show_asset,
+        view::{show_errors, take_suffix},
+    },
+    lab::{Lab, LabSettings, Presets},
+    log::log_request,
+    openapi::document,
+    pages,
+    subjects::{self, alerts, service, sweeps},
+};
 
 /// The time for requests in progress when the server stops.
 const GRACE: Duration = Duration::from_secs(10);

@@ -8,7 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{lab::{self, WebhookSettings}, settings::{File, FileError}, supervise::DataFolder};
+use crate::{
+    lab::{self, WebhookSettings},
+    settings::{File, FileError},
+    supervise::DataFolder,
+};
 
 /// The server.
 #[derive(Args, Clone, Debug, Default, Deserialize)]

@@ -14,7 +14,16 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
-use crate::{api_error::ApiError, contract::{About, Answer, Endpoint, Query, file_body::{Turn, whole_file}, is_known, receive::{self, Pieces, Place, unwritten}}, lab::Lab};
+use crate::{
+    api_error::ApiError,
+    contract::{
+        About, Answer, Endpoint, Query,
+        file_body::{Turn, whole_file},
+        is_known,
+        receive::{self, Pieces, Place, unwritten},
+    },
+    lab::Lab,
+};
 
 /// The kind of an artifact.
 #[derive(Debug, Deserialize, JsonSchema)]

@@ -11,7 +11,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::{api_error::ApiError, contract::{About, Answer, Endpoint, Filter, Order, bounds, check_if_match, delete, document::{Document, RequestBody}, idempotent::{Begun, IdempotencyKey}, list, show, Asked}, frame::{layout::{Layout, Section}, view::{Filters, Pager, View}}, lab::Lab};
+use crate::{
+    api_error::ApiError,
+    contract::{
+        About, Answer, Asked, Endpoint, Filter, Order, bounds, check_if_match, delete,
+        document::{Document, RequestBody},
+        idempotent::{Begun, IdempotencyKey},
+        list, show,
+    },
+    frame::{
+        layout::{Layout, Section},
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
+};
 
 /// An experiment to create.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]

@@ -19,8 +19,22 @@ use sqlx::{PgConnection, PgPool};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use self::{expand::{ASKED_ABOVE, MAX_RUNS, check}, file::{Read, Source, SweepPlan}, schedule::Outlook};
-use crate::{api_error::ApiError, contract::{About, Answer, Endpoint, Filter, Order, Query, bounds, check_if_match, document::{Document, RequestBody}, idempotent::{Begun, IdempotencyKey}, list, list_within, show}, frame::format, lab::Lab};
+use self::{
+    expand::{ASKED_ABOVE, MAX_RUNS, check},
+    file::{Read, Source, SweepPlan},
+    schedule::Outlook,
+};
+use crate::{
+    api_error::ApiError,
+    contract::{
+        About, Answer, Endpoint, Filter, Order, Query, bounds, check_if_match,
+        document::{Document, RequestBody},
+        idempotent::{Begun, IdempotencyKey},
+        list, list_within, show,
+    },
+    frame::format,
+    lab::Lab,
+};
 
 /// Whether to begin the sweep or only check it.
 #[derive(Debug, Deserialize, JsonSchema)]

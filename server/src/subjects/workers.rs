@@ -7,7 +7,17 @@ use lyceum_core::id::WorkerId;
 use lyceum_store::workers::{self, Throughput, UsageMinute, Worker, WorkerFilter};
 use serde::Serialize;
 
-use crate::{api_error::ApiError, contract::{About, Endpoint, Filter, list, show, Asked}, frame::{figure::{Figure, Series}, format, layout::{Layout, Section}, view::{Filters, Pager, View}}, lab::Lab};
+use crate::{
+    api_error::ApiError,
+    contract::{About, Asked, Endpoint, Filter, list, show},
+    frame::{
+        figure::{Figure, Series},
+        format,
+        layout::{Layout, Section},
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
+};
 
 impl Filter for WorkerFilter {}
 

@@ -2,10 +2,23 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_store::{alerts::{self, Alert, AlertFilter, AlertKind}, page::{Order, Window}, tokens::Scope, webhooks::{self, Delivery, Webhook}};
+use lyceum_store::{
+    alerts::{self, Alert, AlertFilter, AlertKind},
+    page::{Order, Window},
+    tokens::Scope,
+    webhooks::{self, Delivery, Webhook},
+};
 use serde::Serialize;
 
-use crate::{api_error::ApiError, frame::{layout::{Layout, Section}, view::{Filters, Pager, View}}, lab::Lab, contract::Asked};
+use crate::{
+    api_error::ApiError,
+    contract::Asked,
+    frame::{
+        layout::{Layout, Section},
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
+};
 
 /// Deliveries of a webhook that are shown.
 const DELIVERIES: u32 = 20;

@@ -2,13 +2,31 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{benchmark::shipped_suites, dataset::{ImportReport, MapField, OracleKind, Purpose, RowFormat, row_formats}, id::DatasetId};
-use lyceum_store::{datasets::{self, BadRow, CheckState, Dataset, DatasetCheck, DatasetRow, Overlap}, page::{self, Window}};
+use lyceum_core::{
+    benchmark::shipped_suites,
+    dataset::{ImportReport, MapField, OracleKind, Purpose, RowFormat, row_formats},
+    id::DatasetId,
+};
+use lyceum_store::{
+    datasets::{self, BadRow, CheckState, Dataset, DatasetCheck, DatasetRow, Overlap},
+    page::{self, Window},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{api_error::ApiError, contract::{Listing, Order, Asked}, frame::{format, layout::{Layout, Section}, text::{Excerpt, SHOWN_IN_LIST, excerpt}, view::{Filters, Pager, View}}, lab::Lab, subjects::datasets::DatasetFilter};
+use crate::{
+    api_error::ApiError,
+    contract::{Asked, Listing, Order},
+    frame::{
+        format,
+        layout::{Layout, Section},
+        text::{Excerpt, SHOWN_IN_LIST, excerpt},
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
+    subjects::datasets::DatasetFilter,
+};
 
 #[derive(Template, Serialize)]
 #[template(path = "datasets.html")]

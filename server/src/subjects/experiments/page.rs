@@ -16,7 +16,17 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::sweep::SweepView;
-use crate::{api_error::ApiError, frame::{format::counted, layout::{Layout, Section}, view::{Filters, View}}, lab::Lab, pages::{compare, parallel::Parallel, runs::Column}, subjects::goalposts::RUNS as RUNS_OF_MAP};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        format::counted,
+        layout::{Layout, Section},
+        view::{Filters, View},
+    },
+    lab::Lab,
+    pages::{compare, parallel::Parallel, runs::Column},
+    subjects::goalposts::RUNS as RUNS_OF_MAP,
+};
 
 /// Maximum runs shown; the list of runs has all.
 const RUNS: u32 = 300;

@@ -19,7 +19,21 @@ use std::{collections::BTreeMap, sync::Arc};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{api_error::ApiError, base_weights, contract::{About, Answer, Endpoint, Query, TraceId, bounds, document::{Document, RequestBody, apart}, idempotent::{Begun, IdempotencyKey}}, estimate::Estimate, evaluation::{self, named_dataset_faults}, lab::Lab, rows_asked, subjects::{datasets::usable, runs::find_experiment}, vocabulary};
+use crate::{
+    api_error::ApiError,
+    base_weights,
+    contract::{
+        About, Answer, Endpoint, Query, TraceId, bounds,
+        document::{Document, RequestBody, apart},
+        idempotent::{Begun, IdempotencyKey},
+    },
+    estimate::Estimate,
+    evaluation::{self, named_dataset_faults},
+    lab::Lab,
+    rows_asked,
+    subjects::{datasets::usable, runs::find_experiment},
+    vocabulary,
+};
 
 /// A run to create, from either a preset or a config.
 #[derive(Debug, Default, Deserialize, JsonSchema, ToSchema)]

@@ -15,7 +15,16 @@ use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{api_error::ApiError, contract::document::apart, estimate::like_pace, lab::Lab, subjects::{runs::create::{self, configured, settle_datasets}, sweeps::file::{Source, SweepPlan}}};
+use crate::{
+    api_error::ApiError,
+    contract::document::apart,
+    estimate::like_pace,
+    lab::Lab,
+    subjects::{
+        runs::create::{self, configured, settle_datasets},
+        sweeps::file::{Source, SweepPlan},
+    },
+};
 
 /// What came of looking at a sweep.
 enum Looked {

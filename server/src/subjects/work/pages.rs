@@ -3,13 +3,25 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{id::WorkId, work::WorkKind};
-use lyceum_store::{runs, work::{self, Backlog, TryLog, WorkDetail, WorkFilter, WorkItem, WorkState}};
+use lyceum_store::{
+    runs,
+    work::{self, Backlog, TryLog, WorkDetail, WorkFilter, WorkItem, WorkState},
+};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use crate::{api_error::ApiError, frame::{layout::{Layout, Section}, view::{Filters, Pager, View}}, lab::Lab, contract::Asked, subjects::work::ItemFilter};
+use crate::{
+    api_error::ApiError,
+    contract::Asked,
+    frame::{
+        layout::{Layout, Section},
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
+    subjects::work::ItemFilter,
+};
 
 #[derive(Template, Serialize)]
 #[template(path = "work.html")]

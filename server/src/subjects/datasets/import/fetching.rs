@@ -8,7 +8,12 @@ use std::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::{api_error::ApiError, contract::receive::{self, unwritten}, hub::{Address, Hub, HubError}, lab::{BodyPace, LabSettings}};
+use crate::{
+    api_error::ApiError,
+    contract::receive::{self, unwritten},
+    hub::{Address, Hub, HubError},
+    lab::{BodyPace, LabSettings},
+};
 
 /// Bytes received between two looks at the clock.
 const PIECE: usize = 64 << 10;
