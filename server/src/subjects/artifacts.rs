@@ -56,7 +56,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let write = About {
         name: "write_artifact",
         path: "/artifacts/{digest}",
-        summary: "Write an artifact. Writing an existing one is harmless; one that nothing references is removed after an hour.",
+        summary: "Write an artifact. Writing an existing one is harmless; one that nothing references is removed after \
+                  an hour.",
         answer: "It is kept",
     };
     let write = Endpoint::put(write, "artifacts", write_artifact);

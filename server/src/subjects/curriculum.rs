@@ -89,7 +89,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let scores = About {
         name: "show_scores",
         path: "/runs/{id}/curriculum/scores",
-        summary: "Show what became of the problems that a run's members proposed, by the critic's score, and how often it is right.",
+        summary: "Show what became of the problems that a run's members proposed, by the critic's score, and how often \
+                  it is right.",
         answer: "Problems by score",
     };
     let scores = Endpoint::get(scores, "runs", show_scores);

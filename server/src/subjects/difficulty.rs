@@ -77,7 +77,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let over_time = About {
         name: "show_difficulty",
         path: "/runs/{id}/difficulty",
-        summary: "Show how many rows of a run's dataset were solved never, sometimes and always when last asked, over time.",
+        summary: "Show how many rows of a run's dataset were solved never, sometimes and always when last asked, over \
+                  time.",
         answer: "Rows by difficulty; as CSV with a line for each window",
     };
     let over_time = Endpoint::get(over_time, "runs", show).id("id", "The run");

@@ -145,33 +145,31 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Watch the events of a run.",
         answer: "The events",
     };
-    let of_run = Endpoint::get(of_run, "runs", watch_run);
-    let of_run = of_run.id("id", "The run");
-    let of_run = of_run.header(
-        "Last-Event-ID",
-        "The number of the last event the caller has",
-        Type::Integer,
-    );
-    let of_run = of_run.query::<WatchQuery>().answers::<Events>();
-    let of_run = of_run.or_text("text/event-stream");
-    let of_run = of_run.or("204", "The run has ended, and the caller has all its events").describe("The response is a stream (server-sent events) of past and future events, which ends when the run ends. Each event has its number as `id`, its kind as `event`, and all of it as JSON in `data`. A browser's `EventSource` resumes by `Last-Event-ID`, others by `after`. When there will be no more events, the status is 204, so that an `EventSource` does not reconnect. A request that accepts `application/json` gets the events so far.");
     let of_evaluation = About {
         name: "watch_evaluation",
         path: "/evaluations/{id}/events",
         summary: "Watch the events of an evaluation.",
         answer: "The events",
     };
-    let of_evaluation = Endpoint::get(of_evaluation, "evaluations", watch_evaluation);
-    let of_evaluation = of_evaluation.id("id", "The evaluation");
-    let of_evaluation = of_evaluation.header(
-        "Last-Event-ID",
-        "The number of the last event the caller has",
-        Type::Integer,
-    );
-    let of_evaluation = of_evaluation.query::<WatchQuery>().answers::<Events>();
-    let of_evaluation = of_evaluation.or_text("text/event-stream");
-    let of_evaluation = of_evaluation.or("204", "The evaluation has ended, and the caller has all its events").describe("The response is a stream (server-sent events) of past and future events, which ends when the evaluation ends. Each event has its number as `id`, its kind as `event`, and all of it as JSON in `data`. A browser's `EventSource` resumes by `Last-Event-ID`, others by `after`. When there will be no more events, the status is 204, so that an `EventSource` does not reconnect. A request that accepts `application/json` gets the events so far.");
-    vec![of_run, of_evaluation]
+    let of_run = Endpoint::get(of_run, "runs", watch_run).id("id", "The run");
+    let of_evaluation = Endpoint::get(of_evaluation, "evaluations", watch_evaluation).id("id", "The evaluation");
+    vec![watched(of_run, "run"), watched(of_evaluation, "evaluation")]
+}
+
+/// The endpoint with what the events of a run and those of an evaluation have in common.
+fn watched(endpoint: Endpoint, what: &str) -> Endpoint {
+    let last = "The number of the last event the caller has";
+    let endpoint = endpoint.header("Last-Event-ID", last, Type::Integer);
+    let endpoint = endpoint.query::<WatchQuery>().answers::<Events>();
+    let endpoint = endpoint.or_text("text/event-stream");
+    let over = format!("The {what} has ended, and the caller has all its events");
+    endpoint.or("204", &over).describe(&format!(
+        "The response is a stream (server-sent events) of past and future events, which ends when the {what} \
+        ends. Each event has its number as `id`, its kind as `event`, and all of it as JSON in `data`. A browser's \
+        `EventSource` resumes by `Last-Event-ID`, others by `after`. When there will be no more events, the status \
+        is 204, so that an `EventSource` does not reconnect. A request that accepts `application/json` gets the \
+        events so far."
+    ))
 }
 
 async fn watch_run(

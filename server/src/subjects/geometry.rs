@@ -100,7 +100,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let one = About {
         name: "show_geometry",
         path: "/runs/{id}/geometry",
-        summary: "Show the geometry of members' weights: norms and effective ranks of all measured versions, and the cosines and distances of those of a step.",
+        summary: "Show the geometry of members' weights: norms and effective ranks of all measured versions, and the \
+                  cosines and distances of those of a step.",
         answer: "The geometry",
     };
     let one = Endpoint::get(one, "runs", show_geometry);

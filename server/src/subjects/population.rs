@@ -44,7 +44,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let all_births = About {
         name: "list_births",
         path: "/runs/{id}/lineage",
-        summary: "List the births of a run with the parents' weights, operator and seed, from which each can be replayed.",
+        summary: "List the births of a run with the parents' weights, operator and seed, from which each can be \
+                  replayed.",
         answer: "A page of births",
     };
     let all_matchups = About {

@@ -215,7 +215,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let one = About {
         name: "show_selection",
         path: "/runs/{id}/selection",
-        summary: "Show what selection did in a run: each cull beside what other rules would have culled, and beside a uniform draw.",
+        summary: "Show what selection did in a run: each cull beside what other rules would have culled, and beside a \
+                  uniform draw.",
         answer: "The culls; `null` if the run's recipe does not evolve a population",
     };
     let one = Endpoint::get(one, "runs", show_selection);

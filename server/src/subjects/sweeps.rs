@@ -69,7 +69,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let new = Endpoint::post(new, "sweeps", create_sweep);
     let new = new.query::<CreateSweepQuery>().idempotent();
     let new = new.takes::<CreateSweep>().creates::<Sweep>();
-    let new = new.or_answers::<Outlook>("200", "What the plan comes to (`dry_run`)").describe("All configs are checked first, and nothing is created if one is not valid. A sweep of more than 100 runs begins only if `confirm_runs` has their number.");
+    let more = "All configs are checked first, and nothing is created if one is not valid. A sweep of more than 100 \
+        runs begins only if `confirm_runs` has their number.";
+    let new = new.or_answers::<Outlook>("200", "What the plan comes to (`dry_run`)");
+    let new = new.describe(more);
     let all = About {
         name: "list_sweeps",
         path: "/sweeps",

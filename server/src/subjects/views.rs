@@ -97,7 +97,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let new_share = About {
         name: "create_share",
         path: "/shares",
-        summary: "Create a link that shows a page, read-only, to whoever has it. The response is not stored, so this has no `Idempotency-Key`.",
+        summary: "Create a link that shows a page, read-only, to whoever has it. The response is not stored, so this \
+                  has no `Idempotency-Key`.",
         answer: "The link",
     };
     let new_share = Endpoint::post(new_share, "views", create_share);

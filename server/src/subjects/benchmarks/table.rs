@@ -48,8 +48,10 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     let table = About {
         name: "show_table",
         path: "/runs/{id}/benchmarks/table",
-        summary: "Show the table of a run: every member, mean, deviation, worst and best, and averages, next to base and baseline.",
-        answer: "The table: `suites`, `rows`, `summaries`, `best_student`, `best_teacher`, `notes`; or the same as text",
+        summary: "Show the table of a run: every member, mean, deviation, worst and best, and averages, next to base \
+                  and baseline.",
+        answer: "The table: `suites`, `rows`, `summaries`, `best_student`, `best_teacher`, `notes`; or the same as \
+                 text",
     };
     let table = Endpoint::get(table, "benchmarks", show_table);
     let table = table.id("id", "The run").query::<TableQuery>();
@@ -57,7 +59,9 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     let results = About {
         name: "show_results",
         path: "/runs/{id}/results",
-        summary: "Show the results of a run: the mean over the members that solve, for every suite, row set and decoding after every measured step, with the paired difference from the base on the same rows. A fork's begin with those of its past.",
+        summary: "Show the results of a run: the mean over the members that solve, for every suite, row set and \
+                  decoding after every measured step, with the paired difference from the base on the same rows. A \
+                  fork's begin with those of its past.",
         answer: "Its results",
     };
     let results = Endpoint::get(results, "benchmarks", show_results);

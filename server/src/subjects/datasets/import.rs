@@ -110,7 +110,11 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         ],
     );
     let import = import.answers::<ImportPreview>();
-    let import = import.or_answers::<DatasetDetail>("201", "The dataset").describe("The body is one JSON object per line, a JSON array of objects or a Parquet file, the first two also as gzip; the first bytes tell which. With `hub` there is no body. What is imported is received whole before any of it is read.");
+    let more = "The body is one JSON object per line, a JSON array of objects or a Parquet file, the first two also \
+        as gzip; the first bytes tell which. With `hub` there is no body. What is imported is received whole before \
+        any of it is read.";
+    let import = import.or_answers::<DatasetDetail>("201", "The dataset");
+    let import = import.describe(more);
     vec![import]
 }
 

@@ -102,7 +102,8 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     let of_run = About {
         name: "show_run_goalposts",
         path: "/runs/{id}/goalposts",
-        summary: "Show which goalposts a run's checkpoints solved when, and the untrained base with as many fresh attempts.",
+        summary: "Show which goalposts a run's checkpoints solved when, and the untrained base with as many fresh \
+                  attempts.",
         answer: "The map; as CSV a line for each goalpost and step at which it was solved",
     };
     let of_run = Endpoint::get(of_run, "runs", show_run_goalposts);
