@@ -3,9 +3,6 @@
 //! Internal errors go to the log, not to the caller: [`ApiError::internal`] logs the cause under the request's trace
 //! id, which the response names in `x-trace-id`.
 
-mod faults;
-mod store;
-
 use actix_web::{
     HttpResponse, ResponseError,
     http::{
@@ -13,6 +10,8 @@ use actix_web::{
         header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
     },
 };
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_store::StoreError;
 use serde::Serialize;
 use std::{fmt, time::Duration};
 
@@ -32,7 +31,7 @@ pub(crate) struct FieldFault {
 
 /// An error response: a problem document (RFC 9457).
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
-pub struct ApiError {
+pub(crate) struct ApiError {
     /// The type of error, for programs: `urn:lyceum:problem:` and a name that does not change.
     #[serde(rename = "type")]
     #[schema(example = "urn:lyceum:problem:invalid")]
@@ -272,6 +271,112 @@ impl ResponseError for ApiError {
         match serde_json::to_vec(self) {
             Ok(body) => response.body(body),
             Err(_) => response.finish(),
+        }
+    }
+}
+
+impl ApiError {
+    /// 422: the body has these faults.
+    pub(crate) fn invalid(faults: Vec<Fault>) -> Self {
+        let errors = faults.into_iter().map(|fault| FieldFault {
+            pointer: Some(fault.pointer),
+            parameter: None,
+            detail: fault.detail,
+        });
+        Self::with_errors(
+            StatusCode::UNPROCESSABLE_ENTITY,
+            "invalid",
+            "The body is not valid",
+            errors.collect(),
+        )
+    }
+
+    /// 400: the query has these faults, each with the parameter's name.
+    pub(crate) fn invalid_query(faults: Vec<(String, String)>) -> Self {
+        Self::invalid_parameters("The query is not valid", faults)
+    }
+
+    /// 400: a header is not valid.
+    pub(crate) fn invalid_header(name: &str, detail: impl Into<String>) -> Self {
+        Self::invalid_parameters("A header is not valid", vec![(name.to_owned(), detail.into())])
+    }
+
+    fn invalid_parameters(title: &'static str, faults: Vec<(String, String)>) -> Self {
+        let errors = faults.into_iter().map(|(parameter, detail)| FieldFault {
+            pointer: None,
+            parameter: Some(parameter),
+            detail,
+        });
+        Self::with_errors(StatusCode::BAD_REQUEST, "invalid-parameter", title, errors.collect())
+    }
+
+    fn with_errors(status: StatusCode, kind: &str, title: &'static str, errors: Vec<FieldFault>) -> Self {
+        let detail = match errors.as_slice() {
+            [only] => match only.pointer.as_deref().or(only.parameter.as_deref()) {
+                None | Some("") => only.detail.clone(),
+                Some(field) => format!("{field}: {}", only.detail),
+            },
+            all => format!("{} faults were found", all.len()),
+        };
+        Self {
+            errors,
+            ..Self::new(status, kind, title, detail)
+        }
+    }
+}
+
+impl From<Faults> for ApiError {
+    fn from(faults: Faults) -> Self {
+        Self::invalid(faults.0)
+    }
+}
+
+impl From<StoreError> for ApiError {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::NotFound { .. } => Self::not_found(error.to_string()),
+            StoreError::Conflict { .. }
+            | StoreError::InUse { .. }
+            | StoreError::Forked { .. }
+            | StoreError::Removed { .. } => Self::conflict(error.to_string()),
+            StoreError::Taken { .. } => {
+                Self::new(StatusCode::CONFLICT, "taken", "The name is taken", error.to_string())
+            }
+            StoreError::NoSuchStep { .. } => Self::invalid(vec![Fault::new("/step", error.to_string())]),
+            StoreError::Database(database) => Self::database(database),
+            StoreError::Artifacts(_) if error.is_full() => {
+                tracing::error!(%error, "no space is left for an artifact");
+                Self::no_space()
+            }
+            // Whoever sends an artifact sends it again, so that it is not lost with a bucket that comes back.
+            StoreError::Artifacts(_) => {
+                tracing::error!(%error, "the artifact store does not respond");
+                Self::unavailable("the artifact store does not respond; try again")
+            }
+            _ => Self::internal(&error),
+        }
+    }
+}
+
+impl From<sqlx::Error> for ApiError {
+    fn from(error: sqlx::Error) -> Self {
+        Self::database(&error)
+    }
+}
+
+impl ApiError {
+    fn database(error: &sqlx::Error) -> Self {
+        match error {
+            sqlx::Error::PoolTimedOut | sqlx::Error::PoolClosed | sqlx::Error::Io(_) => {
+                tracing::error!(%error, "the database does not respond");
+                Self::unavailable("the database does not respond; try again")
+            }
+            // Class 57: the server is being stopped or started (Postgres manual, appendix A).
+            sqlx::Error::Database(refused) if refused.code().is_some_and(|code| code.starts_with("57P")) => {
+                tracing::error!(%error, "the database is being restarted");
+                Self::unavailable("the database is being restarted; try again")
+            }
+            _ => Self::internal(error),
         }
     }
 }

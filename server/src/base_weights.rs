@@ -119,7 +119,7 @@ fn digest(folder: &Path) -> io::Result<Option<String>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::Presets;
+    use crate::lab::Presets;
     use lyceum_core::recipe::Registry;
 
     fn config(name: &str, revision: Option<&str>) -> RunConfig {

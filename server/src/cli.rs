@@ -41,9 +41,9 @@ enum Command {
     Goalposts(command::goalposts::Goalposts),
     Config(command::config::Config),
     RecordCrash(command::record_crash::RecordCrash),
-    Openapi(command::openapi::Openapi),
+    Openapi(command::completions::Openapi),
     Completions(command::completions::Completions),
-    Man(command::man::Man),
+    Man(command::completions::Man),
 }
 
 impl Cli {

@@ -4,36 +4,15 @@
 mod dispatch;
 mod housekeeping;
 mod planner;
-mod refused;
-mod step_log;
+pub(crate) mod step_log;
 
 use lyceum_core::recipe::Registry;
 use lyceum_store::{Store, artifact::ArtifactStore, event, listener::Listener};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use planner::Planner;
-
-/// Intervals of a coordinator's checks.
-#[derive(Clone, Copy, Debug)]
-pub struct Pace {
-    /// Between checks for due executions whose notification was lost.
-    pub look: Duration,
-    /// Between sweeps for expired claims.
-    pub sweep: Duration,
-    /// Between removals of used tickets and unreferenced artifacts.
-    pub tidy: Duration,
-}
-
-impl Default for Pace {
-    fn default() -> Self {
-        Self {
-            look: Duration::from_secs(1),
-            sweep: Duration::from_secs(2),
-            tidy: Duration::from_secs(60),
-        }
-    }
-}
+use self::planner::Planner;
+use crate::lab::Pace;
 
 /// A running coordinator.
 #[derive(Debug)]
@@ -51,11 +30,17 @@ impl Coordinator {
         pace: Pace,
         listener: &mut Listener,
     ) -> Self {
-        let words = event::to_be_planned(listener);
+        let notifications = event::to_be_planned(listener);
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         let planner = Arc::new(Planner::new(store.clone(), registry));
-        tasks.spawn(dispatch::run(store.clone(), planner, words, pace.look, stop.clone()));
+        tasks.spawn(dispatch::run(
+            store.clone(),
+            planner,
+            notifications,
+            pace.look,
+            stop.clone(),
+        ));
         tasks.spawn(housekeeping::run(store, pace, stop.clone()));
         tasks.spawn(housekeeping::collect(artifacts, pace.tidy, stop.clone()));
         tasks.close();

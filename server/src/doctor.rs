@@ -1,14 +1,7 @@
 //! Checks of the machine, one file per subject.
 
 mod database;
-mod disk;
-mod folder;
-mod gpu;
-mod kernel;
-mod libtorch;
-mod memory;
-mod port;
-mod python;
+mod machine;
 mod worker;
 
 use crate::settings::{Database, Server, Worker};
@@ -87,16 +80,16 @@ pub struct Subject {
 /// All checks, most important first.
 pub async fn examine(subject: &Subject) -> Vec<Finding> {
     let mut findings = vec![
-        folder::examine(&subject.data),
-        disk::examine(&subject.data),
-        memory::examine(),
+        machine::folder(&subject.data),
+        machine::disk(&subject.data),
+        machine::memory(),
     ];
     findings.extend(database::examine(subject.database.url.as_ref()).await);
-    findings.push(port::examine(&subject.server, &subject.data));
-    findings.extend(worker::examine(&subject.worker));
-    findings.push(python::examine());
-    findings.extend(kernel::examine());
-    findings.extend(gpu::examine());
+    findings.push(machine::port(&subject.server, &subject.data));
+    findings.extend(worker::worker(&subject.worker));
+    findings.push(worker::python());
+    findings.extend(machine::kernel());
+    findings.extend(worker::gpu());
     findings
 }
 

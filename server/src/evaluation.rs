@@ -14,9 +14,15 @@ use lyceum_core::{
     config::RunConfig,
     evaluation::EvaluationSpec,
     fault::{Fault, Faults},
+    id::ExecutionId,
     recipe::{Planner, Registry},
 };
-use lyceum_store::{Store, StoreError};
+use lyceum_store::{
+    Store, StoreError,
+    runs::{self, RunDetail},
+};
+
+use crate::api_error::ApiError;
 
 /// Why an evaluation cannot be created.
 #[derive(Debug, thiserror::Error)]
@@ -29,6 +35,15 @@ pub(crate) enum Unprepared {
     Store(#[from] StoreError),
 }
 
+impl From<Unprepared> for ApiError {
+    fn from(error: Unprepared) -> Self {
+        match error {
+            Unprepared::Faults(faults) => faults.into(),
+            Unprepared::Store(error) => error.into(),
+        }
+    }
+}
+
 /// What the config of an evaluation depends on besides its spec.
 #[derive(Clone, Copy)]
 pub(crate) struct Request<'a> {
@@ -37,6 +52,34 @@ pub(crate) struct Request<'a> {
     pub(crate) planner: &'a dyn Planner,
     pub(crate) seed: u64,
     pub(crate) priority: i16,
+}
+
+/// A run whose versions are measured.
+struct MeasuredRun {
+    id: ExecutionId,
+    name: String,
+    config: RunConfig,
+    /// Finished steps.
+    steps: u32,
+}
+
+impl MeasuredRun {
+    /// The run `id`, or why it cannot be measured.
+    async fn find(request: &Request<'_>, id: ExecutionId) -> Result<Result<Self, String>, StoreError> {
+        let RunDetail { run, config, .. } = match runs::find(request.store.pool(), id).await {
+            Err(error @ StoreError::NotFound { .. }) => return Ok(Err(error.to_string())),
+            found => found?,
+        };
+        Ok(match serde_json::from_value(config) {
+            Ok(config) => Ok(Self {
+                id,
+                name: run.name,
+                config,
+                steps: run.step.max(0).cast_unsigned(),
+            }),
+            Err(error) => Err(format!("the config of run {id} cannot be read: {error}")),
+        })
+    }
 }
 
 /// The resolved config of the evaluation that `spec` describes.

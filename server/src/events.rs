@@ -5,7 +5,7 @@ use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     Result,
     event::{self, Event},
-    listener::{Word, Words},
+    listener::{Notification, Notifications},
 };
 use sqlx::PgPool;
 use std::{
@@ -52,8 +52,13 @@ impl EventHub {
         self.lock().values().map(|watched| watched.out.receiver_count()).sum()
     }
 
-    /// Sends events until `stop`, on notifications from `words` and every `look`, in case one was lost.
-    pub(crate) async fn run(self, mut words: Words<ExecutionId>, look: Duration, stop: CancellationToken) {
+    /// Sends events until `stop`, on notifications from `notifications` and every `look`, in case one was lost.
+    pub(crate) async fn run(
+        self,
+        mut notifications: Notifications<ExecutionId>,
+        look: Duration,
+        stop: CancellationToken,
+    ) {
         let mut ticks = interval(look);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -64,9 +69,9 @@ impl EventHub {
                     return;
                 }
                 _ = ticks.tick() => self.look().await,
-                Some(word) = words.recv() => match word {
-                    Word::Said(execution) => self.send(execution).await,
-                    Word::Missed => self.look().await,
+                Some(notification) = notifications.recv() => match notification {
+                    Notification::Received(execution) => self.send(execution).await,
+                    Notification::Missed => self.look().await,
                 },
             };
             if let Err(error) = outcome {

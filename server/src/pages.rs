@@ -2,97 +2,50 @@
 //! one, `docs/PAGES.md` what each shows.
 
 mod adapter;
-mod alerts;
 mod archive;
 mod arms_race;
-mod assets;
 mod attempts;
 mod candidates;
-mod charts;
-mod compare;
+pub(crate) mod compare;
 mod config_form;
 mod cross_play;
 mod curriculum;
-mod curves;
-mod dataset;
-mod dataset_new;
-mod datasets;
 mod diversity;
-mod errors;
-mod escape;
 mod evaluation;
-mod evaluations;
-mod experiment;
-mod experiment_new;
-mod experiments;
 mod export;
-pub(crate) mod figure;
-pub(crate) mod filters;
 mod frozen_side_plan;
-mod glossary;
 mod goalposts;
-mod heat;
 mod held_out;
-mod highlight;
 mod home;
-mod inert;
-mod island;
-pub(crate) mod layout;
 mod leaderboard;
 mod learnability;
 mod lineage;
 mod member;
-mod other_runs;
-mod parallel;
-mod pass_at_k;
+pub(crate) mod parallel;
 mod picks;
 mod population;
 mod problem;
 pub(crate) mod problems;
 mod problems_beside;
-mod recipes;
 mod run;
 mod run_benchmarks;
-pub(crate) mod run_frame;
 mod run_new;
 mod run_now;
-mod runs;
-mod scale;
+pub(crate) mod runs;
 mod score_curves;
 mod score_table;
 mod settings;
-mod sides;
-mod sparkline;
-pub(crate) mod steps;
-mod suffix;
-mod two_runs;
 mod verdict;
-pub(crate) mod view;
-mod views;
-mod work;
-mod work_item;
-mod worker;
-mod workers;
 
-pub(crate) use assets::show_asset;
-pub(crate) use errors::show_errors;
-pub(crate) use escape::Escaped;
 pub(crate) use held_out::chosen as measured_way;
-pub(crate) use layout::{Assets, theme_of};
-pub(crate) use suffix::take_suffix;
 
 use actix_web::web::ServiceConfig;
-
-use crate::format;
 
 /// Every page.
 pub(crate) fn routes(config: &mut ServiceConfig) {
     config.configure(views);
     config
         .service(home::show_home)
-        .service(experiments::show_experiments)
-        .service(experiment_new::show_new_experiment)
-        .service(experiment::show_one_experiment)
         .service(runs::show_runs)
         .service(run_new::show_new_run)
         .service(run::show_run)
@@ -100,17 +53,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(held_out::show_held_out)
         .service(verdict::show_verdict)
         .service(run_benchmarks::show_run_benchmarks)
-        .service(evaluations::show_evaluations)
         .service(evaluation::show_one_evaluation)
-        .service(datasets::show_datasets)
-        .service(dataset_new::show_new_dataset)
-        .service(dataset::show_one_dataset)
-        .service(work::show_queue)
-        .service(work_item::show_work_item)
-        .service(workers::show_all_workers)
-        .service(worker::show_one_worker)
-        .service(views::show_views)
-        .service(alerts::show_alerts)
         .service(settings::show_settings);
 }
 
@@ -128,7 +71,6 @@ fn views(config: &mut ServiceConfig) {
         .service(problems::show_run_problems)
         .service(problems::show_all_problems)
         .service(problem::show_problem)
-        .service(crate::subjects::difficulty::page::show_difficulty)
         .service(curriculum::show_curriculum)
         .service(diversity::show_diversity)
         .service(learnability::show_learnability)

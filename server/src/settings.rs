@@ -5,17 +5,11 @@
 
 mod address;
 mod common;
-mod database;
 mod file;
-mod secret;
 mod server;
-mod worker;
 
-pub use address::DatabaseUrl;
+pub use address::{DatabaseUrl, Secret};
 pub(crate) use common::FORCE_COLOURS;
-pub use common::{CommonArgs, Log, LogFormat, Sources, SourcesError};
-pub use database::{Database, DatabaseArgs};
+pub use common::{CommonArgs, Database, DatabaseArgs, Log, LogFormat, Sources, SourcesError};
 pub use file::{File, FileError};
-pub use secret::Secret;
-pub use server::{Server, ServerArgs};
-pub use worker::{Worker, WorkerArgs};
+pub use server::{Server, ServerArgs, Worker, WorkerArgs};

@@ -1,31 +1,98 @@
 //! What the laboratory has, by subject: what is read of it, its endpoints and its pages.
 
-mod alerts;
+pub(crate) mod alerts;
 mod archive;
-mod births;
+mod artifacts;
+mod benchmarks;
+mod configs;
 pub(crate) mod curriculum;
+pub(crate) mod datasets;
 pub(crate) mod difficulty;
 pub(crate) mod diversity;
+pub(crate) mod evaluations;
+mod events;
+pub(crate) mod experiments;
 pub(crate) mod geometry;
 pub(crate) mod goalposts;
-mod held_out;
-mod matchups;
-mod members;
+mod population;
+mod problems;
+pub(crate) mod runs;
 pub(crate) mod selection;
-mod steps;
-mod workers;
+pub(crate) mod service;
+pub(crate) mod sweeps;
+mod tokens;
+mod views;
+pub(crate) mod work;
+pub(crate) mod workers;
+
+use actix_web::web::ServiceConfig;
+use utoipa_actix_web::{scope, service_config::ServiceConfig as Described};
 
 use crate::contract::Endpoint;
 
-/// The endpoints of all subjects.
-pub(crate) fn endpoints() -> impl Iterator<Item = Endpoint> {
-    let all = alerts::endpoints().into_iter();
-    all.chain(archive::endpoints())
-        .chain(births::endpoints())
-        .chain(difficulty::endpoints())
-        .chain(held_out::endpoints())
-        .chain(matchups::endpoints())
-        .chain(members::endpoints())
-        .chain(steps::endpoints())
-        .chain(workers::endpoints())
+/// Every endpoint, for the router and for the description.
+pub(crate) fn routes(config: &mut Described) {
+    for endpoint in service::endpoints() {
+        config.service(endpoint);
+    }
+    let mut endpoints: Vec<Endpoint> = endpoints().collect();
+    // `/datasets/import` before `/datasets/{id}`, which would match it too.
+    endpoints.sort_by_key(Endpoint::path);
+    let all = endpoints.into_iter();
+    config.service(all.fold(scope("/api/v1"), |scope, endpoint| scope.service(endpoint)));
+}
+
+fn endpoints() -> impl Iterator<Item = Endpoint> {
+    let of_subjects: [fn() -> Vec<Endpoint>; 29] = [
+        alerts::endpoints,
+        archive::endpoints,
+        artifacts::endpoints,
+        benchmarks::endpoints,
+        benchmarks::export::endpoints,
+        benchmarks::table::endpoints,
+        configs::endpoints,
+        curriculum::endpoints,
+        datasets::endpoints,
+        datasets::import::endpoints,
+        difficulty::endpoints,
+        diversity::endpoints,
+        evaluations::endpoints,
+        events::endpoints,
+        experiments::endpoints,
+        geometry::endpoints,
+        goalposts::endpoints::endpoints,
+        population::endpoints,
+        problems::endpoints,
+        runs::endpoints,
+        runs::create::endpoints,
+        runs::fork::endpoints,
+        runs::metrics::endpoints,
+        selection::endpoints,
+        sweeps::endpoints,
+        tokens::endpoints,
+        views::endpoints,
+        work::endpoints,
+        workers::endpoints,
+    ];
+    of_subjects.into_iter().flat_map(|endpoints| endpoints())
+}
+
+/// The pages of all subjects.
+pub(crate) fn pages(config: &mut ServiceConfig) {
+    config
+        .service(alerts::page::show_alerts)
+        .service(datasets::pages::show_datasets)
+        .service(datasets::pages::show_new_dataset)
+        .service(datasets::pages::show_one_dataset)
+        .service(difficulty::page::show_difficulty)
+        .service(evaluations::page::show_evaluations)
+        .service(experiments::show_experiments)
+        .service(experiments::show_new_experiment)
+        .service(experiments::page::show_one_experiment)
+        .service(views::open_view)
+        .service(views::show_views)
+        .service(work::pages::show_queue)
+        .service(work::pages::show_work_item)
+        .service(workers::show_all_workers)
+        .service(workers::show_one_worker);
 }

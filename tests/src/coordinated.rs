@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use lyceum_core::recipe::Registry;
-use lyceum_server::coordinator::{Coordinator, Pace};
+use lyceum_server::{coordinator::Coordinator, lab::Pace};
 use lyceum_store::{
     artifact::ArtifactStore,
     listener::{Listener, Listening},

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use lyceum_server::{
-    api::ApiSettings,
+    lab::LabSettings,
     serve::{Server, Serving},
     token,
 };
@@ -32,10 +32,10 @@ impl Lab {
             store: house.store.clone(),
             artifacts: ArtifactStore::folder(&house.artifacts(), house.pool().clone())?,
             registry: registry(),
-            settings: ApiSettings {
+            settings: LabSettings {
                 threads: Some(1),
                 coordinate: None,
-                ..ApiSettings::default()
+                ..LabSettings::default()
             },
         };
         let (address, serving) = server.listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;

@@ -1,4 +1,4 @@
-// Formats values like `server/src/format.rs`. tests/formats.json holds both to the same cases.
+// Formats values like `server/src/frame/format.rs`. tests/formats.json holds both to the same cases.
 
 /** A number with the separator of thousands that pages have everywhere. */
 export const grouped = (value: number, digits: Intl.NumberFormatOptions): string =>

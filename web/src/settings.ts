@@ -29,7 +29,7 @@ export function showRange(from: number | undefined, to: number | undefined): voi
   changed();
 }
 
-/** How the settings are written in the address, and read from there. The names are those of `server/src/pages/filters.rs`. */
+/** How the settings are written in the address, and read from there. The names are those of `server/src/frame/view.rs`. */
 const inAddress: { name: string; id: string; read: (input: HTMLInputElement, text: string) => void; write: (input: HTMLInputElement) => string }[] = [
   { name: "smoothing", id: "smoothing", read: (input, text) => (input.value = text), write: (input) => (input.value === input.defaultValue ? "" : input.value) },
   { name: "log", id: "log", read: (input, text) => (input.checked = text === "1"), write: (input) => (input.checked ? "1" : "") },

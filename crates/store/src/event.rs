@@ -7,7 +7,7 @@ use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, types::Json};
 
 use crate::{
     Result, StoreError,
-    listener::{Listener, Words},
+    listener::{Listener, Notifications},
 };
 
 /// The channel that tells coordinators which execution to plan; the payload is its id.
@@ -17,12 +17,12 @@ pub(crate) const PLAN_CHANNEL: &str = "lyceum_plan";
 const EVENT_CHANNEL: &str = "lyceum_events";
 
 /// Subscribes to the executions to be planned.
-pub fn to_be_planned(listener: &mut Listener) -> Words<ExecutionId> {
+pub fn to_be_planned(listener: &mut Listener) -> Notifications<ExecutionId> {
     listener.subscribe(PLAN_CHANNEL, |payload| payload.parse().ok())
 }
 
 /// Subscribes to the executions with new events.
-pub fn happened_to(listener: &mut Listener) -> Words<ExecutionId> {
+pub fn happened_to(listener: &mut Listener) -> Notifications<ExecutionId> {
     listener.subscribe(EVENT_CHANNEL, |payload| payload.parse().ok())
 }
 

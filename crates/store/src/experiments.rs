@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use lyceum_core::id::ExperimentId;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
 use uuid::Uuid;
 
@@ -53,10 +54,11 @@ pub struct ExperimentChanges<'a> {
 }
 
 /// Selects experiments.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct ExperimentFilter {
     /// Whose name starts with this, ignoring case.
     pub name: Option<String>,
+    /// With this tag.
     pub tag: Option<String>,
 }
 

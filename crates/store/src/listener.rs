@@ -16,15 +16,15 @@ const RETRY: Duration = Duration::from_secs(1);
 
 /// A message to a subscriber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Word<T> {
-    /// A notification.
-    Said(T),
+pub enum Notification<T> {
+    /// One that was sent.
+    Received(T),
     /// The connection was lost and restored: notifications may have been missed, so check the database.
     Missed,
 }
 
 /// The messages of one channel. Unbounded: handling a message is quick, and `PgListener` has no bound either.
-pub type Words<T> = UnboundedReceiver<Word<T>>;
+pub type Notifications<T> = UnboundedReceiver<Notification<T>>;
 
 /// Passes on a payload, or `None` if some were missed. Returns false once the subscriber is gone.
 type HandOn = Box<dyn Fn(Option<&str>) -> bool + Send>;
@@ -53,9 +53,9 @@ impl Listener {
         &mut self,
         channel: &'static str,
         read: impl Fn(&str) -> Option<T> + Send + 'static,
-    ) -> Words<T> {
-        let (words, heard) = unbounded_channel();
-        let hand_on = move |payload: Option<&str>| hand_on(&words, payload, &read);
+    ) -> Notifications<T> {
+        let (notifications, heard) = unbounded_channel();
+        let hand_on = move |payload: Option<&str>| hand_on(&notifications, payload, &read);
         self.subscribers.push((channel, Box::new(hand_on)));
         heard
     }
@@ -124,13 +124,17 @@ impl Drop for Listening {
     }
 }
 
-fn hand_on<T>(words: &UnboundedSender<Word<T>>, payload: Option<&str>, read: impl Fn(&str) -> Option<T>) -> bool {
-    let word = match payload {
-        Some(payload) => read(payload).map(Word::Said),
-        None => Some(Word::Missed),
+fn hand_on<T>(
+    notifications: &UnboundedSender<Notification<T>>,
+    payload: Option<&str>,
+    read: impl Fn(&str) -> Option<T>,
+) -> bool {
+    let notification = match payload {
+        Some(payload) => read(payload).map(Notification::Received),
+        None => Some(Notification::Missed),
     };
-    match word {
-        Some(word) => words.send(word).is_ok(),
-        None => !words.is_closed(),
+    match notification {
+        Some(notification) => notifications.send(notification).is_ok(),
+        None => !notifications.is_closed(),
     }
 }

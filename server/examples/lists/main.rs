@@ -22,7 +22,7 @@ use clap::Parser;
 use lyceum_core::recipe::Registry;
 use lyceum_postgres::PrivatePostgres;
 use lyceum_server::{
-    api::ApiSettings,
+    lab::LabSettings,
     serve::Server,
     token::{self, Scope},
 };
@@ -174,9 +174,9 @@ async fn measure_all(options: &Options, folder: &Path, store: &Store) -> anyhow:
         artifacts: ArtifactStore::folder(&folder.join("artifacts"), store.pool().clone())?,
         store: store.clone(),
         registry: Registry::shipped(),
-        settings: ApiSettings {
+        settings: LabSettings {
             coordinate: None,
-            ..ApiSettings::default()
+            ..LabSettings::default()
         },
     };
     let (address, serving) = server.listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;

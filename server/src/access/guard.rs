@@ -1,7 +1,7 @@
 //! Identifies the caller of every request and checks its permissions.
 
 use actix_web::{
-    Error, HttpMessage as _, HttpResponse,
+    Error, HttpMessage as _, HttpRequest, HttpResponse,
     body::{EitherBody, MessageBody},
     dev::{ServiceRequest, ServiceResponse},
     http::{
@@ -11,15 +11,31 @@ use actix_web::{
     middleware::Next,
     web,
 };
+use governor::{
+    Quota, RateLimiter,
+    clock::{Clock as _, DefaultClock},
+    state::keyed::DashMapStateStore,
+};
 use lyceum_store::{
     sessions,
     tokens::{self, Scope},
 };
-use sha2::{Digest as _, Sha256};
-use std::net::{IpAddr, Ipv4Addr};
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    num::NonZeroU32,
+    time::Duration,
+};
 
-use super::{Caller, csrf, local_address::LocalAddress, login::SESSION_COOKIE, requirement::Requirement, share};
-use crate::{api::Api, api_error::ApiError};
+use crate::{
+    access::{
+        login::{LocalAddress, SESSION_COOKIE},
+        requirement::{Requirement, Requirements},
+        share,
+    },
+    api_error::ApiError,
+    contract::{Caller, caller},
+    lab::Lab,
+};
 
 /// Pages and files that need no login.
 const OPEN: [&str; 4] = ["/login", "/docs", "/assets", "/shared"];
@@ -43,13 +59,16 @@ pub(crate) async fn guard<B: MessageBody>(
 }
 
 async fn admit(request: &ServiceRequest) -> Result<(), ApiError> {
-    let api = request
-        .app_data::<web::Data<Api>>()
-        .ok_or_else(|| ApiError::internal(&"the guard was given no API"))?;
+    let lab = request
+        .app_data::<web::Data<Lab>>()
+        .ok_or_else(|| ApiError::internal(&"the guard was given no laboratory"))?;
+    let requirements = request
+        .app_data::<web::Data<Requirements>>()
+        .ok_or_else(|| ApiError::internal(&"the guard was given no requirements"))?;
     let pattern = request.match_pattern();
     let needed = pattern
         .as_deref()
-        .and_then(|pattern| api.requirements.get(request.method(), pattern));
+        .and_then(|pattern| requirements.get(request.method(), pattern));
     let is_open = |path: &str| {
         OPEN.iter()
             .any(|open| path == *open || path.starts_with(&format!("{open}/")))
@@ -57,7 +76,7 @@ async fn admit(request: &ServiceRequest) -> Result<(), ApiError> {
     if needed == Some(Requirement::Nothing) || (needed.is_none() && is_open(request.path())) {
         return Ok(());
     }
-    let caller = identify(request, api).await?;
+    let caller = identify(request, lab).await?;
     // Pages, which have no description, are for those who may read.
     let needed = needed.unwrap_or(Requirement::Scope(Scope::Read));
     if !needed.admits(caller.token.scope) {
@@ -76,7 +95,7 @@ async fn admit(request: &ServiceRequest) -> Result<(), ApiError> {
         return Err(ApiError::csrf());
     }
     if !request.query_string().is_empty()
-        && pattern.is_some_and(|pattern| api.requirements.is_without_query(request.method(), &pattern))
+        && pattern.is_some_and(|pattern| requirements.is_without_query(request.method(), &pattern))
     {
         let name = request
             .query_string()
@@ -93,12 +112,12 @@ async fn admit(request: &ServiceRequest) -> Result<(), ApiError> {
     Ok(())
 }
 
-async fn identify(request: &ServiceRequest, api: &Api) -> Result<Caller, ApiError> {
+async fn identify(request: &ServiceRequest, lab: &Lab) -> Result<Caller, ApiError> {
     if let Some(authorization) = request.headers().get(header::AUTHORIZATION) {
         let bearer = authorization.to_str().ok().and_then(|value| value.split_once(' '));
         let token = match bearer {
             Some((scheme, secret)) if scheme.eq_ignore_ascii_case("bearer") => {
-                tokens::authenticate(api.store.pool(), secret.trim()).await?
+                tokens::authenticate(lab.store.pool(), secret.trim()).await?
             }
             _ => None,
         };
@@ -109,58 +128,52 @@ async fn identify(request: &ServiceRequest, api: &Api) -> Result<Caller, ApiErro
                 has_only_a_link: false,
             }),
             None => Err(refuse(
-                api,
-                address(request),
+                request.request(),
                 "the token is unknown, revoked or has expired",
             )),
         };
     }
     if let Some(cookie) = request.cookie(SESSION_COOKIE) {
-        return match sessions::find(api.store.pool(), cookie.value()).await? {
+        return match sessions::find(lab.store.pool(), cookie.value()).await? {
             Some(session) => Ok(Caller {
                 token: session.token,
                 csrf: Some(session.csrf),
                 has_only_a_link: false,
             }),
-            None => match share::reader(request, api).await? {
+            None => match share::reader(request, lab).await? {
                 Some(reader) => Ok(reader),
-                None => Err(refuse(api, address(request), "the session is over; log in again")),
+                None => Err(refuse(request.request(), "the session is over; log in again")),
             },
         };
     }
-    if let Some(reader) = share::reader(request, api).await? {
+    if let Some(reader) = share::reader(request, lab).await? {
         return Ok(reader);
     }
     Err(ApiError::unauthorized("send a token as `Authorization: Bearer …`"))
 }
 
 /// Counts a wrong token or session, and refuses it.
-pub(super) fn refuse(api: &Api, address: IpAddr, detail: &str) -> ApiError {
+pub(super) fn refuse(request: &HttpRequest, detail: &str) -> ApiError {
+    // The peer's address. Proxy headers are ignored because anyone could set them.
+    let address = request
+        .peer_addr()
+        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
     metrics::counter!("lyceum_failed_logins_total").increment(1);
     tracing::warn!(client.address = %address, "refused: {detail}");
-    match api.failed_logins.note(address) {
+    let Some(failed) = request.app_data::<web::Data<FailedLogins>>() else {
+        return ApiError::internal(&"the guard was given no count of wrong tokens");
+    };
+    match failed.note(address) {
         Ok(()) => ApiError::unauthorized(detail),
         Err(wait) => ApiError::too_many_failures(wait),
     }
-}
-
-/// The peer's address. Proxy headers are ignored because anyone could set them.
-fn address(request: &ServiceRequest) -> IpAddr {
-    request
-        .peer_addr()
-        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip())
 }
 
 fn shows_csrf(headers: &HeaderMap, csrf: &str) -> bool {
     headers
         .get("x-csrf-token")
         .and_then(|shown| shown.to_str().ok())
-        .is_some_and(|shown| csrf::shows(shown, csrf))
-}
-
-/// Compares hashes, so the time taken reveals nothing.
-pub(super) fn same(one: &[u8], other: &[u8]) -> bool {
-    Sha256::digest(one) == Sha256::digest(other)
+        .is_some_and(|shown| caller::shows(shown, csrf))
 }
 
 /// Redirects browsers that request a page to the login form, which returns to that page.
@@ -181,4 +194,45 @@ fn to_login(request: &ServiceRequest, error: &ApiError) -> Option<HttpResponse> 
             .insert_header((header::LOCATION, login))
             .finish()
     })
+}
+
+/// Wrong tokens in the last minute, by address.
+#[derive(Debug)]
+pub(crate) struct FailedLogins(RateLimiter<IpAddr, DashMapStateStore<IpAddr>, DefaultClock>);
+
+impl FailedLogins {
+    /// Answers up to `per_minute` wrong tokens as such; after that the caller is told to wait.
+    pub(crate) fn new(per_minute: NonZeroU32) -> Self {
+        Self(RateLimiter::keyed(Quota::per_minute(per_minute)))
+    }
+
+    /// Counts a wrong token from `address`.
+    ///
+    /// # Errors
+    /// How long to wait, if there were too many.
+    pub(crate) fn note(&self, address: IpAddr) -> Result<(), Duration> {
+        // Addresses without a wrong token for a minute are forgotten.
+        if self.0.len() > 10_000 {
+            self.0.retain_recent();
+        }
+        self.0
+            .check_key(&address)
+            .map_err(|refused| refused.wait_time_from(DefaultClock::default().now()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_held_up_after_its_share_and_another_is_not() {
+        let failures = FailedLogins::new(NonZeroU32::new(3).unwrap());
+        let (one, other) = (IpAddr::from([10, 0, 0, 1]), IpAddr::from([10, 0, 0, 2]));
+        assert!((0..3).all(|_| failures.note(one).is_ok()));
+        // The limit recovers by one every twenty seconds.
+        let wait = std::iter::repeat_with(|| failures.note(one)).find_map(Result::err);
+        assert!(wait.is_some_and(|wait| wait <= Duration::from_secs(20)));
+        assert!(failures.note(other).is_ok());
+    }
 }

@@ -1,14 +1,15 @@
-//! Security headers: no content sniffing, no foreign scripts, no framing.
+//! Headers and bodies of all responses: security headers, caching, compression, and none of a body for `HEAD`.
 
 use actix_web::{
     Error,
-    body::MessageBody,
+    body::{BodySize, EitherBody, MessageBody, None as NoBody},
     dev::{ServiceRequest, ServiceResponse},
-    http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue},
-    middleware::Next,
+    http::{
+        Method,
+        header::{self, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue},
+    },
+    middleware::{Compress, Next},
 };
-
-use super::compression::forget_identity;
 
 /// Only this server's own files are loaded, and nothing inline runs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
@@ -55,4 +56,58 @@ pub(crate) async fn say_json_is_private<B: MessageBody>(
             .insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
     Ok(response)
+}
+
+/// Smaller responses, in bytes, are not compressed.
+const LEAST: u64 = 1000;
+
+/// Compresses with an encoding the client accepts.
+pub(crate) fn compress() -> Compress {
+    Compress::default()
+}
+
+/// Exempts event streams, generated files and compressed content from compression. Must be inside [`compress`].
+pub(crate) async fn leave_as_it_is<B: MessageBody>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<B>, Error> {
+    let mut response = next.call(request).await?;
+    let kind = response.headers().get(CONTENT_TYPE);
+    let kind = kind.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let is_text = kind.starts_with("text/html") || kind.contains("json") && !kind.contains("ndjson");
+    let is_long = matches!(response.response().body().size(), BodySize::Sized(LEAST..));
+    let is_compressed = response.headers().contains_key(CONTENT_ENCODING);
+    if !(is_compressed || is_text && is_long) {
+        response
+            .headers_mut()
+            .insert(CONTENT_ENCODING, HeaderValue::from_static("identity"));
+    }
+    Ok(response)
+}
+
+/// Removes the mark set by [`leave_as_it_is`], which is not an encoding for clients.
+pub(super) fn forget_identity<B>(response: &mut ServiceResponse<B>) {
+    if response
+        .headers()
+        .get(CONTENT_ENCODING)
+        .is_some_and(|coding| coding == "identity")
+    {
+        response.headers_mut().remove(CONTENT_ENCODING);
+    }
+}
+
+/// Answers `HEAD` like `GET`, without the body. Must be outside any middleware that looks at the method.
+pub(crate) async fn answer_head<B: MessageBody + 'static>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<EitherBody<B, NoBody>>, Error> {
+    if request.method() != Method::HEAD {
+        return Ok(next.call(request).await?.map_into_left_body());
+    }
+    request.head_mut().method = Method::GET;
+    let mut response = next.call(request).await?;
+    if let BodySize::Sized(length) = response.response().body().size() {
+        response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+    }
+    Ok(response.map_body(|_, _| EitherBody::right(NoBody::new())))
 }

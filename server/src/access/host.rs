@@ -14,7 +14,7 @@ use actix_web::{
 };
 use std::net::IpAddr;
 
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// Passes on requests to a known name. A request without `Host` is not a browser's.
 pub(crate) async fn check_host<B: MessageBody>(
@@ -22,8 +22,8 @@ pub(crate) async fn check_host<B: MessageBody>(
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
     let allowed = request
-        .app_data::<web::Data<Api>>()
-        .map(|api| api.settings.allowed_hosts.clone())
+        .app_data::<web::Data<Lab>>()
+        .map(|lab| lab.settings.allowed_hosts.clone())
         .unwrap_or_default();
     let unknown = request
         .headers()

@@ -12,14 +12,15 @@ use lyceum_store::{
     sessions,
     tokens::{self, Scope},
 };
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
-use std::net::{IpAddr, Ipv4Addr};
 
-use super::{Caller, csrf, guard, host::is_allowed, local_address::LocalAddress, new_secret};
 use crate::{
-    api::Api,
+    access::{guard, host::is_allowed, new_secret},
     api_error::ApiError,
-    pages::{Assets, theme_of},
+    contract::{Caller, caller},
+    frame::layout::{Assets, theme_of},
+    lab::Lab,
 };
 
 /// The name of the session's cookie.
@@ -71,7 +72,7 @@ pub(crate) async fn login_form(request: HttpRequest) -> HttpResponse {
 #[post("/login")]
 pub(crate) async fn login_post(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     form: actix_web::Result<web::Form<LoginForm>>,
 ) -> HttpResponse {
     let Ok(form) = form else {
@@ -83,7 +84,7 @@ pub(crate) async fn login_post(
         );
     };
     let to = LocalAddress::of(&form.to);
-    if is_from_elsewhere(request.headers(), &api.settings.allowed_hosts) {
+    if is_from_elsewhere(request.headers(), &lab.settings.allowed_hosts) {
         return page(
             &request,
             Some("The form was sent from another site."),
@@ -91,24 +92,24 @@ pub(crate) async fn login_post(
             to,
         );
     }
-    log_in(&request, &api, form.token.trim(), to).await
+    log_in(&request, &lab, form.token.trim(), to).await
 }
 
 /// Ends the session.
 #[post("/logout")]
 pub(crate) async fn logout(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     caller: Caller,
     form: web::Form<LogoutForm>,
 ) -> Result<HttpResponse, ApiError> {
-    if !caller.csrf.is_some_and(|csrf| csrf::shows(&form.csrf_token, &csrf)) {
+    if !caller.csrf.is_some_and(|csrf| caller::shows(&form.csrf_token, &csrf)) {
         return Err(ApiError::csrf());
     }
     if let Some(cookie) = request.cookie(SESSION_COOKIE) {
-        sessions::close(api.store.pool(), cookie.value()).await?;
+        sessions::close(lab.store.pool(), cookie.value()).await?;
     }
-    let mut gone = session_cookie(&api, String::new());
+    let mut gone = session_cookie(&lab, String::new());
     gone.make_removal();
     Ok(HttpResponse::SeeOther()
         .cookie(gone)
@@ -116,8 +117,8 @@ pub(crate) async fn logout(
         .finish())
 }
 
-async fn log_in(request: &HttpRequest, api: &Api, secret: &str, to: Option<LocalAddress>) -> HttpResponse {
-    match open_session(request, api, secret).await {
+async fn log_in(request: &HttpRequest, lab: &Lab, secret: &str, to: Option<LocalAddress>) -> HttpResponse {
+    match open_session(request, lab, secret).await {
         Ok(cookie) => HttpResponse::SeeOther()
             .cookie(cookie)
             .insert_header((header::LOCATION, to.as_ref().map_or("/", LocalAddress::as_str)))
@@ -127,16 +128,9 @@ async fn log_in(request: &HttpRequest, api: &Api, secret: &str, to: Option<Local
     }
 }
 
-async fn open_session(request: &HttpRequest, api: &Api, secret: &str) -> Result<Cookie<'static>, ApiError> {
-    let Some(token) = tokens::authenticate(api.store.pool(), secret).await? else {
-        let address = request
-            .peer_addr()
-            .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
-        return Err(guard::refuse(
-            api,
-            address,
-            "the token is unknown, revoked or has expired",
-        ));
+async fn open_session(request: &HttpRequest, lab: &Lab, secret: &str) -> Result<Cookie<'static>, ApiError> {
+    let Some(token) = tokens::authenticate(lab.store.pool(), secret).await? else {
+        return Err(guard::refuse(request, "the token is unknown, revoked or has expired"));
     };
     if token.scope == Scope::Worker {
         return Err(ApiError::forbidden(
@@ -144,17 +138,17 @@ async fn open_session(request: &HttpRequest, api: &Api, secret: &str) -> Result<
         ));
     }
     let (session, csrf) = (new_secret(""), new_secret(""));
-    sessions::open(api.store.pool(), &token, &session, &csrf, api.settings.session_lifetime).await?;
+    sessions::open(lab.store.pool(), &token, &session, &csrf, lab.settings.session_lifetime).await?;
     tracing::info!(token.id = %token.id, "logged in with the token `{}`", token.name);
-    Ok(session_cookie(api, session))
+    Ok(session_cookie(lab, session))
 }
 
-fn session_cookie(api: &Api, value: String) -> Cookie<'static> {
-    let lifetime = time::Duration::try_from(api.settings.session_lifetime).unwrap_or(time::Duration::DAY);
+fn session_cookie(lab: &Lab, value: String) -> Cookie<'static> {
+    let lifetime = time::Duration::try_from(lab.settings.session_lifetime).unwrap_or(time::Duration::DAY);
     Cookie::build(SESSION_COOKIE, value)
         .path("/")
         .http_only(true)
-        .secure(api.settings.secure_cookies)
+        .secure(lab.settings.secure_cookies)
         .same_site(SameSite::Strict)
         .max_age(lifetime)
         .finish()
@@ -202,5 +196,82 @@ fn page(
             .insert_header((header::CACHE_CONTROL, "no-store"))
             .body(html),
         Err(error) => actix_web::ResponseError::error_response(&ApiError::internal(&error)),
+    }
+}
+
+/// Maximum bytes of an address.
+const LENGTH: usize = 2_000;
+
+/// The address of a page of this server: an absolute path with query and fragment, which no browser takes for another
+/// site.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LocalAddress(String);
+
+impl LocalAddress {
+    /// `address`, if it leads to a page of this server. The login page itself is none.
+    pub(super) fn of(address: &str) -> Option<Self> {
+        let path = address.split(['?', '#']).next().unwrap_or_default();
+        // Browsers read `//host` and `/\host` as other sites, and drop tabs and line ends before they look.
+        let is_local = path.starts_with('/')
+            && !path.starts_with("//")
+            && address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+            && address.len() <= LENGTH;
+        let is_page = !["/login", "/logout", "/"].contains(&path) || path == "/" && address.len() > 1;
+        (is_local && is_page).then(|| Self(address.to_owned()))
+    }
+
+    /// The address.
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The address of the login page that returns to this one.
+    pub(super) fn login(&self) -> String {
+        format!("/login?to={}", utf8_percent_encode(&self.0, NON_ALPHANUMERIC))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_of_this_server_are_returned_to() {
+        for address in [
+            "/runs",
+            "/runs/1?metrics=a,b&from=2#chart-entropy",
+            "/?x=1",
+            "/loginx",
+            "/runs//x",
+            "/runs?to=https://example.org",
+        ] {
+            assert_eq!(LocalAddress::of(address).map(|local| local.0).as_deref(), Some(address));
+        }
+        for address in [
+            "",
+            "/",
+            "runs",
+            "//example.org",
+            "/\\example.org",
+            "\\\\example.org",
+            "/\t/example.org",
+            "/\n/example.org",
+            "https://example.org/runs",
+            "javascript:alert(1)",
+            "/login",
+            "/login?to=/login",
+            "/logout",
+            "/ü",
+            "/a b",
+        ] {
+            assert_eq!(LocalAddress::of(address), None, "{address:?}");
+        }
+        assert_eq!(LocalAddress::of(&format!("/{}", "x".repeat(LENGTH))), None);
+    }
+
+    #[test]
+    fn a_query_survives_the_way_through_the_login_page() {
+        let local = LocalAddress::of("/runs?tag=a%26b&sort=step").unwrap();
+        assert_eq!(local.login(), "/login?to=%2Fruns%3Ftag%3Da%2526b%26sort%3Dstep");
     }
 }

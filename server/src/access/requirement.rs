@@ -1,7 +1,7 @@
 //! Permissions required by operations. They are read from the OpenAPI description, so documentation and enforcement
 //! cannot differ.
 
-use actix_web::http::Method;
+use actix_web::{HttpRequest, HttpResponse, http::Method, web};
 use lyceum_store::tokens::Scope;
 use std::collections::HashMap;
 use utoipa::openapi::{
@@ -9,7 +9,7 @@ use utoipa::openapi::{
     path::{Operation, ParameterIn},
 };
 
-use crate::openapi::operations;
+use crate::api_error::ApiError;
 
 /// The permission an operation requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,5 +121,47 @@ fn has_query(operation: &Operation) -> bool {
     operation.parameters.iter().flatten().any(|parameter| match parameter {
         RefOr::T(parameter) => matches!(parameter.parameter_in, ParameterIn::Query),
         RefOr::Ref(_) => false,
+    })
+}
+
+/// The response if there is no such endpoint or method.
+pub(crate) async fn nothing_here(
+    request: HttpRequest,
+    requirements: web::Data<Requirements>,
+) -> Result<HttpResponse, ApiError> {
+    let Some(pattern) = request.match_pattern() else {
+        return Err(ApiError::not_found(format!(
+            "there is nothing at {}; see /docs",
+            request.path()
+        )));
+    };
+    let mut methods = requirements.methods(&pattern);
+    if methods.is_empty() {
+        // A page, of which two are also posted to.
+        methods = match pattern.as_str() {
+            "/login" => vec!["GET", "HEAD", "POST"],
+            "/logout" => vec!["POST"],
+            _ => vec!["GET", "HEAD"],
+        };
+    }
+    Err(ApiError::method_not_allowed(
+        request.method().as_str(),
+        &methods.join(", "),
+    ))
+}
+
+/// All operations with their method and path pattern.
+fn operations(document: &OpenApi) -> impl Iterator<Item = (Method, &str, &Operation)> {
+    document.paths.paths.iter().flat_map(|(path, item)| {
+        let methods = [
+            (Method::GET, &item.get),
+            (Method::PUT, &item.put),
+            (Method::POST, &item.post),
+            (Method::DELETE, &item.delete),
+            (Method::PATCH, &item.patch),
+        ];
+        methods
+            .into_iter()
+            .filter_map(move |(method, operation)| Some((method, path.as_str(), operation.as_ref()?)))
     })
 }

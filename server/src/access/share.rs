@@ -15,18 +15,17 @@ use lyceum_store::{
     tokens::{Scope, Token},
 };
 
-use super::Caller;
-use crate::{api::Api, api_error::ApiError, page_address::PageAddress};
+use crate::{api_error::ApiError, contract::Caller, frame::address::PageAddress, lab::Lab};
 
 /// The cookie that holds the secret of the last link that was opened.
 const SHARE_COOKIE: &str = "lyceum_share";
 
 /// Opens a share link: the browser remembers it and goes to its page.
 #[get("/shared/{secret}")]
-pub(crate) async fn open_share(api: web::Data<Api>, secret: web::Path<String>) -> Result<HttpResponse, ApiError> {
-    let share = valid(&api, &secret).await?;
+pub(crate) async fn open_share(lab: web::Data<Lab>, secret: web::Path<String>) -> Result<HttpResponse, ApiError> {
+    let share = valid(&lab, &secret).await?;
     let page = PageAddress::parse(&share.address).map_err(ApiError::not_found)?;
-    if let Some(run) = page.missing_run(api.store.pool()).await? {
+    if let Some(run) = page.missing_run(lab.store.pool()).await? {
         return Err(ApiError::not_found(format!(
             "this link shows the run {run}, which was deleted"
         )));
@@ -35,7 +34,7 @@ pub(crate) async fn open_share(api: web::Data<Api>, secret: web::Path<String>) -
     let cookie = Cookie::build(SHARE_COOKIE, secret.into_inner())
         .path("/")
         .http_only(true)
-        .secure(api.settings.secure_cookies)
+        .secure(lab.settings.secure_cookies)
         .same_site(SameSite::Lax)
         .finish();
     Ok(HttpResponse::SeeOther()
@@ -46,8 +45,8 @@ pub(crate) async fn open_share(api: web::Data<Api>, secret: web::Path<String>) -
 }
 
 /// The link with this secret, if it is still valid.
-async fn valid(api: &Api, secret: &str) -> Result<Share, ApiError> {
-    let share = shares::find(api.store.pool(), secret).await?;
+async fn valid(lab: &Lab, secret: &str) -> Result<Share, ApiError> {
+    let share = shares::find(lab.store.pool(), secret).await?;
     let share = share.ok_or_else(|| {
         ApiError::not_found("there is no such link: it was revoked, is of another server, or was not copied as a whole")
     })?;
@@ -61,17 +60,17 @@ async fn valid(api: &Api, secret: &str) -> Result<Share, ApiError> {
 }
 
 /// Whether `query` has the id of a run that `page` does not show, whatever the parameter is called.
-async fn names_another_run(page: &PageAddress, query: &str, api: &Api) -> Result<bool, ApiError> {
+async fn names_another_run(page: &PageAddress, query: &str, lab: &Lab) -> Result<bool, ApiError> {
     let ids = page.ids_beyond(query);
-    Ok(!ids.is_empty() && !runs::names(api.store.pool(), &ids).await?.is_empty())
+    Ok(!ids.is_empty() && !runs::names(lab.store.pool(), &ids).await?.is_empty())
 }
 
 /// The reader of a shared page; `None` if the request has no link, and an error if its link does not show what is asked for.
-pub(super) async fn reader(request: &ServiceRequest, api: &Api) -> Result<Option<Caller>, ApiError> {
+pub(super) async fn reader(request: &ServiceRequest, lab: &Lab) -> Result<Option<Caller>, ApiError> {
     let Some(cookie) = request.cookie(SHARE_COOKIE) else {
         return Ok(None);
     };
-    let share = match valid(api, cookie.value()).await {
+    let share = match valid(lab, cookie.value()).await {
         Ok(share) => share,
         // A link that was revoked is as none; one that has expired says so.
         Err(error) if error.status() == 404 => return Ok(None),
@@ -80,7 +79,7 @@ pub(super) async fn reader(request: &ServiceRequest, api: &Api) -> Result<Option
     let page = PageAddress::parse(&share.address).map_err(ApiError::not_found)?;
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let is_shown = is_read && page.covers(request.path(), request.query_string());
-    if !is_shown || names_another_run(&page, request.query_string(), api).await? {
+    if !is_shown || names_another_run(&page, request.query_string(), lab).await? {
         return Err(ApiError::forbidden(format!(
             "the link that was opened shows {} and nothing else; log in at /login to see more",
             share.address

@@ -11,8 +11,7 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::output::{document, line};
-use super::server_args::ServerArgs;
-use crate::settings::CommonArgs;
+use crate::{command::ServerArgs, settings::CommonArgs};
 
 /// Import benchmarks, run them, and print the papers' table
 ///

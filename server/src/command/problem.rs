@@ -8,10 +8,11 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::output::{json as print_json, json_line};
-use super::server_args::ServerArgs;
-use super::table::Table;
-use crate::format;
-use crate::settings::CommonArgs;
+use crate::{
+    command::{ServerArgs, output::Table},
+    frame::format,
+    settings::CommonArgs,
+};
 
 /// Find the problems of a run
 ///

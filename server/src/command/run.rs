@@ -1,10 +1,7 @@
 //! `lyceum run`.
 
-mod cost;
 mod export;
 mod list;
-mod push;
-mod results;
 mod watch;
 
 use std::path::PathBuf;
@@ -15,11 +12,11 @@ use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::config::read;
-use super::output::{json as print_json, line};
-use super::server_args::ServerArgs;
-use crate::client::Client;
-use crate::settings::CommonArgs;
+use super::{
+    config::read,
+    output::{json as print_json, line},
+};
+use crate::{client::Client, command::ServerArgs, settings::CommonArgs};
 
 /// Create, watch and control runs on a server
 ///
@@ -91,7 +88,7 @@ enum Action {
         #[arg(long, default_value = ".", value_name = "DIR")]
         out: PathBuf,
     },
-    Push(push::Push),
+    Push(export::Push),
     /// Watch a run until it ends; exits with 1 if it failed
     Watch {
         /// The run
@@ -179,11 +176,11 @@ impl Run {
                 Ok(ExitCode::SUCCESS)
             }
             Action::Cost { id } => {
-                print_json(&cost::cost(&client, id)?)?;
+                print_json(&list::cost(&client, id)?)?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Results { id, json } => {
-                results::results(&client, id, json)?;
+                list::results(&client, id, json)?;
                 Ok(ExitCode::SUCCESS)
             }
             Action::Export { id, format, out } => {

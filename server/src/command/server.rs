@@ -9,10 +9,11 @@ use clap::Args;
 use lyceum_core::recipe::Registry;
 use lyceum_store::artifact::ArtifactStore;
 
-use crate::serve;
-use crate::settings::{self, CommonArgs, Database, DatabaseArgs, DatabaseUrl, ServerArgs, Sources};
-use crate::supervise::Stop;
-use crate::{database, log};
+use crate::{
+    database, log, serve,
+    settings::{self, CommonArgs, Database, DatabaseArgs, DatabaseUrl, ServerArgs, Sources},
+    supervise::Stop,
+};
 
 /// Run only the server, on your own Postgres
 ///
@@ -64,7 +65,7 @@ async fn run(
         store,
         artifacts,
         registry: Registry::shipped(),
-        settings: server.api(),
+        settings: server.lab(),
     };
     let mut serving = serving.serve(listener).context("cannot start the server")?;
     println!(

@@ -8,10 +8,7 @@ use clap::Args;
 use console::Term;
 use serde_json::Value;
 
-use super::server_args::ServerArgs;
-use crate::client::Client;
-use crate::inert::inert;
-use crate::settings::CommonArgs;
+use crate::{client::Client, command::ServerArgs, frame::text::inert, settings::CommonArgs};
 
 /// Watch running runs and live workers; end with Ctrl-C
 ///

@@ -1,28 +1,28 @@
 //! `lyceum up`.
 
-mod greeting;
-
-use std::io::{IsTerminal as _, stderr, stdout};
-use std::net::TcpListener;
-use std::path::PathBuf;
-use std::process::ExitCode;
-
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_postgres::PrivatePostgres;
-use lyceum_postgres::process::KeptProcess;
-use lyceum_store::artifact::ArtifactStore;
-use lyceum_store::worker_role::{self, WORKER_ROLE};
-use sqlx::PgPool;
-
-use crate::serve;
-use crate::settings::{
-    CommonArgs, Database, DatabaseArgs, DatabaseUrl, FORCE_COLOURS, Secret, Server, ServerArgs, Sources, WorkerArgs,
+use lyceum_postgres::{PrivatePostgres, process::KeptProcess};
+use lyceum_store::{
+    artifact::ArtifactStore,
+    worker_role::{self, WORKER_ROLE},
 };
-use crate::supervise::{DataFolder, Recorder, Stop, demo, server, worker};
-use crate::token::Scope;
-use crate::{database, log, token};
-use greeting::Greeting;
+use sqlx::PgPool;
+use std::{
+    io::{IsTerminal as _, stderr, stdout},
+    net::TcpListener,
+    path::PathBuf,
+    process::ExitCode,
+};
+
+use crate::{
+    database, log, serve,
+    settings::{
+        CommonArgs, Database, DatabaseArgs, DatabaseUrl, FORCE_COLOURS, Secret, Server, ServerArgs, Sources, WorkerArgs,
+    },
+    supervise::{DataFolder, Recorder, Stop, data_folder::admin_token_file, demo, server, worker},
+    token::{self, Scope},
+};
 
 /// Connections for what this process itself does with the database.
 const OWN_CONNECTIONS: u32 = 2;
@@ -109,7 +109,7 @@ impl Up {
             log,
             brief,
         };
-        super::runtime()?.block_on(up(prepared))
+        crate::command::runtime()?.block_on(up(prepared))
     }
 }
 
@@ -248,5 +248,44 @@ async fn admin_token(folder: &DataFolder, pool: &PgPool) -> anyhow::Result<(Secr
             folder.keep_admin_token(token.expose())?;
             Ok((token, true))
         }
+    }
+}
+
+/// The login link and the data folder.
+pub(crate) struct Greeting {
+    /// The server's public address.
+    pub(crate) address: String,
+    /// The data folder.
+    pub(crate) data: PathBuf,
+    /// The admin token of the data folder.
+    pub(crate) token: Secret,
+    /// Whether the token was created by this start.
+    pub(crate) is_new: bool,
+}
+
+impl Greeting {
+    /// The banner for a terminal.
+    pub(crate) fn print_banner(&self) {
+        println!();
+        println!("  Lyceum is ready at {}", self.address);
+        println!();
+        println!("  Log in   {}", self.login_link());
+        println!("  Data     {}", self.data.display());
+        println!("  Stop     Ctrl-C; runs resume at the next start");
+        println!("  Log      one line per step, and warnings; everything with --log info");
+        println!();
+    }
+
+    /// The lines for a log, with the link only if the token is new or a person is reading.
+    pub(crate) fn print_lines(&self, is_read: bool) {
+        if self.is_new || is_read {
+            println!("Log in with {}", self.login_link());
+        }
+        println!("The admin token is in {}", admin_token_file(&self.data).display());
+        println!("Lyceum is ready at {}", self.address);
+    }
+
+    fn login_link(&self) -> String {
+        format!("{}/login#{}", self.address, self.token.expose())
     }
 }

@@ -30,6 +30,14 @@ pub(crate) trait Filter: DeserializeOwned + JsonSchema + 'static {
     /// The fields of a row that are columns of CSV; if there are none, the list is JSON only.
     const COLUMNS: &'static [&'static str] = &[];
 
+    /// The order unless another is requested.
+    const FIRST: Order = Order::Newest;
+
+    /// Fails if these selections exclude each other, or exclude a requested `order`.
+    fn check(&self, _order: Option<Order>) -> Result<(), ApiError> {
+        Ok(())
+    }
+
     /// The order in cursors, unless it is the usual one.
     fn sort(&self) -> Option<&'static str> {
         None
@@ -65,9 +73,10 @@ struct Part {
     order: Option<Order>,
 }
 
-/// The parameters of a list.
-struct Asked<F> {
-    filter: F,
+/// The parameters of a list, of the API or of a page.
+#[derive(Debug)]
+pub(crate) struct Asked<F> {
+    pub(crate) filter: F,
     part: Part,
 }
 
@@ -96,6 +105,11 @@ impl<F: Filter> JsonSchema for Asked<F> {
             "format" => !F::COLUMNS.is_empty(),
             _ => true,
         }));
+        if F::FIRST == Order::Oldest
+            && let Some(order) = all.get_mut("order")
+        {
+            order["description"] = "`newest` or `oldest` (the default) first.".into();
+        }
         schema.insert("properties".to_owned(), Value::Object(all));
         schema
     }
@@ -114,6 +128,22 @@ impl<'de, F: Filter> Deserialize<'de> for Asked<F> {
 }
 
 impl<F: Filter> Asked<F> {
+    /// The part of the list `name` that is asked for.
+    pub(crate) fn listing(&self, name: &str) -> Result<Listing, ApiError> {
+        self.filter.check(self.part.order)?;
+        let order = Some(self.order());
+        Listing::new(
+            &self.filter.list(name),
+            self.part.limit,
+            self.part.cursor.as_deref(),
+            order,
+        )
+    }
+
+    pub(crate) fn order(&self) -> Order {
+        self.part.order.unwrap_or(F::FIRST)
+    }
+
     /// The response with the part that is asked for.
     async fn answer<T: Serialize>(
         &self,
@@ -121,16 +151,9 @@ impl<F: Filter> Asked<F> {
         request: &HttpRequest,
         read: impl AsyncFn(&F, &Window) -> lyceum_store::Result<page::Page<T>>,
     ) -> Result<HttpResponse, ApiError> {
-        let Part {
-            format,
-            limit,
-            cursor,
-            order,
-        } = &self.part;
-        let name = about.name.trim_start_matches("list_");
-        let listing = Listing::new(&self.filter.list(name), *limit, cursor.as_deref(), *order)?;
+        let listing = self.listing(about.name.trim_start_matches("list_"))?;
         let page = read(&self.filter, listing.window()).await?;
-        if format.unwrap_or_default() == Format::Json {
+        if self.part.format.unwrap_or_default() == Format::Json {
             return Ok(listing.answer(request, page).respond_to(request));
         }
         let page = listing.page(page);
@@ -159,6 +182,27 @@ where
     described::<F, T>(Endpoint::get(about, tag, handler))
 }
 
+/// Lists rows of what `find` finds at the address.
+pub(crate) fn list_within<A, P, F, T, W, R>(about: About, tag: &str, find: W, read: R) -> Endpoint
+where
+    A: DeserializeOwned + Copy + 'static,
+    F: Filter,
+    T: Serialize + ToSchema + 'static,
+    W: AsyncFn(&PgPool, A) -> lyceum_store::Result<P> + Clone + 'static,
+    R: AsyncFn(&PgPool, A, &F, &Window) -> lyceum_store::Result<page::Page<T>> + Clone + 'static,
+{
+    let handler =
+        move |request: HttpRequest, store: web::Data<Store>, address: web::Path<A>, query: Query<Asked<F>>| {
+            let (find, read) = (find.clone(), read.clone());
+            async move {
+                find(store.pool(), *address).await?;
+                let part = async |filter: &F, window: &Window| read(store.pool(), *address, filter, window).await;
+                query.0.answer(about, &request, part).await
+            }
+        };
+    described::<F, T>(Endpoint::get(about, tag, handler))
+}
+
 /// Lists rows of a run, whose id is in the address.
 pub(crate) fn list_of_run<F, T, R>(about: About, read: R) -> Endpoint
 where
@@ -166,16 +210,8 @@ where
     T: Serialize + ToSchema + 'static,
     R: AsyncFn(&PgPool, ExecutionId, &F, &Window) -> lyceum_store::Result<page::Page<T>> + Clone + 'static,
 {
-    let handler =
-        move |request: HttpRequest, store: web::Data<Store>, run: web::Path<ExecutionId>, query: Query<Asked<F>>| {
-            let read = read.clone();
-            async move {
-                runs::find(store.pool(), *run).await?;
-                let part = async |filter: &F, window: &Window| read(store.pool(), *run, filter, window).await;
-                query.0.answer(about, &request, part).await
-            }
-        };
-    described::<F, T>(Endpoint::get(about, "runs", handler).id("id", "The run"))
+    let find = async |db: &PgPool, run: ExecutionId| runs::find(db, run).await;
+    list_within(about, "runs", find, read).id("id", "The run")
 }
 
 fn described<F: Filter, T: ToSchema>(endpoint: Endpoint) -> Endpoint {

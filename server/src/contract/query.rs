@@ -1,6 +1,6 @@
-//! Query parameters: unknown ones are refused, and all faults are reported at once.
+//! Parameters of addresses: unknown ones are refused, and all faults of a query are reported at once.
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload};
+use actix_web::{Error, FromRequest, HttpRequest, dev::Payload, error::PathError, web::PathConfig};
 use lyceum_core::{config::parse_query, fault::Fault};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -28,6 +28,13 @@ pub(crate) fn parse<T: DeserializeOwned + JsonSchema + 'static>(query: &str) -> 
         (name.replace("~1", "/").replace("~0", "~"), fault.detail)
     };
     parse_query(query).map_err(|faults| ApiError::invalid_query(faults.0.into_iter().map(named).collect()))
+}
+
+/// A malformed id is reported as 404.
+pub(crate) fn malformed_path() -> PathConfig {
+    PathConfig::default().error_handler(|error: PathError, request: &HttpRequest| -> Error {
+        ApiError::not_found(format!("{} is not a valid address: {error}", request.path())).into()
+    })
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use utoipa::{
     ToSchema,
     openapi::{
-        OpenApi, RefOr, Required, Schema,
+        RefOr, Required, Schema,
         path::{Parameter, ParameterBuilder, ParameterIn},
     },
 };
@@ -40,16 +40,10 @@ pub(crate) fn query_parameters<T: JsonSchema + 'static>() -> Vec<Parameter> {
         .collect()
 }
 
-/// Gives the fields of `T`, the body of a request, their bounds in `document`.
-pub(crate) fn bound<T: JsonSchema + ToSchema + 'static>(document: &mut OpenApi) {
+/// The schema of `T`, the body of a request, with the bounds of its fields.
+pub(super) fn bounded<T: JsonSchema + ToSchema + 'static>() -> RefOr<Schema> {
     let source = &JsonSchemaOf::of::<T>().document()["properties"];
-    let schemas = document.components.as_mut().map(|components| &mut components.schemas);
-    let Some(schema) = schemas.and_then(|schemas| schemas.get_mut(T::name().as_ref())) else {
-        return;
-    };
-    let Ok(mut described) = serde_json::to_value(&*schema) else {
-        return;
-    };
+    let mut described = serde_json::to_value(T::schema()).unwrap_or_default();
     let fields = described["properties"].as_object_mut().into_iter().flatten();
     for (name, field) in fields {
         let bounds = plain(&source[name.as_str()]);
@@ -57,9 +51,7 @@ pub(crate) fn bound<T: JsonSchema + ToSchema + 'static>(document: &mut OpenApi) 
             field[key] = value;
         }
     }
-    if let Some(bounded) = read(described) {
-        *schema = bounded;
-    }
+    read(described).unwrap_or_else(T::schema)
 }
 
 /// The schema of a value that is there: without `null`, alternatives that are constants as an `enum`, and formats as
@@ -106,17 +98,3 @@ fn plain(field: &Value) -> Map<String, Value> {
 fn read(schema: Value) -> Option<RefOr<Schema>> {
     serde_json::from_value(schema).ok()
 }
-
-/// Describes a struct of query parameters by its JSON Schema.
-macro_rules! query {
-    ($type:ty) => {
-        impl utoipa::IntoParams for $type {
-            fn into_params(
-                _: impl Fn() -> Option<utoipa::openapi::path::ParameterIn>,
-            ) -> Vec<utoipa::openapi::path::Parameter> {
-                $crate::contract::query_parameters::<Self>()
-            }
-        }
-    };
-}
-pub(crate) use query;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
-use super::Pace;
+use crate::lab::Pace;
 
 /// Maximum artifacts removed at a time.
 const COLLECTED_AT_ONCE: i64 = 200;

@@ -18,9 +18,8 @@ use std::{
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use super::{refused::Refused, step_log::log_step};
-use crate::evaluation;
-use crate::log::PROGRESS;
+use super::step_log::log_step;
+use crate::{coordinator::dispatch::Refused, evaluation, log::PROGRESS};
 
 /// The longest pause between two plans of one step.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);

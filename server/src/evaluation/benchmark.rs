@@ -1,6 +1,5 @@
 //! Benchmark evaluations: resolves requests to exact weights and rows, and puts results into tables.
 
-mod alike;
 mod slices;
 mod table;
 

@@ -10,13 +10,12 @@ use lyceum_core::{
     verify::ProblemKind,
 };
 use lyceum_store::{
-    StoreError,
-    runs::{self, RunDetail},
+    StoreError, runs,
     versions::weights::{self, Weights},
 };
 use std::collections::{BTreeSet, HashMap};
 
-use super::{Request, Unprepared, fault};
+use super::{MeasuredRun, Request, Unprepared, fault};
 
 /// Maximum attempts of an evaluation; its plan is made in memory.
 const ATTEMPTS: u64 = 200_000;
@@ -27,10 +26,10 @@ const SAMPLES_PER_ITEM: u32 = 512;
 
 /// The config of a frozen-side evaluation, with everything in its spec looked up; pointers begin at `/spec`.
 pub(super) async fn configured(request: &Request<'_>, spec: &FrozenSideSpec) -> Result<RunConfig, Unprepared> {
-    let host = Host::find(request, spec.run, "/spec/run").await?;
+    let own = find(request, spec.run, "/spec/run").await?;
     let mut seen = Seen {
         request,
-        host: &host,
+        own: &own,
         others: HashMap::new(),
         faults: Vec::new(),
     };
@@ -45,7 +44,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &FrozenSideSpec) -> 
             faults.push(fault);
         }
     }
-    let pool = pool(request, &host, spec.pool_step).await?;
+    let pool = pool(request, &own, spec.pool_step).await?;
     let attempts = (students.len() * teachers.len()) as u64 * u64::from(spec.problems) * u64::from(spec.samples);
     if attempts > ATTEMPTS {
         let detail = format!(
@@ -64,7 +63,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &FrozenSideSpec) -> 
         teachers,
         pool,
         samples_per_item: SAMPLES_PER_ITEM,
-        play: host.config.parameters.clone(),
+        play: own.config.parameters.clone(),
     })?;
     let mut config = RunConfig {
         recipe: request.planner.name().to_owned(),
@@ -72,17 +71,17 @@ pub(super) async fn configured(request: &Request<'_>, spec: &FrozenSideSpec) -> 
         steps: 1,
         parameters: serde_json::to_value(parameters).map_err(|error| fault("/spec", error.to_string()))?,
         benchmarks: None,
-        ..host.config
+        ..own.config
     };
     config.scheduling.priority = request.priority;
     Ok(request.planner.resolve(config)?)
 }
 
 /// The run's pool after `step` steps.
-async fn pool(request: &Request<'_>, host: &Host, step: u32) -> Result<Pool, Unprepared> {
+async fn pool(request: &Request<'_>, own: &MeasuredRun, step: u32) -> Result<Pool, Unprepared> {
     let pointer = "/spec/pool_step";
-    host.reached(step, pointer).map_err(|fault| Faults(vec![fault]))?;
-    let state = match runs::state_at(request.store.pool(), host.id, step).await {
+    own.reached(step, pointer).map_err(|fault| Faults(vec![fault]))?;
+    let state = match runs::state_at(request.store.pool(), own.id, step).await {
         Ok(state) => state,
         Err(error @ StoreError::NoSuchStep { .. }) => return Err(fault(pointer, error.to_string())),
         Err(error) => return Err(error.into()),
@@ -95,43 +94,25 @@ async fn pool(request: &Request<'_>, host: &Host, step: u32) -> Result<Pool, Unp
     Ok(pool)
 }
 
-/// A run whose versions play.
-struct Host {
-    id: ExecutionId,
-    name: String,
-    config: RunConfig,
-    /// Finished steps.
-    steps: u32,
+/// The run `id`, if its members propose programs that can be solved.
+async fn find(request: &Request<'_>, id: ExecutionId, pointer: &str) -> Result<MeasuredRun, Unprepared> {
+    let found = MeasuredRun::find(request, id).await?;
+    let run = found.map_err(|detail| fault(pointer, detail))?;
+    let known = request.registry.get(&run.config.recipe);
+    if !known.is_ok_and(|recipe| recipe.capabilities().programs) {
+        let recipes = request.registry.recipes();
+        let valid = recipes.filter(|recipe| recipe.capabilities().programs);
+        let valid = valid.map(|recipe| recipe.name()).collect::<Vec<_>>().join(", ");
+        let detail = format!(
+            "run {id} is of recipe `{}`, whose members do not propose programs for others to solve: it can be a run of {valid}",
+            run.config.recipe
+        );
+        return Err(fault(pointer, detail));
+    }
+    Ok(run)
 }
 
-impl Host {
-    /// The run `id`, if its members propose programs that can be solved.
-    async fn find(request: &Request<'_>, id: ExecutionId, pointer: &str) -> Result<Self, Unprepared> {
-        let found = runs::find(request.store.pool(), id).await;
-        let RunDetail { run, config, .. } = match found {
-            Err(error @ StoreError::NotFound { .. }) => return Err(fault(pointer, error.to_string())),
-            found => found?,
-        };
-        let config: RunConfig = serde_json::from_value(config).map_err(|error| fault(pointer, error.to_string()))?;
-        let known = request.registry.get(&config.recipe);
-        if !known.is_ok_and(|recipe| recipe.capabilities().programs) {
-            let recipes = request.registry.recipes();
-            let valid = recipes.filter(|recipe| recipe.capabilities().programs);
-            let valid = valid.map(|recipe| recipe.name()).collect::<Vec<_>>().join(", ");
-            let detail = format!(
-                "run {id} is of recipe `{}`, whose members do not propose programs for others to solve: it can be a run of {valid}",
-                config.recipe
-            );
-            return Err(fault(pointer, detail));
-        }
-        Ok(Self {
-            id,
-            name: run.name,
-            config,
-            steps: run.step.max(0).cast_unsigned(),
-        })
-    }
-
+impl MeasuredRun {
     /// Refuses a step that the run has not reached.
     fn reached(&self, step: u32, pointer: &str) -> Result<(), Fault> {
         if step <= self.steps {
@@ -146,7 +127,7 @@ impl Host {
 
     /// Refuses versions that cannot share a batch with those of `other`.
     fn fits(&self, other: &Self, pointer: &str) -> Result<(), Fault> {
-        let [own, theirs] = [self, other].map(|host| host.config.populations.values().next());
+        let [own, theirs] = [self, other].map(|run| run.config.populations.values().next());
         let (Some(own), Some(theirs)) = (own, theirs) else {
             return Err(Fault::new(pointer, "a run without a population"));
         };
@@ -177,9 +158,9 @@ impl Host {
 /// The lookup of both sides, with the faults so far.
 struct Seen<'a> {
     request: &'a Request<'a>,
-    host: &'a Host,
-    /// Runs besides the host.
-    others: HashMap<ExecutionId, Host>,
+    own: &'a MeasuredRun,
+    /// Runs besides the evaluation's own.
+    others: HashMap<ExecutionId, MeasuredRun>,
     faults: Vec<Fault>,
 }
 
@@ -238,15 +219,15 @@ impl Seen<'_> {
         moment: &Moment,
         [pointer, step]: [&str; 2],
     ) -> Result<Vec<FrozenVersion>, Unprepared> {
-        let id = moment.run.unwrap_or(self.host.id);
-        if id != self.host.id && !self.others.contains_key(&id) {
-            let other = Host::find(self.request, id, &format!("{pointer}/run")).await?;
+        let id = moment.run.unwrap_or(self.own.id);
+        if id != self.own.id && !self.others.contains_key(&id) {
+            let other = find(self.request, id, &format!("{pointer}/run")).await?;
             self.others.insert(id, other);
         }
-        let host = self.others.get(&id).unwrap_or(self.host);
-        let checked = host
-            .fits(self.host, &format!("{pointer}/run"))
-            .and_then(|()| host.reached(moment.step, &format!("{pointer}{step}")));
+        let run = self.others.get(&id).unwrap_or(self.own);
+        let checked = run
+            .fits(self.own, &format!("{pointer}/run"))
+            .and_then(|()| run.reached(moment.step, &format!("{pointer}{step}")));
         if let Err(fault) = checked {
             self.faults.push(fault);
             return Ok(Vec::new());
@@ -266,7 +247,7 @@ impl Seen<'_> {
                     let valid: Vec<&str> = alive.iter().map(|weights| weights.name.as_str()).collect();
                     let detail = format!(
                         "run `{}` has no member `{name}` {activity} after {} steps: valid are {}",
-                        host.name,
+                        run.name,
                         moment.step,
                         valid.join(", ")
                     );
@@ -275,7 +256,7 @@ impl Seen<'_> {
                 None => {
                     let detail = format!(
                         "run `{}` has no member {activity} after {} steps",
-                        host.name, moment.step
+                        run.name, moment.step
                     );
                     Fault::new(format!("{pointer}{step}"), detail)
                 }
@@ -290,13 +271,13 @@ impl Seen<'_> {
         {
             let detail = format!(
                 "the weights of {} after {} steps of run `{}` have been deleted: choose another step",
-                weights.name, moment.step, host.name
+                weights.name, moment.step, run.name
             );
             self.faults.push(Fault::new(format!("{pointer}{step}"), detail));
         }
         let version = |weights: &&Weights| FrozenVersion {
             run: id,
-            run_name: (id != self.host.id).then(|| host.name.clone()),
+            run_name: (id != self.own.id).then(|| run.name.clone()),
             member: weights.member,
             name: weights.name.clone(),
             step: moment.step,

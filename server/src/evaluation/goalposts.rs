@@ -15,13 +15,12 @@ use lyceum_core::{
 use lyceum_store::{
     StoreError,
     datasets::{self, Dataset},
-    runs,
     versions::weights::{self, Weights},
 };
 use sqlx::{PgConnection, PgPool};
 
-use super::{Request, Unprepared, fault};
-use crate::{dataset_check::usable, shipped_dataset::ShippedDataset};
+use super::{MeasuredRun, Request, Unprepared, fault};
+use crate::subjects::datasets::{shipped::ShippedDataset, usable::usable};
 
 /// Checkpoints and controls of one evaluation, at most.
 const SUBJECTS: usize = 1000;
@@ -36,25 +35,25 @@ const SAMPLES_PER_STEP: u32 = 8192;
 pub(super) async fn configured(request: &Request<'_>, spec: &GoalpostsSpec) -> Result<RunConfig, Unprepared> {
     let mut tx = request.store.pool().begin().await.map_err(StoreError::from)?;
     let mut faults = Vec::new();
-    let mut hosts: Vec<(Host, &RunCheckpoints)> = Vec::new();
-    for (place, climb) in spec.runs.iter().enumerate() {
+    let mut runs: Vec<(MeasuredRun, &RunCheckpoints)> = Vec::new();
+    for (place, checkpoints) in spec.runs.iter().enumerate() {
         let pointer = format!("/spec/runs/{place}");
-        match Host::find(request, climb.run).await? {
-            Ok(_) if spec.runs[..place].iter().any(|other| other.run == climb.run) => {
+        match MeasuredRun::find(request, checkpoints.run).await? {
+            Ok(_) if spec.runs[..place].iter().any(|other| other.run == checkpoints.run) => {
                 faults.push(Fault::new(format!("{pointer}/run"), "the run is listed twice"));
             }
-            Ok(host) => hosts.push((host, climb)),
+            Ok(run) => runs.push((run, checkpoints)),
             Err(detail) => faults.push(Fault::new(format!("{pointer}/run"), detail)),
         }
     }
-    let problems = match dataset(&mut tx, request.store.pool(), spec, &hosts).await? {
+    let problems = match dataset(&mut tx, request.store.pool(), spec, &runs).await? {
         Ok(dataset) => problems(&mut tx, spec, &dataset, &mut faults).await?,
         Err(detail) => {
             faults.push(Fault::new("/spec/dataset", detail));
             None
         }
     };
-    let subjects = subjects(&mut tx, spec, &hosts, &mut faults).await?;
+    let subjects = subjects(&mut tx, spec, &runs, &mut faults).await?;
     if let Some(problems) = &problems {
         let attempts = u64::from(problems.rows) * u64::from(spec.n);
         if attempts > ATTEMPTS {
@@ -70,9 +69,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &GoalpostsSpec) -> R
     }
     let problems = Faults(faults).or(problems)?;
     let problems = problems.ok_or_else(|| fault("/spec/dataset", "there are no problems"))?;
-    let compute = spec
-        .compute
-        .or_else(|| hosts.first().map(|(host, _)| host.config.compute));
+    let compute = spec.compute.or_else(|| runs.first().map(|(run, _)| run.config.compute));
     let parameters = GoalpostParameters {
         problems,
         n: spec.n,
@@ -94,33 +91,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &GoalpostsSpec) -> R
     Ok(config)
 }
 
-/// A run whose checkpoints attempt problems.
-struct Host {
-    id: ExecutionId,
-    name: String,
-    config: RunConfig,
-    /// Finished steps.
-    done: u32,
-}
-
-impl Host {
-    /// The run, or why it cannot be measured.
-    async fn find(request: &Request<'_>, id: ExecutionId) -> Result<Result<Self, String>, StoreError> {
-        let detail = match runs::find(request.store.pool(), id).await {
-            Err(error @ StoreError::NotFound { .. }) => return Ok(Err(error.to_string())),
-            found => found?,
-        };
-        Ok(match serde_json::from_value(detail.config) {
-            Ok(config) => Ok(Self {
-                id,
-                name: detail.run.name,
-                config,
-                done: detail.run.step.max(0).cast_unsigned(),
-            }),
-            Err(error) => Err(format!("the config of run {id} cannot be read: {error}")),
-        })
-    }
-
+impl MeasuredRun {
     /// The goalposts that its config names.
     fn goalposts(&self) -> Option<DatasetId> {
         let id = self.config.parameters.pointer("/goalposts/id")?.as_str()?;
@@ -133,10 +104,10 @@ async fn dataset(
     db: &mut PgConnection,
     pool: &PgPool,
     spec: &GoalpostsSpec,
-    hosts: &[(Host, &RunCheckpoints)],
+    runs: &[(MeasuredRun, &RunCheckpoints)],
 ) -> Result<Result<Dataset, String>, StoreError> {
     let found = match &spec.dataset {
-        None => match hosts.first().and_then(|(host, _)| host.goalposts()) {
+        None => match runs.first().and_then(|(run, _)| run.goalposts()) {
             Some(id) => datasets::find(&mut *db, id).await.map(Some),
             None => {
                 return Ok(Err(
@@ -239,7 +210,7 @@ async fn problems(
 async fn subjects(
     db: &mut PgConnection,
     spec: &GoalpostsSpec,
-    hosts: &[(Host, &RunCheckpoints)],
+    runs: &[(MeasuredRun, &RunCheckpoints)],
     faults: &mut Vec<Fault>,
 ) -> Result<Vec<GoalpostSubject>, StoreError> {
     let mut subjects: Vec<GoalpostSubject> = Vec::new();
@@ -249,27 +220,27 @@ async fn subjects(
         }
         subjects.push(bare(base_model, None, None));
     }
-    for (place, (host, climb)) in hosts.iter().enumerate() {
+    for (place, (run, checkpoints)) in runs.iter().enumerate() {
         let pointer = format!("/spec/runs/{place}");
-        let mut moments = climb.moments(host.done);
+        let mut moments = checkpoints.moments(run.steps);
         if spec.base && moments.first() != Some(&0) {
             moments.insert(0, 0);
         }
         for step in moments {
-            if step > host.done {
+            if step > run.steps {
                 let detail = format!(
                     "step {step} is beyond run `{}`, which has finished {} steps: 0 to {} is valid",
-                    host.name, host.done, host.done
+                    run.name, run.steps, run.steps
                 );
                 faults.push(Fault::new(format!("{pointer}/steps"), detail));
                 continue;
             }
             if step == 0 {
-                let bases = weights::bases_of_run(&mut *db, host.id).await?;
-                subjects.extend(bases.first().map(|base| bare(base, Some(host.id), Some(0))));
+                let bases = weights::bases_of_run(&mut *db, run.id).await?;
+                subjects.extend(bases.first().map(|base| bare(base, Some(run.id), Some(0))));
                 continue;
             }
-            let solvers = match solvers(&mut *db, host, step).await? {
+            let solvers = match solvers(&mut *db, run, step).await? {
                 Ok(solvers) => solvers,
                 Err(detail) => {
                     faults.push(Fault::new(format!("{pointer}/steps"), detail));
@@ -301,13 +272,17 @@ async fn subjects(
 }
 
 /// The members of a run that solve problems, with their weights after `step` steps; an error says why there are none.
-async fn solvers(db: &mut PgConnection, host: &Host, step: u32) -> Result<Result<Vec<Weights>, String>, StoreError> {
-    let mut alive = weights::of_run(&mut *db, host.id, Some(step)).await?;
+async fn solvers(
+    db: &mut PgConnection,
+    run: &MeasuredRun,
+    step: u32,
+) -> Result<Result<Vec<Weights>, String>, StoreError> {
+    let mut alive = weights::of_run(&mut *db, run.id, Some(step)).await?;
     alive.retain(|weights| weights.roles.iter().any(|role| role.side() == Side::Solves));
     if alive.is_empty() {
         return Ok(Err(format!(
             "run `{}` has no member that solves problems after {step} steps",
-            host.name
+            run.name
         )));
     }
     let digests: Vec<Digest> = alive.iter().map(|weights| weights.adapter.artifact).collect();
@@ -316,7 +291,7 @@ async fn solvers(db: &mut PgConnection, host: &Host, step: u32) -> Result<Result
     Ok(match gone {
         Some(weights) => Err(format!(
             "the weights of {} after {step} steps of run `{}` have been deleted: choose another step",
-            weights.name, host.name
+            weights.name, run.name
         )),
         None => Ok(alive),
     })

@@ -11,12 +11,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::io::{self, BufReader, Read, Seek as _, Write as _};
 
-use super::filters::Filters;
 use crate::{
-    api::Api,
     api_error::ApiError,
-    file_body::{FileWriter, Turn, file_body},
-    spool,
+    contract::{
+        file_body::{FileWriter, Turn, file_body},
+        receive,
+    },
+    frame::view::Filters,
+    lab::Lab,
 };
 
 /// The version of the weights.
@@ -31,13 +33,13 @@ pub(crate) struct AdapterFilter {
 /// A member's adapter as a zip of `adapter_config.json` and `adapter_model.safetensors`.
 #[get("/runs/{id}/members/{member}/adapter.zip")]
 pub(crate) async fn download_adapter(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     place: web::Path<(ExecutionId, MemberId)>,
     filters: Filters<AdapterFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let (run, id) = place.into_inner();
-    let member = members::find(api.store.pool(), run, id).await?;
-    let version = versions::find(api.store.pool(), run, id, filters.0.version).await?;
+    let member = members::find(lab.store.pool(), run, id).await?;
+    let version = versions::find(lab.store.pool(), run, id, filters.0.version).await?;
     let digest = version
         .artifact
         .parse()
@@ -52,8 +54,8 @@ pub(crate) async fn download_adapter(
         return Err(gone());
     }
     let turn = Turn::wait().await?;
-    let mut archive = spool::file().map_err(|error| ApiError::internal(&error))?;
-    match api.artifacts.get_file(digest, &archive).await {
+    let mut archive = receive::spool().map_err(|error| ApiError::internal(&error))?;
+    match lab.artifacts.get_file(digest, &archive).await {
         Ok(_) => {}
         Err(StoreError::NotFound { .. }) => return Err(gone()),
         Err(error) => return Err(error.into()),

@@ -15,16 +15,17 @@ use strum::VariantArray as _;
 use uuid::Uuid;
 
 use self::grid::{Axis, Colouring, Dimension, Grid};
-use super::{
-    figure::{Figure, Series, Style},
-    filters::Filters,
-    layout::{Layout, Section, Tab},
-    other_runs,
-    run_frame::RunFrame,
-    scale::{POINTS, stride},
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::{Figure, Series, Style},
+        layout::{Layout, Section, Tab},
+        run::{self, RunFrame},
+        steps::{POINTS, stride},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// The map to show.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -148,14 +149,14 @@ impl ArchivePage {
 #[get("/runs/{id}/archive")]
 pub(crate) async fn show_archive(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<ArchiveFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
     let tile = asked.tile.as_deref().map(tile_of).transpose()?;
-    let run = RunFrame::load(&api, *id, Tab::Archive).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Archive).await?;
     let (x, y) = (
         asked.x.unwrap_or(Dimension::AstDepth),
         asked.y.unwrap_or(Dimension::Cyclomatic),
@@ -163,13 +164,13 @@ pub(crate) async fn show_archive(
     let colour = asked.colour.unwrap_or_default();
     let config = config_of(&run.detail.config);
     let axes = (Axis::of(x, &config), Axis::of(y, &config));
-    let mut maps = vec![map(&api, &run.detail.run, asked.step, axes, colour, config.cells).await?];
+    let mut maps = vec![map(&lab, &run.detail.run, asked.step, axes, colour, config.cells).await?];
     let mut differ = false;
     if let Some(beside) = asked.beside {
         let other = runs::find(db, ExecutionId(beside)).await?;
         let others = config_of(&other.config);
         differ = others != config;
-        maps.push(map(&api, &other.run, asked.step, axes, colour, others.cells).await?);
+        maps.push(map(&lab, &other.run, asked.step, axes, colour, others.cells).await?);
     }
     // Two maps share one colour scale.
     let ends = maps
@@ -182,7 +183,7 @@ pub(crate) async fn show_archive(
     let open = tile.map(|tile| opened(&maps, tile, axes)).unwrap_or_default();
     let stride = stride(run.run().step, POINTS);
     let growth = archive::growth(db, *id, stride).await?;
-    let others = other_runs::newest(&view, db, 50).await?;
+    let others = run::newest(&view, db, 50).await?;
     view.show(&ArchivePage {
         layout: view.layout(format!("Archive · {}", run.run().name), Section::Runs),
         x,
@@ -217,14 +218,14 @@ fn config_of(config: &serde_json::Value) -> ArchiveConfig {
 }
 
 async fn map(
-    api: &Api,
+    lab: &Lab,
     run: &runs::Run,
     step: Option<u32>,
     axes: (Axis, Axis),
     colour: Colouring,
     size: u32,
 ) -> Result<Map, ApiError> {
-    let cells = archive::map_at(api.store.pool(), ExecutionId(run.id), step).await?;
+    let cells = archive::map_at(lab.store.pool(), ExecutionId(run.id), step).await?;
     let now = step.map_or(run.step, u32::cast_signed);
     Ok(Map {
         run_id: run.id,

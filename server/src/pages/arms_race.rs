@@ -13,18 +13,19 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use super::{
-    figure::{Colour, Figure, Series, Style},
-    filters::Filters,
-    frozen_side_plan,
-    layout::{Layout, Section, Tab},
-    run_frame::RunFrame,
-    scale::{MEMBERS, POINTS},
-    sides::{SideNames, order},
-    steps::Steps,
-    view::View,
+use super::frozen_side_plan;
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::{Colour, Figure, Series, Style},
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        sides::{SideNames, order},
+        steps::{MEMBERS, POINTS, Steps},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 #[derive(Template, Serialize)]
 #[template(path = "run/arms_race.html")]
@@ -62,12 +63,12 @@ struct Lead {
 #[get("/runs/{id}/arms-race")]
 pub(crate) async fn show_arms_race(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     steps: Filters<Steps>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
-    let run = RunFrame::load(&api, *id, Tab::ArmsRace).await?;
+    let db = lab.store.pool();
+    let run = RunFrame::load(&lab, *id, Tab::ArmsRace).await?;
     let stretch = steps.0.of_run(run.run().step, POINTS)?;
     let members = members::names(db, *id, MEMBERS).await?;
     let ratings = ratings::history(db, *id, None, stretch).await?;
@@ -78,7 +79,7 @@ pub(crate) async fn show_arms_race(
         .collect();
     let names = SideNames::of(&members);
     figures.push(outcomes_of(&outcomes, &names));
-    let frozen_side = frozen_side_plan::body(&api.registry, &run.detail);
+    let frozen_side = frozen_side_plan::body(&lab.registry, &run.detail);
     view.show(&ArmsRacePage {
         frozen_side,
         layout: view.layout(format!("Arms race · {}", run.run().name), Section::Runs),

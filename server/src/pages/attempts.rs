@@ -17,19 +17,20 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::{
-    filters::Filters,
-    inert::{SHOWN_IN_LIST, excerpt},
-    layout::{Layout, Section, Tab},
     population::names,
     problems::{Choice, types},
-    run_frame::RunFrame,
-    scale::MEMBERS,
-    view::View,
 };
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        steps::MEMBERS,
+        text::{SHOWN_IN_LIST, excerpt},
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
 };
 
 /// Filters of attempts.
@@ -61,7 +62,8 @@ struct AttemptsPage {
     layout: Layout,
     run: RunFrame,
     items: Vec<Attempt>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     asked: AttemptsFilter,
     #[serde(skip)]
@@ -69,15 +71,14 @@ struct AttemptsPage {
     /// The index within its step of each attempted problem.
     #[serde(skip)]
     places: HashMap<Uuid, i32>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl AttemptsPage {
     fn name_of(&self, id: &Uuid) -> String {
-        self.names.get(id).cloned().unwrap_or_else(|| super::format::id(id))
+        self.names
+            .get(id)
+            .cloned()
+            .unwrap_or_else(|| crate::frame::format::id(id))
     }
 
     fn types(&self) -> Vec<Choice> {
@@ -100,7 +101,7 @@ impl AttemptsPage {
         name.as_str().map(str::to_owned)
     }
 
-    fn text_of(&self, attempt: &Attempt) -> super::inert::Excerpt {
+    fn text_of(&self, attempt: &Attempt) -> crate::frame::text::Excerpt {
         excerpt(&attempt.text, SHOWN_IN_LIST)
     }
 }
@@ -122,13 +123,13 @@ pub(super) async fn places(
 #[get("/runs/{id}/attempts")]
 pub(crate) async fn show_attempts(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<AttemptsFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let listing = Listing::new("attempts", None, asked.cursor.as_deref(), asked.order)?;
-    let run = RunFrame::load(&api, *id, Tab::Problems).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Problems).await?;
     let filter = AttemptFilter {
         problem: asked.problem.map(ProblemId),
         member: asked.student.map(MemberId),
@@ -140,15 +141,13 @@ pub(crate) async fn show_attempts(
         side: asked.side,
         evaluations: asked.evaluations == Some(true),
     };
-    let page = listing.page(attempts::page(api.store.pool(), *id, &filter, listing.window()).await?);
+    let page = listing.page(attempts::page(lab.store.pool(), *id, &filter, listing.window()).await?);
     view.show(&AttemptsPage {
         layout: view.layout(format!("Attempts · {}", run.run().name), Section::Runs),
-        names: names(members::names(api.store.pool(), *id, MEMBERS).await?),
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
-        places: places(api.store.pool(), *id, &page.items).await?,
+        names: names(members::names(lab.store.pool(), *id, MEMBERS).await?),
+        places: places(lab.store.pool(), *id, &page.items).await?,
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
         asked,
         run,
     })

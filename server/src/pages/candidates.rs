@@ -7,14 +7,16 @@ use lyceum_store::problems::{self, StoneCandidate, StoneCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    filters::Filters,
-    inert::{Excerpt, excerpt},
-    layout::{Layout, Section, Tab},
-    run_frame::RunFrame,
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        text::{Excerpt, excerpt},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// Characters of a message.
 const MESSAGE: u32 = 160;
@@ -121,12 +123,12 @@ impl CandidatesPage {
 #[get("/runs/{id}/candidates")]
 pub(crate) async fn show_candidates(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<CandidatesFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
-    let run = RunFrame::load(&api, *id, Tab::Candidates).await?;
+    let db = lab.store.pool();
+    let run = RunFrame::load(&lab, *id, Tab::Candidates).await?;
     let steps = problems::stone_counts(db, *id).await?;
     let last = steps.last().map_or(0, |of| of.step.cast_unsigned());
     let step = filters.0.step.unwrap_or(last);

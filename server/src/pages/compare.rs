@@ -1,14 +1,9 @@
 //! `/compare`: runs side by side: curves, differences of their configs, scores, costs and latest values.
 
-mod account;
-mod address;
 mod alignment;
 mod arms;
 mod choice;
 mod compared;
-mod difference;
-mod finals;
-mod labels;
 mod scores;
 
 use actix_web::{HttpResponse, get, web};
@@ -23,30 +18,29 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-pub(super) use self::labels::labels;
+pub(crate) use self::choice::labels;
 use self::{
-    account::Account,
-    address::{address, ids, place_of_baseline},
     alignment::Over,
-    choice::{known, named, units, usual},
-    compared::{Compared, levels},
-    difference::Difference,
-    finals::Finals,
+    arms::{Account, Finals},
+    choice::{address, ids, known, named, place_of_baseline, units, usual},
+    compared::{Compared, Difference, levels},
     scores::{Scores, scores},
 };
-use super::{
-    figure::Figure,
-    filters::Filters,
-    format::words,
-    layout::{Layout, Section},
-    other_runs,
-    steps::Steps,
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::Figure,
+        format::words,
+        layout::{Layout, Section},
+        run,
+        steps::Steps,
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// Maximum runs of a comparison.
-pub(super) const RUNS: usize = 12;
+pub(crate) const RUNS: usize = 12;
 /// Runs read at the same time, each over its own connection.
 const AT_ONCE: usize = 3;
 
@@ -212,10 +206,10 @@ impl ComparePage {
 #[get("/compare")]
 pub(crate) async fn show_compare(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<CompareFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
     let ids = ids(asked.runs.as_deref().unwrap_or_default())?;
     let by_arm = asked.arms == Some(true);
@@ -230,18 +224,18 @@ pub(crate) async fn show_compare(
     let levels = levels(&details, by_arm);
     let labelled = details.into_iter().zip(labels.iter().cloned()).zip(levels);
     let compared = stream::iter(labelled)
-        .map(|((detail, label), level)| Compared::read(&api, ids.len(), (detail, label, level, over)));
+        .map(|((detail, label), level)| Compared::read(&lab, ids.len(), (detail, label, level, over)));
     let compared: Vec<Compared> = compared.buffered(AT_ONCE).try_collect().await?;
     let known = known(&compared);
     let metrics = match asked.metrics.as_deref() {
         Some(names) => named(names, &known, compared.is_empty())?,
-        None => usual(&api.registry, &compared, &known),
+        None => usual(&lab.registry, &compared, &known),
     };
-    let accounts = stream::iter(&compared).map(|run| Account::of(&api, &run.detail));
+    let accounts = stream::iter(&compared).map(|run| Account::of(&lab, &run.detail));
     let accounts: Vec<Account> = accounts.buffered(AT_ONCE).try_collect().await?;
-    let others = other_runs::newest(&view, db, 50).await?;
+    let others = run::newest(&view, db, 50).await?;
     let configs: Vec<&serde_json::Value> = compared.iter().map(|run| &run.detail.config).collect();
-    let units = units(&api.registry, &compared);
+    let units = units(&lab.registry, &compared);
     let unit = |metric: &str| units.get(metric).copied().unwrap_or_default();
     let finals = known.iter().map(|metric| {
         let values = compared.iter().map(|run| run.last(metric)).collect();
@@ -250,7 +244,7 @@ pub(crate) async fn show_compare(
     let scores = scores(db, &ids, baseline).await?;
     view.show(&ComparePage {
         layout: view.layout("Compare", Section::Compare),
-        differences: difference::differences(&configs),
+        differences: compared::differences(&configs),
         accounts,
         scores,
         finals: finals.filter(|row| row.values.iter().any(Option::is_some)).collect(),

@@ -1,16 +1,11 @@
 //! The form of a run config, generated from its JSON Schema.
 
 mod field;
-mod list;
-mod schema;
 
 use serde_json::Value;
 
 pub(crate) use self::field::{Field, Input, escaped};
-use self::{
-    field::field,
-    schema::{about, is_object, present},
-};
+use self::field::{about, field, is_object, present};
 
 /// A line of the form. Groups are opened and closed by lines, for templates.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,7 +93,7 @@ fn object(lines: &mut Vec<Line>, path: &str, title: &str, schema: &Value, value:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::api::Presets;
+    use crate::lab::Presets;
     use lyceum_core::{config::resolve, recipe::Registry};
 
     #[test]

@@ -21,18 +21,19 @@ use std::{
 };
 use uuid::Uuid;
 
-use super::{
-    figure::{Figure, Series, Style},
-    filters::Filters,
-    heat::heat,
-    layout::{Layout, Section, Tab},
-    population::Link,
-    run_frame::RunFrame,
-    scale::MEMBERS,
-    sides::SideNames,
-    view::View,
+use super::population::Link;
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::{Figure, Series, Style},
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        sides::{SideNames, heat},
+        steps::MEMBERS,
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// Rows, and columns, of a matrix at most: the members with the most attempts.
 const SIDE: usize = 40;
@@ -155,18 +156,18 @@ impl CrossPlayPage {
 #[get("/runs/{id}/cross-play")]
 pub(crate) async fn show_cross_play(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<MatrixFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
     let from = asked.from.unwrap_or(0);
     if asked.to.is_some_and(|to| to < from) {
         let detail = "the last step must not be before the first, `from`";
         return Err(ApiError::invalid_query(vec![("to".to_owned(), detail.to_owned())]));
     }
-    let run = RunFrame::load(&api, *id, Tab::CrossPlay).await?;
+    let run = RunFrame::load(&lab, *id, Tab::CrossPlay).await?;
     let members = members::family(db, *id, None, MEMBERS).await?;
     let last = asked.to.unwrap_or_else(|| run.last_step().cast_unsigned());
     let width = (last.saturating_sub(from) + 1).div_ceil(WINDOWS).max(1);
@@ -219,9 +220,9 @@ pub(crate) async fn show_cross_play(
         .collect();
     let link = |id: &Uuid| Link {
         id: *id,
-        name: names.get(id).cloned().unwrap_or_else(|| super::format::id(id)),
+        name: names.get(id).cloned().unwrap_or_else(|| crate::frame::format::id(id)),
     };
-    let can_plan = api.registry.is_evaluation("evaluation/cross_play");
+    let can_plan = lab.registry.is_evaluation("evaluation/cross_play");
     let step = run.run().step;
     view.show(&CrossPlayPage {
         layout: view.layout(format!("Cross-play · {}", run.run().name), Section::Runs),
@@ -401,7 +402,7 @@ fn parallels(
     steps: RangeInclusive<u32>,
     width: u32,
 ) -> Vec<Figure> {
-    let name = |id: &Uuid| names.get(id).cloned().unwrap_or_else(|| super::format::id(id));
+    let name = |id: &Uuid| names.get(id).cloned().unwrap_or_else(|| crate::frame::format::id(id));
     let mut places: Vec<i32> = windows.iter().map(|pair| pair.window).collect();
     places.dedup();
     let figure = |window: i32| {

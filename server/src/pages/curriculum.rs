@@ -10,21 +10,20 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use super::{
-    curves::level_for,
-    evaluations::title,
-    figure::Figure,
-    filters::Filters,
-    layout::{Layout, Section, Tab},
-    run_frame::RunFrame,
-    scale::POINTS,
-    steps::Steps,
-    view::View,
-};
 use crate::{
-    api::Api,
     api_error::ApiError,
-    subjects::curriculum::{Growth, Scores},
+    frame::{
+        figure::Figure,
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        steps::{POINTS, Steps, level_for},
+        view::{Filters, View},
+    },
+    lab::Lab,
+    subjects::{
+        curriculum::{Growth, Scores},
+        evaluations::page::title,
+    },
 };
 
 /// The steps and the suite shown.
@@ -100,12 +99,12 @@ impl CurriculumPage {
 #[get("/runs/{id}/curriculum")]
 pub(crate) async fn show_curriculum(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<CurriculumFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
-    let run = RunFrame::load(&api, *id, Tab::Curriculum).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Curriculum).await?;
     let steps = Steps {
         from: asked.from,
         to: asked.to,
@@ -113,8 +112,8 @@ pub(crate) async fn show_curriculum(
     let step = run.run().step;
     let stretch = steps.of_run(step, POINTS)?;
     let level = level_for(steps.length(step), POINTS);
-    let growth = Growth::read(&api, &run.detail, stretch, level).await?;
-    let scores = Scores::read(&api, &run.detail, stretch).await?;
+    let growth = Growth::read(&lab, &run.detail, stretch, level).await?;
+    let scores = Scores::read(&lab, &run.detail, stretch).await?;
     let suite = suite(&growth, asked.suite)?;
     // The validation curve changes when an evaluation ends, so only the curves over steps are sent in parts.
     let mut figures = vec![figures::growth(&growth, suite.as_deref())];

@@ -2,7 +2,6 @@
 //! wordings most repeated, and the nearest neighbours of a question.
 
 mod panels;
-mod profile;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
@@ -12,20 +11,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use self::profile::Profile;
-use super::{
-    compare::labels,
-    figure::Figure,
-    filters::Filters,
-    inert::{Excerpt, SHOWN_IN_LIST, excerpt},
-    layout::{Layout, Section, Tab},
-    other_runs,
-    run_frame::RunFrame,
-    view::View,
-};
+use self::panels::Profile;
 use crate::{
-    api::Api,
     api_error::ApiError,
+    frame::{
+        figure::Figure,
+        layout::{Layout, Section, Tab},
+        run::{self, RunFrame},
+        text::{Excerpt, SHOWN_IN_LIST, excerpt},
+        view::{Filters, View},
+    },
+    lab::Lab,
+    pages::compare::labels,
     subjects::diversity::{
         Diversity, Iteration, Neighbours, RepeatedWording, Similarity, Wordings, neighbours, wordings,
     },
@@ -61,15 +58,15 @@ struct Side {
 }
 
 impl Side {
-    async fn read(api: &Api, detail: &RunDetail, iteration: Option<u32>) -> Result<(Self, Diversity), ApiError> {
-        let diversity = Diversity::read(api, detail).await?;
+    async fn read(lab: &Lab, detail: &RunDetail, iteration: Option<u32>) -> Result<(Self, Diversity), ApiError> {
+        let diversity = Diversity::read(lab, detail).await?;
         let chosen = diversity.chosen(iteration)?;
         let side = Self {
             label: detail.run.name.clone(),
             run: detail.run.id,
             steps_per_iteration: diversity.steps_per_iteration,
             iterations: diversity.iterations.clone(),
-            wordings: wordings(api, ExecutionId(detail.run.id), chosen, SHOWN).await?,
+            wordings: wordings(lab, ExecutionId(detail.run.id), chosen, SHOWN).await?,
         };
         Ok((side, diversity))
     }
@@ -148,20 +145,20 @@ impl DiversityPage {
 #[get("/runs/{id}/diversity")]
 pub(crate) async fn show_diversity(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<DiversityFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
-    let run = RunFrame::load(&api, *id, Tab::Diversity).await?;
-    let (own, diversity) = Side::read(&api, &run.detail, asked.iteration).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Diversity).await?;
+    let (own, diversity) = Side::read(&lab, &run.detail, asked.iteration).await?;
     let mut sides = vec![own];
     if let Some(other) = asked.with {
-        let other = runs::find(api.store.pool(), ExecutionId(other)).await?;
+        let other = runs::find(lab.store.pool(), ExecutionId(other)).await?;
         // The other run may not have come as far.
-        let (side, _) = match Side::read(&api, &other, asked.iteration).await {
+        let (side, _) = match Side::read(&lab, &other, asked.iteration).await {
             Ok(read) => read,
-            Err(_) => Side::read(&api, &other, None).await?,
+            Err(_) => Side::read(&lab, &other, None).await?,
         };
         let names = labels([run.run(), &other.run].into_iter());
         sides.push(side);
@@ -172,7 +169,7 @@ pub(crate) async fn show_diversity(
     let neighbours = match asked.question {
         Some(question) => {
             let of = (*id, &diversity);
-            Some(neighbours(&api, of, ProblemId(question), asked.iteration, SHOWN).await?)
+            Some(neighbours(&lab, of, ProblemId(question), asked.iteration, SHOWN).await?)
         }
         None => None,
     };
@@ -180,7 +177,7 @@ pub(crate) async fn show_diversity(
         layout: view.layout(format!("Diversity · {}", run.run().name), Section::Runs),
         figures: panels::panels(&sides, &run.detail.metrics, &diversity.metrics),
         profile: Profile::of(&sides, &diversity.metrics),
-        others: others(&view, &api, run.run().id).await?,
+        others: others(&view, &lab, run.run().id).await?,
         neighbours,
         sides,
         asked,
@@ -189,10 +186,10 @@ pub(crate) async fn show_diversity(
 }
 
 /// The newest other runs whose diversity is measured, with labels.
-async fn others(view: &View, api: &Api, own: Uuid) -> Result<Vec<(Uuid, String)>, ApiError> {
-    let newest = other_runs::newest(view, api.store.pool(), OTHERS).await?;
+async fn others(view: &View, lab: &Lab, own: Uuid) -> Result<Vec<(Uuid, String)>, ApiError> {
+    let newest = run::newest(view, lab.store.pool(), OTHERS).await?;
     let is_measured = |run: &&Run| {
-        let recipe = api.registry.get(&run.recipe);
+        let recipe = lab.registry.get(&run.recipe);
         run.id != own && recipe.is_ok_and(|recipe| recipe.capabilities().measures_diversity)
     };
     let runs: Vec<&Run> = newest.iter().filter(is_measured).collect();

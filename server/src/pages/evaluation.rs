@@ -1,42 +1,117 @@
 //! `/evaluations/{id}`: one evaluation and its result. Types with a page of their own have a file here.
 
 mod benchmark;
-mod frame;
-mod frozen_side;
 mod goalposts;
 mod operator_retention;
-mod outcome;
 mod regenerate;
 
 use actix_web::{HttpResponse, get, web};
+use askama::Template;
 use lyceum_core::id::ExecutionId;
-use serde_json::json;
+use lyceum_store::{
+    evaluations,
+    plan::{self, Refusal},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sqlx::PgPool;
 use uuid::Uuid;
 
-use self::{benchmark::SamplesFilter, frame::EvaluationFrame};
-use super::{filters::Filters, view::View};
-use crate::{api::Api, api_error::ApiError};
+use self::benchmark::SamplesFilter;
+use crate::{
+    api_error::ApiError,
+    frame::{
+        format,
+        layout::{Layout, Section},
+        text::{Excerpt, SHOWN_IN_LIST, excerpt, inert},
+        view::{Filters, View},
+    },
+    lab::Lab,
+    subjects::evaluations::page::EvaluationLine,
+};
 
 #[get("/evaluations/{id}")]
 pub(crate) async fn show_one_evaluation(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<SamplesFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let frame = EvaluationFrame::load(db, *id).await?;
     match frame.line.kind() {
         "benchmark" => benchmark::show(&view, db, frame, filters.0).await,
-        "frozen_side" => frozen_side::show(&view, frame),
+        "frozen_side" => goalposts::show_frozen_side(&view, frame),
         "goalposts" => goalposts::show(&view, frame),
         "operator_retention" => operator_retention::show(&view, frame),
         "regenerate" => regenerate::show(&view, db, frame).await,
-        _ => outcome::show(&view, frame),
+        _ => show_outcome(&view, frame),
     }
 }
 
 /// The body that asks for a recorded sample again; `kind` is `attempt` or `problem`.
 pub(crate) fn regenerate_body(kind: &str, id: &Uuid) -> String {
     json!({"spec": {"type": "regenerate", (kind): id}}).to_string()
+}
+
+/// An evaluation as `evaluation/frame.html` shows it. In the page's JSON it is the evaluation.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct EvaluationFrame {
+    #[serde(flatten)]
+    pub(crate) line: EvaluationLine,
+    /// Why a server cannot plan it, if it waits to be planned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) refusal: Option<Refusal>,
+}
+
+impl EvaluationFrame {
+    /// Reads the evaluation `id`.
+    ///
+    /// # Errors
+    /// 404 if there is no such evaluation.
+    pub(crate) async fn load(db: &PgPool, id: ExecutionId) -> Result<Self, ApiError> {
+        let evaluation = evaluations::find(db, id).await?;
+        let line = EvaluationLine::of(db, vec![evaluation]).await?.into_iter().next();
+        let line = line.ok_or_else(|| ApiError::not_found(format!("there is no evaluation {id}")))?;
+        let refusal = plan::refusal(db, id).await?;
+        Ok(Self { line, refusal })
+    }
+
+    /// The frame around its page.
+    pub(crate) fn layout(&self, view: &View) -> Layout {
+        let id = format::id(&self.line.evaluation.id);
+        view.layout(format!("Evaluation {id}"), Section::Evaluations)
+    }
+
+    pub(crate) fn spec(&self) -> String {
+        pretty(&self.line.evaluation.spec)
+    }
+
+    /// Its result as JSON.
+    pub(crate) fn outcome(&self) -> Option<String> {
+        self.line.evaluation.result.as_ref().map(pretty)
+    }
+
+    pub(crate) fn error(&self) -> Option<Excerpt> {
+        let error = self.line.evaluation.error.as_deref();
+        error.map(|error| excerpt(error, SHOWN_IN_LIST))
+    }
+}
+
+fn pretty(value: &Value) -> String {
+    inert(&serde_json::to_string_pretty(value).unwrap_or_default())
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "evaluation/outcome.html")]
+struct OutcomePage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(flatten)]
+    frame: EvaluationFrame,
+}
+
+pub(crate) fn show_outcome(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
+    let layout = frame.layout(view);
+    view.show(&OutcomePage { layout, frame })
 }

@@ -1,7 +1,5 @@
 //! `/runs/{id}/export`: all data of a run, as a folder for Hugging Face's `datasets`.
 
-mod card;
-mod jsonl;
 mod parquet;
 mod trackers;
 
@@ -9,25 +7,28 @@ use actix_web::{HttpResponse, get, http::header::CONTENT_DISPOSITION, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
-    export::{Batch, Batches, Field, Table},
+    export::{Batch, Batches, Column, Field, Table},
     runs::RunDetail,
 };
-use serde::Serialize;
+use serde::{
+    Serialize,
+    ser::{SerializeMap as _, Serializer as _},
+};
 use sqlx::PgPool;
 use std::io::{self, Write};
 use strum::VariantArray as _;
 
 use self::trackers::Tracker;
-use super::{
-    adapter::file_name,
-    layout::{Layout, Section, Tab},
-    run_frame::RunFrame,
-    view::View,
-};
 use crate::{
-    api::Api,
     api_error::ApiError,
-    file_body::{FileWriter, Turn, file_body},
+    contract::file_body::{FileWriter, Turn, file_body},
+    frame::{
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        view::View,
+    },
+    lab::Lab,
+    pages::adapter::file_name,
 };
 
 /// A file format.
@@ -82,10 +83,10 @@ struct ExportPage {
 #[get("/runs/{id}/export")]
 pub(crate) async fn show_export(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = RunFrame::load(&api, *id, Tab::Problems).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Problems).await?;
     let kept = run.run();
     let rows = |table: Table| match table {
         Table::Problems => Some(kept.problems),
@@ -110,11 +111,11 @@ pub(crate) async fn show_export(
 /// A table of a run.
 #[get("/runs/{id}/export/{table}.{format}")]
 pub(crate) async fn export_table(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     place: web::Path<(ExecutionId, String, String)>,
 ) -> Result<HttpResponse, ApiError> {
     let (id, table, format) = place.into_inner();
-    let run = lyceum_store::runs::find(api.store.pool(), id).await?;
+    let run = lyceum_store::runs::find(lab.store.pool(), id).await?;
     let table = Table::ALL.into_iter().find(|one| one.name() == table).ok_or_else(|| {
         ApiError::not_found(format!(
             "there is no table `{table}` to export; there are {}",
@@ -123,7 +124,7 @@ pub(crate) async fn export_table(
     })?;
     let format = Format::of(&format)?;
     let name = format!("{}-{}.{}", file_name(&run.run.name), table.name(), format.name());
-    let source = Source::of(&api, &run);
+    let source = Source::of(&lab, &run);
     let body = file_body(Turn::wait().await?, move |out| {
         source.write(table, format, out).map(drop)
     })?;
@@ -136,14 +137,14 @@ pub(crate) async fn export_table(
 /// All tables of a run with a card, or its curves for another tool, as a zip archive.
 #[get("/runs/{id}/export.{format}.zip")]
 pub(crate) async fn export_run(
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     place: web::Path<(ExecutionId, String)>,
 ) -> Result<HttpResponse, ApiError> {
     let (id, format) = place.into_inner();
-    let run = lyceum_store::runs::find(api.store.pool(), id).await?;
+    let run = lyceum_store::runs::find(lab.store.pool(), id).await?;
     let folder = file_name(&run.run.name);
     let disposition = format!("attachment; filename=\"{folder}-{format}.zip\"");
-    let source = Source::of(&api, &run);
+    let source = Source::of(&lab, &run);
     let body = match Tracker::of(&format) {
         Some(tracker) => file_body(Turn::wait().await?, move |out| {
             tracker.zip(&source.db, &source.runtime, &folder, &run, out)
@@ -179,7 +180,7 @@ fn zip(source: &Source, format: Format, folder: &str, run: &RunDetail, out: &mut
         }
     }
     zip.start_file(format!("{folder}/README.md"), options)?;
-    let card = card::card(run, format.name(), &written).map_err(io::Error::other)?;
+    let card = card(run, format.name(), &written).map_err(io::Error::other)?;
     zip.write_all(card.as_bytes())?;
     zip.finish()?.into_inner().flush()
 }
@@ -201,9 +202,9 @@ trait Encoder {
 }
 
 impl Source {
-    fn of(api: &Api, run: &RunDetail) -> Self {
+    fn of(lab: &Lab, run: &RunDetail) -> Self {
         Self {
-            db: api.store.pool().clone(),
+            db: lab.store.pool().clone(),
             run: ExecutionId(run.run.id),
             metrics: run.metrics.clone(),
             runtime: tokio::runtime::Handle::current(),
@@ -214,7 +215,7 @@ impl Source {
     fn write(&self, table: Table, format: Format, out: &mut dyn Write) -> io::Result<usize> {
         let fields: Vec<Field> = table.fields(&self.metrics);
         let mut encoder: Box<dyn Encoder> = match format {
-            Format::Jsonl => Box::new(jsonl::Jsonl::new(&fields)),
+            Format::Jsonl => Box::new(Jsonl::new(&fields)),
             Format::Parquet => Box::new(parquet::Parquet::new(&fields)?),
         };
         let mut rows = 0;
@@ -225,5 +226,81 @@ impl Source {
         }
         encoder.finish(out)?;
         Ok(rows)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "dataset_card.md", escape = "none")]
+struct Card<'a> {
+    name: String,
+    run: &'a RunDetail,
+    format: &'a str,
+    tables: &'a [Table],
+    base_models: String,
+    config: String,
+}
+
+/// The card of `run` with files in `format`, listing those `tables` that have rows.
+pub(crate) fn card(run: &RunDetail, format: &str, tables: &[Table]) -> Result<String, askama::Error> {
+    let populations = run.config["populations"].as_object().into_iter().flatten();
+    let bases = populations.filter_map(|(_, population)| population["base_model"]["name"].as_str());
+    let card = Card {
+        // For a Markdown heading and a quoted YAML string.
+        name: one_line(&run.run.name),
+        format,
+        tables,
+        base_models: one_line(&bases.collect::<Vec<_>>().join(", ")),
+        config: serde_json::to_string_pretty(&run.config).unwrap_or_default(),
+        run,
+    };
+    card.render()
+}
+
+/// `text` without characters that end a line, a quoted string or Markdown.
+fn one_line(text: &str) -> String {
+    let text = crate::frame::text::inert(text);
+    text.chars()
+        .map(|letter| if "\n\t\"\\`<>[]".contains(letter) { ' ' } else { letter })
+        .collect()
+}
+
+/// Writes JSON lines.
+pub(crate) struct Jsonl {
+    names: Vec<String>,
+    lines: Vec<u8>,
+}
+
+impl Jsonl {
+    pub(crate) fn new(fields: &[Field]) -> Self {
+        Self {
+            names: fields.iter().map(|field| field.name.to_string()).collect(),
+            lines: Vec::new(),
+        }
+    }
+}
+
+impl Encoder for Jsonl {
+    fn batch(&mut self, batch: &Batch, out: &mut dyn Write) -> io::Result<()> {
+        self.lines.clear();
+        for row in 0..batch.rows {
+            let mut serializer = serde_json::Serializer::new(&mut self.lines);
+            let mut object = serializer.serialize_map(Some(self.names.len()))?;
+            for (name, column) in self.names.iter().zip(&batch.columns) {
+                match column {
+                    Column::Text(values) => object.serialize_entry(name, &values[row])?,
+                    Column::Int(values) => object.serialize_entry(name, &values[row])?,
+                    Column::Float(values) => object.serialize_entry(name, &values[row])?,
+                    Column::Bool(values) => object.serialize_entry(name, &values[row])?,
+                    Column::Time(values) => object.serialize_entry(name, &values[row])?,
+                }
+            }
+            object.end()?;
+            self.lines.push(b'\n');
+        }
+        out.write_all(&self.lines)
+    }
+
+    fn finish(self: Box<Self>, _: &mut dyn Write) -> io::Result<()> {
+        Ok(())
     }
 }

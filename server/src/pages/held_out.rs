@@ -20,8 +20,11 @@ use sqlx::PgPool;
 
 use self::accuracy::{Answers, HeldOut, Past};
 pub(super) use self::comparison::latest;
-use super::{figure::Figure, layout::Tab, run_frame::RunFrame, view::View};
-use crate::{api::Api, api_error::ApiError};
+use crate::{
+    api_error::ApiError,
+    frame::{figure::Figure, layout::Tab, run::RunFrame, view::View},
+    lab::Lab,
+};
 
 /// Maximum measured steps in the charts, evenly spaced.
 const STEPS: usize = 60;
@@ -146,11 +149,11 @@ struct HeldOutPart {
 #[get("/runs/{id}/held-out")]
 pub(crate) async fn show_held_out(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = RunFrame::load(&api, *id, Tab::Overview).await?;
-    let held_out = HeldOutView::load(api.store.pool(), &run).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Overview).await?;
+    let held_out = HeldOutView::load(lab.store.pool(), &run).await?;
     view.show(&HeldOutPart { run, held_out })
 }
 

@@ -16,12 +16,17 @@ use lyceum_store::{
 use serde::Serialize;
 
 use super::{
-    layout::{Layout, Section},
     run_now::{eta, rate},
     verdict::VerdictView,
-    view::View,
 };
-use crate::{api::Api, api_error::ApiError};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Layout, Section},
+        view::View,
+    },
+    lab::Lab,
+};
 
 /// Maximum running runs and recent runs shown.
 const RUNS: u32 = 8;
@@ -41,12 +46,12 @@ struct Running {
 }
 
 impl Running {
-    async fn load(api: &Api, run: Run, may_write: bool) -> Result<Self, ApiError> {
-        let db = api.store.pool();
+    async fn load(lab: &Lab, run: Run, may_write: bool) -> Result<Self, ApiError> {
+        let db = lab.store.pool();
         let id = ExecutionId(run.id);
         let (pace, stalled_since) = futures::try_join!(executions::pace(db, id), executions::stalled_since(db, id))?;
         Ok(Self {
-            verdict: VerdictView::load(api, &runs::find(db, id).await?, may_write).await?,
+            verdict: VerdictView::load(lab, &runs::find(db, id).await?, may_write).await?,
             eta_seconds: eta(&run, &pace).filter(|_| stalled_since.is_none()),
             run,
             pace,
@@ -72,8 +77,8 @@ struct Now {
 }
 
 impl Now {
-    async fn load(api: &Api, may_write: bool) -> Result<Self, ApiError> {
-        let db = api.store.pool();
+    async fn load(lab: &Lab, may_write: bool) -> Result<Self, ApiError> {
+        let db = lab.store.pool();
         let newest = |limit| Window {
             limit,
             after: None,
@@ -102,11 +107,11 @@ impl Now {
             latest: match (running.items.is_empty(), recent.items.first()) {
                 (true, Some(run)) => {
                     let detail = runs::find(db, ExecutionId(run.id)).await?;
-                    Some(VerdictView::load(api, &detail, may_write).await?)
+                    Some(VerdictView::load(lab, &detail, may_write).await?)
                 }
                 _ => None,
             },
-            running: try_join_all(running.items.into_iter().map(|run| Running::load(api, run, may_write))).await?,
+            running: try_join_all(running.items.into_iter().map(|run| Running::load(lab, run, may_write))).await?,
             recent: recent.items,
             workers: workers.items,
             backlog,
@@ -126,9 +131,9 @@ struct HomePage {
 
 /// The start page.
 #[get("/")]
-pub(crate) async fn show_home(view: View, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
+pub(crate) async fn show_home(view: View, lab: web::Data<Lab>) -> Result<HttpResponse, ApiError> {
     view.show(&HomePage {
         layout: view.layout("Now", Section::Home),
-        now: Now::load(&api, view.may_write()).await?,
+        now: Now::load(&lab, view.may_write()).await?,
     })
 }

@@ -16,13 +16,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use super::{
-    filters::Filters,
-    layout::{Layout, Section},
-    recipes::recipes,
-    view::View,
+use crate::{
+    api_error::ApiError,
+    contract::Listing,
+    frame::{
+        layout::{Layout, Section},
+        run::recipes,
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError, contract::Listing};
 
 /// Maximum rows of a benchmark's table.
 const MEASURED: u32 = 100;
@@ -47,7 +50,8 @@ struct LeaderboardPage {
     #[serde(skip)]
     layout: Layout,
     items: Vec<Standing>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     /// The benchmark of `measured`.
     suite: Option<String>,
     /// The best result of each member and each base.
@@ -65,10 +69,6 @@ struct LeaderboardPage {
     filter: StandingFilter,
     #[serde(skip)]
     recipes: Vec<String>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl LeaderboardPage {
@@ -112,11 +112,11 @@ impl LeaderboardPage {
 #[get("/leaderboard")]
 pub(crate) async fn show_leaderboard(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<LeaderboardFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
-    let default = || solving(rated_roles(&api.registry, asked.recipe.as_deref()));
+    let default = || solving(rated_roles(&lab.registry, asked.recipe.as_deref()));
     let role = asked.role.unwrap_or_else(default);
     let listing = Listing::new(
         &format!("leaderboard.{}", role.name()),
@@ -130,15 +130,15 @@ pub(crate) async fn show_leaderboard(
         alive: asked.alive,
         recipe: asked.recipe,
     };
-    let page = listing.page(ratings::standings(api.store.pool(), &filter, listing.window()).await?);
+    let page = listing.page(ratings::standings(lab.store.pool(), &filter, listing.window()).await?);
     let run = match asked.run {
-        Some(id) => Some(runs::find(api.store.pool(), ExecutionId(id)).await?.run),
+        Some(id) => Some(runs::find(lab.store.pool(), ExecutionId(id)).await?.run),
         None => None,
     };
-    let mut suites = benchmarks::measured_suites(api.store.pool()).await?;
+    let mut suites = benchmarks::measured_suites(lab.store.pool()).await?;
     let suite = asked.suite.or_else(|| suites.first().cloned());
     let measured = match &suite {
-        Some(suite) => benchmarks::leaderboard(api.store.pool(), suite, MEASURED).await?,
+        Some(suite) => benchmarks::leaderboard(lab.store.pool(), suite, MEASURED).await?,
         None => Vec::new(),
     };
     // An active filter is always visible, even if it matches nothing.
@@ -146,7 +146,7 @@ pub(crate) async fn show_leaderboard(
         suites.push(suite.clone());
     }
     let ids: Vec<Uuid> = measured.iter().filter_map(|result| result.run_id).collect();
-    let recipes = recipes(&api.registry, filter.recipe.as_deref());
+    let recipes = recipes(&lab.registry, filter.recipe.as_deref());
     view.show(&LeaderboardPage {
         layout: view.layout("Leaderboard", Section::Leaderboard),
         suite,
@@ -156,11 +156,9 @@ pub(crate) async fn show_leaderboard(
         filter,
         recipes,
         run,
-        runs: runs::names(api.store.pool(), &ids).await?.into_iter().collect(),
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
+        runs: runs::names(lab.store.pool(), &ids).await?.into_iter().collect(),
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
     })
 }
 

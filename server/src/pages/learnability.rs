@@ -17,20 +17,20 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
 
-use super::{
-    curves::level_for,
-    figure::{Colour, Figure, Series, Style},
-    filters::Filters,
-    format::{capital, words},
-    inert::{Excerpt, SHOWN_IN_LIST, excerpt},
-    layout::{Layout, Section, Tab},
-    population,
-    run_frame::RunFrame,
-    scale::{MEMBERS, POINTS},
-    steps::Steps,
-    view::View,
+use super::population;
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::{Colour, Figure, Series, Style},
+        format::{capital, words},
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        steps::{MEMBERS, POINTS, Steps, level_for},
+        text::{Excerpt, SHOWN_IN_LIST, excerpt},
+        view::{Filters, View},
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// Bands of the solve rate between none and all.
 const BANDS: u32 = 4;
@@ -84,12 +84,12 @@ struct LearnabilityPage {
 #[get("/runs/{id}/learnability")]
 pub(crate) async fn show_learnability(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     steps: Filters<Steps>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
-    let run = RunFrame::load(&api, *id, Tab::Learnability).await?;
+    let db = lab.store.pool();
+    let run = RunFrame::load(&lab, *id, Tab::Learnability).await?;
     let stretch = steps.0.of_run(run.run().step, BARS)?;
     let width = stretch.width;
     let level = level_for(steps.0.length(run.run().step), POINTS);
@@ -114,7 +114,7 @@ pub(crate) async fn show_learnability(
     let suspects = tokio::task::spawn_blocking(move || suspects(candidates, &names))
         .await
         .map_err(|error| ApiError::internal(&error))?;
-    let known = api.registry.metrics(&run.run().recipe);
+    let known = lab.registry.metrics(&run.run().recipe);
     let drifts = drifts(&rows, &run.detail.metrics, &known);
     // A bar and a point of a curve cover different numbers of steps.
     let mut figures = view.news(vec![histogram(&bands)], width);
@@ -156,7 +156,7 @@ fn drifts(rows: &[MetricRow], recorded: &[String], known: &[Metric]) -> Vec<Figu
             y: unit.to_owned(),
             unit,
             range: (unit == "share").then_some([0.0, 1.0]),
-            series: super::curves::of(rows, recorded, &names),
+            series: crate::frame::steps::of(rows, recorded, &names),
             ..Figure::default()
         }
     };

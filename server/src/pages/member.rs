@@ -22,17 +22,20 @@ use uuid::Uuid;
 
 use super::{
     attempts::places,
-    figure::{Figure, Series, Style},
-    filters::Filters,
-    layout::{Layout, Section, Tab},
     population::{Link, lcb_k, names, parents},
-    run_frame::RunFrame,
-    scale::{MEMBERS, POINTS},
-    sides::{SideNames, plays},
-    steps::Steps,
-    view::View,
 };
-use crate::{api::Api, api_error::ApiError};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::{Figure, Series, Style},
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        sides::{SideNames, plays},
+        steps::{MEMBERS, POINTS, Steps},
+        view::{Filters, View},
+    },
+    lab::Lab,
+};
 
 /// Rows of each list; the page links to the whole lists.
 const ROWS: u32 = 20;
@@ -76,7 +79,10 @@ impl MemberPage {
     }
 
     fn name_of(&self, id: &Uuid) -> String {
-        self.names.get(id).cloned().unwrap_or_else(|| super::format::id(id))
+        self.names
+            .get(id)
+            .cloned()
+            .unwrap_or_else(|| crate::frame::format::id(id))
     }
 }
 
@@ -84,13 +90,13 @@ impl MemberPage {
 #[get("/runs/{id}/members/{member}")]
 pub(crate) async fn show_member(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     place: web::Path<(ExecutionId, MemberId)>,
     steps: Filters<Steps>,
 ) -> Result<HttpResponse, ApiError> {
     let (id, member_id) = place.into_inner();
-    let db = api.store.pool();
-    let run = RunFrame::load(&api, id, Tab::Population).await?;
+    let db = lab.store.pool();
+    let run = RunFrame::load(&lab, id, Tab::Population).await?;
     let member = members::find(db, id, member_id).await?;
     let family = members::names(db, id, MEMBERS).await?;
     let sides = SideNames::of(&family);
@@ -122,7 +128,7 @@ pub(crate) async fn show_member(
         parents: own.as_ref().map(|own| parents(own, &names)).unwrap_or_default(),
         children: members::children(db, id, member_id, CHILDREN).await?,
         versions: versions::newest(db, id, member_id, ROWS).await?,
-        matchups: matchups(&api, id, member_id, &window).await?,
+        matchups: matchups(&lab, id, member_id, &window).await?,
         problems: problems::page(db, id, &proposed, ProblemSort::Age, &window)
             .await?
             .items,
@@ -141,7 +147,7 @@ pub(crate) async fn show_member(
 }
 
 /// The newest matchups on either side.
-async fn matchups(api: &Api, run: ExecutionId, member: MemberId, window: &Window) -> Result<Vec<Matchup>, ApiError> {
+async fn matchups(lab: &Lab, run: ExecutionId, member: MemberId, window: &Window) -> Result<Vec<Matchup>, ApiError> {
     let filters = [
         MatchupFilter {
             teacher: Some(member),
@@ -154,7 +160,7 @@ async fn matchups(api: &Api, run: ExecutionId, member: MemberId, window: &Window
     ];
     let mut all = Vec::new();
     for filter in &filters {
-        all.extend(matchups::page(api.store.pool(), run, filter, window).await?.items);
+        all.extend(matchups::page(lab.store.pool(), run, filter, window).await?.items);
     }
     all.sort_by_key(|matchup| std::cmp::Reverse(matchup.seq));
     all.dedup_by_key(|matchup| matchup.id);

@@ -3,48 +3,49 @@
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-use super::{format, runs::Value};
+use super::runs::Value;
+use crate::frame::format;
 
 /// Lines across axes.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Parallel {
+pub(crate) struct Parallel {
     /// Its name on the page.
-    pub(super) id: String,
+    pub(crate) id: String,
     /// The axes, from left to right.
-    pub(super) axes: Vec<Axis>,
+    pub(crate) axes: Vec<Axis>,
     /// The runs.
-    pub(super) lines: Vec<Line>,
+    pub(crate) lines: Vec<Line>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     /// The words above it.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The places of an axis of texts, upwards; empty for numbers.
-    pub(super) labels: Vec<String>,
+    pub(crate) labels: Vec<String>,
 }
 
 /// A run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub(super) struct Line {
-    pub(super) name: String,
+pub(crate) struct Line {
+    pub(crate) name: String,
     /// The address of its page.
-    pub(super) address: String,
+    pub(crate) address: String,
     /// Its place on each axis; none if it has no value there.
-    pub(super) values: Vec<Option<f64>>,
+    pub(crate) values: Vec<Option<f64>>,
 }
 
 /// A run and its values, in the order of the axes.
-pub(super) struct Coordinates {
-    pub(super) name: String,
-    pub(super) address: String,
-    pub(super) values: Vec<Option<Value>>,
+pub(crate) struct Coordinates {
+    pub(crate) name: String,
+    pub(crate) address: String,
+    pub(crate) values: Vec<Option<Value>>,
 }
 
 impl Parallel {
     /// The drawing of `runs`, whose values are named by `titles`. Axes without a value are left out; none if fewer than two
     /// axes or runs are left.
-    pub(super) fn of(id: String, titles: &[String], runs: &[Coordinates]) -> Option<Self> {
+    pub(crate) fn of(id: String, titles: &[String], runs: &[Coordinates]) -> Option<Self> {
         let value = |run: &'_ Coordinates, place: usize| run.values.get(place).cloned().flatten();
         let has_any = |place: &usize| runs.iter().any(|run| value(run, *place).is_some());
         let places: Vec<usize> = (0..titles.len()).filter(has_any).collect();
@@ -78,7 +79,7 @@ impl Parallel {
     }
 
     /// A line's values in words, for the table.
-    pub(super) fn texts(&self, line: &Line) -> Vec<String> {
+    pub(crate) fn texts(&self, line: &Line) -> Vec<String> {
         let text = |(axis, value): (&Axis, &Option<f64>)| match value {
             None => "–".to_owned(),
             Some(number) => match axis.labels.get(*number as usize) {
@@ -90,8 +91,8 @@ impl Parallel {
     }
 
     /// The data for the script.
-    pub(super) fn island(all: &[&Self]) -> String {
-        super::island::island(&all)
+    pub(crate) fn island(all: &[&Self]) -> String {
+        crate::frame::figure::island(&all)
     }
 }
 

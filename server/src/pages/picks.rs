@@ -15,15 +15,17 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{
-    compare::labels,
-    filters::Filters,
-    inert::{Excerpt, SHOWN_IN_LIST, excerpt},
-    layout::{Layout, Section},
-    two_runs::TwoRuns,
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Layout, Section},
+        run::TwoRuns,
+        text::{Excerpt, SHOWN_IN_LIST, excerpt},
+        view::{Filters, View},
+    },
+    lab::Lab,
+    pages::compare::labels,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// Maximum steps of the figure.
 const STEPS: usize = 12;
@@ -140,10 +142,10 @@ impl PicksPage {
 #[get("/compare/picks")]
 pub(crate) async fn show_picks(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<PicksFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
     let runs = TwoRuns::read(&view, db, asked.left, asked.right).await?;
     let steps = match asked.steps.as_deref().map(str::trim).filter(|text| !text.is_empty()) {

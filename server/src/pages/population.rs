@@ -18,18 +18,19 @@ use serde_json::{Map, Value};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use super::{
-    figure::{Figure, Series},
-    filters::Filters,
-    heat::{heat, range},
-    layout::{Layout, Section, Tab},
-    run_frame::RunFrame,
-    scale::{MEMBERS, stride},
-    sides::order,
-    sparkline,
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        figure::{self, Figure, Series},
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        sides::{heat, order, range},
+        steps::{MEMBERS, stride},
+        view::{Filters, View},
+    },
+    lab::Lab,
+    subjects::{geometry::Geometry, selection::Selection},
 };
-use crate::{api::Api, api_error::ApiError, subjects::geometry::Geometry, subjects::selection::Selection};
 
 /// Points of a sparkline.
 const HISTORY: u32 = 60;
@@ -137,13 +138,13 @@ impl PopulationPage {
 #[get("/runs/{id}/population")]
 pub(crate) async fn show_population(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<PopulationFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let alive_only = filters.0.alive != Some(false);
-    let run = RunFrame::load(&api, *id, Tab::Population).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Population).await?;
     let members = match alive_only {
         true => members::living(db, *id, MEMBERS).await?,
         false => members::family(db, *id, None, MEMBERS).await?,
@@ -170,7 +171,7 @@ pub(crate) async fn show_population(
         step: run.run().step,
     };
     let members = &known.members;
-    let geometry = Geometry::read(&api, *id, None).await?;
+    let geometry = Geometry::read(&lab, *id, None).await?;
     let leaderboards = roles(members).into_iter().map(|role| known.leaderboard(role));
     view.show(&PopulationPage {
         layout: view.layout(format!("Population · {}", run.run().name), Section::Runs),
@@ -179,7 +180,7 @@ pub(crate) async fn show_population(
         living,
         died,
         leaderboards: leaderboards.collect(),
-        selection: Selection::read(&api, &run.detail).await?,
+        selection: Selection::read(&lab, &run.detail).await?,
         figures: effective_ranks(&geometry),
         geometry,
         run,
@@ -275,7 +276,7 @@ impl Known {
         let drawn = |id: &Uuid| {
             curves
                 .get(id)
-                .map_or_else(String::new, |curve| sparkline::points(curve, ends))
+                .map_or_else(String::new, |curve| figure::sparkline(curve, ends))
         };
         let playing = self.members.iter().filter(|member| member.roles.contains(&role));
         let mut places: Vec<Ranked> = playing

@@ -1,7 +1,6 @@
 //! `/runs/{id}/problems/{problem}`: the history of a problem.
 
 mod chain;
-mod reason;
 mod story;
 
 use actix_web::{HttpResponse, get, web};
@@ -25,25 +24,23 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use self::{
-    chain::{Link, Novelty, chain, novelty},
-    reason::numbered_as_shown,
+    chain::{Link, Novelty, chain, novelty, numbered_as_shown},
     story::{Scene, scenes},
 };
-use super::{
-    filters::Filters,
-    format::counted,
-    inert::{Excerpt, SHOWN, excerpt},
-    layout::{Layout, Section, Tab},
-    population::names,
-    run_frame::RunFrame,
-    scale::MEMBERS,
-    sides::solves,
-    view::View,
-};
+use super::population::names;
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        format::counted,
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        sides::solves,
+        steps::MEMBERS,
+        text::{Excerpt, SHOWN, excerpt},
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
     subjects::curriculum,
 };
 
@@ -73,7 +70,8 @@ struct ProblemPage {
     answers: Answers,
     /// What attempts earned by role, in a run whose critic's scores decide what enters the curriculum.
     rewards: Vec<MeanReward>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     /// From the goalpost to this problem, in a run that works towards goalposts; empty elsewhere.
     chain: Vec<Link>,
     novelty: Option<Novelty>,
@@ -86,10 +84,6 @@ struct ProblemPage {
     gates: Option<Gates>,
     #[serde(skip)]
     names: HashMap<Uuid, String>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 /// A problem that inspired this one, or was inspired by it.
@@ -145,7 +139,10 @@ struct RewardPart {
 
 impl ProblemPage {
     fn name_of(&self, id: &Uuid) -> String {
-        self.names.get(id).cloned().unwrap_or_else(|| super::format::id(id))
+        self.names
+            .get(id)
+            .cloned()
+            .unwrap_or_else(|| crate::frame::format::id(id))
     }
 
     /// The name of the part that has a card of its own.
@@ -256,8 +253,8 @@ impl ProblemPage {
             let parts = self.rewards.iter().filter(|one| one.role == whole.role);
             let part = |one: &MeanReward| {
                 Some(RewardPart {
-                    name: excerpt(&super::format::words(one.part.as_deref()?), NAME).text,
-                    value: super::format::value(&one.mean),
+                    name: excerpt(&crate::frame::format::words(one.part.as_deref()?), NAME).text,
+                    value: crate::frame::format::value(&one.mean),
                 })
             };
             RoleRewards {
@@ -295,15 +292,15 @@ impl ProblemPage {
 #[get("/runs/{id}/problems/{problem}")]
 pub(crate) async fn show_problem(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     place: web::Path<(ExecutionId, ProblemId)>,
     filters: Filters<BiographyFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let (id, problem_id) = place.into_inner();
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let cursor = filters.0.cursor.as_deref();
     let listing = Listing::new("attempts", None, cursor, Some(Order::Oldest))?;
-    let run = RunFrame::load(&api, id, Tab::Problems).await?;
+    let run = RunFrame::load(&lab, id, Tab::Problems).await?;
     let problem = problems::find(db, id, problem_id).await?;
     let relations = problems::parents(db, problem_id).await?;
     let filter = AttemptFilter {
@@ -312,12 +309,12 @@ pub(crate) async fn show_problem(
         ..AttemptFilter::default()
     };
     let page = listing.page(attempts::page(db, id, &filter, listing.window()).await?);
-    let gates = curriculum::gates(&api, &run.detail);
+    let gates = curriculum::gates(&lab, &run.detail);
     let rewards = match gates {
         Some(_) => attempts::mean_rewards(db, problem_id).await?,
         None => Vec::new(),
     };
-    let (before, after) = relatives(&api, id, problem_id, &relations).await?;
+    let (before, after) = relatives(&lab, id, problem_id, &relations).await?;
     view.show(&ProblemPage {
         layout: view.layout(
             format!(
@@ -336,13 +333,11 @@ pub(crate) async fn show_problem(
         novelty: novelty(problem.values.as_ref()),
         before,
         after,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: cursor.map(|_| view.with_cursor(None)),
         attempts: page.items,
         answers: attempts::answers(db, problem_id).await?,
         rewards,
         gates,
-        next: page.next,
+        pager: view.pager(page.next),
         problem,
         relations,
         run,
@@ -350,7 +345,7 @@ pub(crate) async fn show_problem(
 }
 
 async fn relatives(
-    api: &Api,
+    lab: &Lab,
     run: ExecutionId,
     problem: ProblemId,
     relations: &[ProblemParent],
@@ -367,7 +362,7 @@ async fn relatives(
     };
     let (before, after) = (of(true), of(false));
     let ids: Vec<Uuid> = before.iter().chain(&after).map(|(id, _)| *id).collect();
-    let found = problems::by_ids(api.store.pool(), run, &ids).await?;
+    let found = problems::by_ids(lab.store.pool(), run, &ids).await?;
     let found: HashMap<Uuid, problems::Problem> = found.into_iter().map(|problem| (problem.id, problem)).collect();
     let relative = |(id, relation): (Uuid, ParentRelation)| Relative {
         id,
@@ -403,10 +398,10 @@ fn text_of(value: &Value) -> String {
 
 fn parts_of(parts: &Value) -> Vec<RewardPart> {
     let part = |(name, value): (&String, &Value)| RewardPart {
-        name: excerpt(&super::format::words(name), NAME).text,
+        name: excerpt(&crate::frame::format::words(name), NAME).text,
         value: value.as_f64().map_or_else(
             || excerpt(&text_of(value), NAME).text,
-            |number| super::format::value(&number),
+            |number| crate::frame::format::value(&number),
         ),
     };
     parts.as_object().into_iter().flatten().map(part).collect()

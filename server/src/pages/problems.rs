@@ -16,21 +16,20 @@ use uuid::Uuid;
 
 pub(crate) use self::form::{Choice, types};
 use self::form::{Form, ProblemsFilter, Sort};
-use super::{
-    filters::Filters,
-    format::counted,
-    inert::{Excerpt, SHOWN_IN_LIST, excerpt},
-    layout::{Layout, Section, Tab},
-    population::{Link, names},
-    run_frame::RunFrame,
-    scale::MEMBERS,
-    sides::{SideNames, plays},
-    view::View,
-};
+use super::population::{Link, names};
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        format::counted,
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        sides::{SideNames, plays},
+        steps::MEMBERS,
+        text::{Excerpt, SHOWN_IN_LIST, excerpt},
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
 };
 
 /// A row of both pages.
@@ -87,17 +86,14 @@ struct RunProblemsPage {
     layout: Layout,
     run: RunFrame,
     items: Vec<problems::Problem>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     form: Form,
     #[serde(skip)]
     names: HashMap<Uuid, String>,
     #[serde(skip)]
     questions: HashMap<Uuid, String>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl RunProblemsPage {
@@ -119,15 +115,12 @@ struct ProblemsPage {
     #[serde(skip)]
     layout: Layout,
     items: Vec<FoundProblem>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     questions: HashMap<Uuid, String>,
     #[serde(skip)]
     form: Form,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl ProblemsPage {
@@ -167,14 +160,14 @@ async fn questions<'p>(
 #[get("/runs/{id}/problems")]
 pub(crate) async fn show_run_problems(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<ProblemsFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
     let (listing, sort) = asked.listing()?;
-    let run = RunFrame::load(&api, *id, Tab::Problems).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Problems).await?;
     let page = listing.page(problems::page(db, *id, &asked.for_store(), sort, listing.window()).await?);
     let family = members::names(db, *id, MEMBERS).await?;
     let proposers = family
@@ -190,10 +183,8 @@ pub(crate) async fn show_run_problems(
         layout: view.layout(format!("Problems · {}", run.run().name), Section::Runs),
         names: names(family),
         questions: questions(db, page.items.iter()).await?,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
         form: Form {
             proposers,
             proposer: sides.proposer,
@@ -208,7 +199,7 @@ pub(crate) async fn show_run_problems(
 #[get("/problems")]
 pub(crate) async fn show_all_problems(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<ProblemsFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
@@ -218,15 +209,13 @@ pub(crate) async fn show_all_problems(
     }
     let order = (asked.sort == Some(Sort::Oldest)).then_some(Order::Oldest);
     let listing = Listing::new("problems.all", None, asked.cursor.as_deref(), order)?;
-    let found = problems::page_of_all_runs(api.store.pool(), &asked.for_store(), listing.window()).await?;
+    let found = problems::page_of_all_runs(lab.store.pool(), &asked.for_store(), listing.window()).await?;
     let page = listing.page(found);
     view.show(&ProblemsPage {
         layout: view.layout("Problems", Section::Problems),
-        questions: questions(api.store.pool(), page.items.iter().map(|found| &found.problem)).await?,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
+        questions: questions(lab.store.pool(), page.items.iter().map(|found| &found.problem)).await?,
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
         form: Form {
             proposers: Vec::new(),
             proposer: String::new(),

@@ -12,16 +12,18 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{
-    compare::labels,
-    filters::Filters,
-    inert::{Excerpt, SHOWN_IN_LIST, excerpt},
-    layout::{Layout, Section},
-    problems::{Choice, types},
-    two_runs::TwoRuns,
-    view::View,
+use super::problems::{Choice, types};
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Layout, Section},
+        run::TwoRuns,
+        text::{Excerpt, SHOWN_IN_LIST, excerpt},
+        view::{Filters, View},
+    },
+    lab::Lab,
+    pages::compare::labels,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// Maximum problems of each run.
 const ROWS: u32 = 24;
@@ -94,10 +96,10 @@ impl BesidePage {
 #[get("/compare/problems")]
 pub(crate) async fn show_problems_beside(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<BesideFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
     let runs = TwoRuns::read(&view, db, asked.left, asked.right).await?;
     let step = asked.step.unwrap_or(runs.last_step());

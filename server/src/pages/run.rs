@@ -14,20 +14,19 @@ use lyceum_store::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::{
-    charts::{Chart, ChartGroup, charts_of},
-    held_out::HeldOutView,
-    island::island,
-    layout::{Layout, Section, Tab},
-    run_frame::RunFrame,
-    run_now::RunNow,
-    sides::sides_of,
-    verdict::VerdictView,
-    view::View,
-};
+use super::{held_out::HeldOutView, run_now::RunNow, verdict::VerdictView};
 use crate::{
-    api::{Api, level_for},
     api_error::ApiError,
+    frame::{
+        charts::{Chart, ChartGroup, charts_of},
+        figure::island,
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        sides::sides_of,
+        view::View,
+    },
+    lab::Lab,
+    subjects::runs::metrics::level_for,
 };
 
 /// Points of a curve in the page; the script loads finer ones for a zoomed range.
@@ -92,9 +91,10 @@ impl RunPage {
         evenly(&self.metrics, TABLE_ROWS)
             .map(|row| {
                 let value = |place: &Option<usize>| {
-                    place
-                        .and_then(|place| row.mean.get(place))
-                        .map_or_else(|| "–".to_owned(), |value| super::format::of_unit(value, chart.unit))
+                    place.and_then(|place| row.mean.get(place)).map_or_else(
+                        || "–".to_owned(),
+                        |value| crate::frame::format::of_unit(value, chart.unit),
+                    )
                 };
                 (row.step, places.iter().map(value).collect())
             })
@@ -189,11 +189,11 @@ fn evenly<T>(rows: &[T], count: usize) -> impl Iterator<Item = &T> {
 #[get("/runs/{id}")]
 pub(crate) async fn show_run(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
-    let run = match RunFrame::load(&api, *id, Tab::Overview).await {
+    let db = lab.store.pool();
+    let run = match RunFrame::load(&lab, *id, Tab::Overview).await {
         // Work items link to evaluations as if they were runs.
         Err(_) if evaluations::find(db, *id).await.is_ok() => {
             let there = (header::LOCATION, format!("/evaluations/{id}"));
@@ -220,12 +220,12 @@ pub(crate) async fn show_run(
         metrics::rows(db, *id, &asked),
         members::page(db, *id, &everyone, &newest)
     )?;
-    let known = api.registry.metrics(&run.run().recipe);
+    let known = lab.registry.metrics(&run.run().recipe);
     let groups = charts_of(&run.detail.metrics, &known).into_iter();
     let groups = groups.map(|group| group.fold(|metric| is_constant(&run.detail.metrics, &metrics.rows, metric)));
     view.show(&RunPage {
         layout: view.layout(title(run.run()), Section::Runs),
-        verdict: VerdictView::load(&api, &run.detail, view.may_write()).await?,
+        verdict: VerdictView::load(&lab, &run.detail, view.may_write()).await?,
         now: RunNow::load(db, run.run()).await?,
         held_out: HeldOutView::load(db, &run).await?,
         groups: groups.collect(),

@@ -23,21 +23,21 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::{
-    evaluations::{EvaluationLine, title},
-    figure::Figure,
-    filters::Filters,
-    frozen_side_plan,
-    layout::{Layout, Section, Tab},
-    pass_at_k::{self, Curve},
-    run_frame::RunFrame,
-    score_curves,
+    frozen_side_plan, score_curves,
     score_table::{self, Line, lines},
-    view::View,
 };
 use crate::{
-    api::Api,
     api_error::ApiError,
     evaluation::{Measured, measured},
+    frame::{
+        figure::Figure,
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        view::{Filters, View},
+    },
+    lab::Lab,
+    pages::score_curves::Curve,
+    subjects::evaluations::page::{EvaluationLine, title},
 };
 
 /// Evaluations shown; the list has all.
@@ -147,19 +147,19 @@ impl RunBenchmarksPage {
 #[get("/runs/{id}/benchmarks")]
 pub(crate) async fn show_run_benchmarks(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<TableFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
-    let run = RunFrame::load(&api, *id, Tab::Benchmarks).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Benchmarks).await?;
     let Measured { table, results } = measured(db, *id, asked.step, asked.baseline.map(ExecutionId)).await?;
     let scores = benchmarks::scores_by_step(db, *id).await?;
     let steps: BTreeSet<i32> = scores.iter().filter_map(|score| score.step).collect();
-    let pass_at_k = pass_at_k::curves(&results);
+    let pass_at_k = score_curves::curves(&results);
     let mut figures = score_curves::figures(&scores);
-    figures.extend(pass_at_k::figures(&pass_at_k));
+    figures.extend(score_curves::pass_at_k(&pass_at_k));
     let of_run = EvaluationFilter {
         run: Some(*id),
         kind: Some("benchmark"),
@@ -171,7 +171,7 @@ pub(crate) async fn show_run_benchmarks(
         order: page::Order::Newest,
     };
     let evaluations = evaluations::page(db, &of_run, &newest).await?.items;
-    let imported = imported(&api).await?;
+    let imported = imported(&lab).await?;
     let names: Vec<&str> = imported.iter().map(|(suite, _)| suite.name.as_str()).collect();
     let roles = run.detail.config.pointer("/benchmarks/roles");
     let roles: Vec<Role> = roles.and_then(|roles| Vec::deserialize(roles).ok()).unwrap_or_default();
@@ -201,7 +201,7 @@ pub(crate) async fn show_run_benchmarks(
         baseline: asked.baseline,
         asked_step: asked.step,
         baselines,
-        frozen_side: frozen_side_plan::body(&api.registry, &run.detail),
+        frozen_side: frozen_side_plan::body(&lab.registry, &run.detail),
         evaluations: EvaluationLine::of(db, evaluations).await?,
         measure_all: (names.len() > 1).then(|| plan(&names)),
         measurable: imported
@@ -241,8 +241,8 @@ fn seconds_per_answer(results: &[BenchmarkResult]) -> Option<f64> {
 }
 
 /// The imported suites, and their numbers of rows.
-async fn imported(api: &Api) -> Result<Vec<(&'static Suite, i32)>, ApiError> {
-    let mut db = api.store.pool().acquire().await.map_err(StoreError::from)?;
+async fn imported(lab: &Lab) -> Result<Vec<(&'static Suite, i32)>, ApiError> {
+    let mut db = lab.store.pool().acquire().await.map_err(StoreError::from)?;
     let mut imported = Vec::new();
     for suite in shipped_suites() {
         if let Some(dataset) = datasets::newest_of_suite(&mut db, &suite.name).await? {

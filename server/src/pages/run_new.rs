@@ -16,19 +16,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{
-    config_form::{Input, Line, lines_of},
-    filters::Filters,
-    format,
-    island::island,
-    layout::{Layout, Section},
-    view::View,
-};
+use super::config_form::{Input, Line, lines_of};
 use crate::{
-    api::{Api, Preset},
     api_error::ApiError,
-    checks::apart,
+    contract::document::apart,
     estimate::Estimate,
+    frame::{
+        figure::island,
+        format,
+        layout::{Layout, Section},
+        view::{Filters, View},
+    },
+    lab::{Lab, Preset},
 };
 
 /// The initial content of the form.
@@ -157,11 +156,11 @@ impl NewRunPage {
 #[get("/runs/new")]
 pub(crate) async fn show_new_run(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<NewRunFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
-    let presets = api
+    let db = lab.store.pool();
+    let presets = lab
         .presets
         .all()
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
@@ -184,7 +183,7 @@ pub(crate) async fn show_new_run(
             (None, format!("{} again", run.run.name), run.config)
         }
         (None, Some(name)) => {
-            let preset = api.presets.get(&name).map_err(wrong)?;
+            let preset = lab.presets.get(&name).map_err(wrong)?;
             (Some(preset.name.clone()), preset.name, preset.config)
         }
         (None, None) => {
@@ -194,13 +193,13 @@ pub(crate) async fn show_new_run(
             (Some(first.name.clone()), first.name.clone(), first.config.clone())
         }
     };
-    let registry = api.registry.clone();
+    let registry = lab.registry.clone();
     let config = apart(move || resolve(&document, &registry)).await??;
-    let recipe = api
+    let recipe = lab
         .registry
         .get(&config.recipe)
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
-    let schema = api
+    let schema = lab
         .registry
         .config_schema(recipe.name())
         .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;

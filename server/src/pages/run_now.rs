@@ -14,13 +14,16 @@ use lyceum_store::{
 use serde::Serialize;
 use sqlx::PgPool;
 
-use super::{
-    format,
-    layout::{Layout, Section, Tab},
-    run_frame::RunFrame,
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        format,
+        layout::{Layout, Section, Tab},
+        run::RunFrame,
+        view::View,
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 /// Steps listed with their times.
 const LAST_STEPS: u32 = 6;
@@ -124,11 +127,11 @@ struct RunNowPart {
 #[get("/runs/{id}/now")]
 pub(crate) async fn show_run_now(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
-    let run = RunFrame::load(&api, *id, Tab::Overview).await?;
+    let db = lab.store.pool();
+    let run = RunFrame::load(&lab, *id, Tab::Overview).await?;
     let now = RunNow::load(db, run.run()).await?;
     let layout = view.layout(run.run().name.clone(), Section::Runs);
     view.show(&RunNowPart { layout, run, now })

@@ -1,9 +1,7 @@
 //! `/runs`: all runs as a table: with columns of one's choice, sorted, filtered and grouped. The address says all of it.
 
 mod column;
-mod condition;
 mod group;
-mod known;
 mod sort;
 
 use actix_web::{HttpResponse, get, web};
@@ -19,22 +17,21 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-pub(super) use self::column::{Column, Value};
+pub(crate) use self::column::{Column, Value};
 use self::{
     group::{By, Group},
     sort::{Head, Sort},
 };
-use super::{
-    filters::Filters,
-    layout::{Layout, Section},
-    parallel::{Coordinates, Parallel},
-    recipes::recipes,
-    view::View,
-};
+use super::parallel::{Coordinates, Parallel};
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::{
+        layout::{Layout, Section},
+        run::recipes,
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
 };
 
 /// What the table shows.
@@ -136,15 +133,12 @@ struct RunsPage {
     /// The name of the filter's experiment.
     #[serde(skip)]
     experiment: Option<String>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
     items: Vec<Row>,
     /// Runs in groups, if they were asked for; `items` is empty then.
     #[serde(skip_serializing_if = "Option::is_none")]
     groups: Option<Vec<Group>>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     /// The runs of the page across the chosen columns.
     #[serde(skip)]
     parallel: Option<Parallel>,
@@ -202,14 +196,14 @@ fn fault(parameter: &str) -> impl Fn(String) -> ApiError + '_ {
 #[get("/runs")]
 pub(crate) async fn show_runs(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     filters: Filters<RunsFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
     let last = LastSteps::from(asked.last.unwrap_or_default());
     let columns = Column::parse_all(asked.columns.as_deref().unwrap_or_default()).map_err(fault("columns"))?;
-    let conditions = condition::parse_all(asked.conditions.as_deref().unwrap_or_default()).map_err(fault("where"))?;
+    let conditions = column::parse_all(asked.conditions.as_deref().unwrap_or_default()).map_err(fault("where"))?;
     let sort = Sort::parse(asked.sort.as_deref()).map_err(fault("sort"))?;
     let by = asked
         .group
@@ -222,7 +216,7 @@ pub(crate) async fn show_runs(
     asked_for.extend(sort.column().map(|column| ("sort", column)));
     let grouped = by.as_ref().and_then(By::column);
     asked_for.extend(grouped.as_ref().map(|column| ("group", column)));
-    known::refuse_unknown(&api, &asked_for).await?;
+    sort::refuse_unknown(&lab, &asked_for).await?;
     let listing = Listing::new(
         &sort.list(asked.last.unwrap_or_default() as u8),
         asked.limit,
@@ -270,22 +264,20 @@ pub(crate) async fn show_runs(
         parallel: Parallel::of("parallel".to_owned(), &titles, &drawn),
         layout: view.layout("Runs", Section::Runs),
         heads: sort::heads(&view, &sort, asked.order, &columns),
-        recipes: recipes(&api.registry, asked.recipe.as_deref()),
-        choices: choices(&api),
+        recipes: recipes(&lab.registry, asked.recipe.as_deref()),
+        choices: choices(&lab),
         experiment,
-        next_page: next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         columns,
         items,
         groups,
-        next,
+        pager: view.pager(next),
         asked,
     })
 }
 
 /// The metrics that any recipe records, and the suites, as names of columns.
-fn choices(api: &Api) -> Vec<String> {
-    let metrics = api.registry.recipes().flat_map(|recipe| recipe.metric_names());
+fn choices(lab: &Lab) -> Vec<String> {
+    let metrics = lab.registry.recipes().flat_map(|recipe| recipe.metric_names());
     let metrics: BTreeSet<String> = metrics.map(|name| format!("metrics.{name}")).collect();
     let suites = lyceum_core::benchmark::shipped_suites().iter();
     let suites = suites.flat_map(|suite| ["benchmarks", "difference"].map(|kind| format!("{kind}.{}", suite.name)));

@@ -6,7 +6,7 @@ use lyceum_core::{
 };
 use lyceum_store::benchmarks::BenchmarkResult;
 
-use crate::format::{difference, score, share};
+use crate::frame::format::{difference, score, share};
 
 /// A row.
 #[derive(Clone, Debug)]

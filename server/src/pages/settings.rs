@@ -8,11 +8,14 @@ use lyceum_store::{
 };
 use serde::Serialize;
 
-use super::{
-    layout::{Layout, Section},
-    view::View,
+use crate::{
+    api_error::ApiError,
+    frame::{
+        layout::{Layout, Section},
+        view::View,
+    },
+    lab::Lab,
 };
-use crate::{api::Api, api_error::ApiError};
 
 #[derive(Template, Serialize)]
 #[template(path = "settings.html")]
@@ -40,8 +43,8 @@ impl SettingsPage {
 }
 
 #[get("/settings")]
-pub(crate) async fn show_settings(view: View, api: web::Data<Api>) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+pub(crate) async fn show_settings(view: View, lab: web::Data<Lab>) -> Result<HttpResponse, ApiError> {
+    let db = lab.store.pool();
     let own = view.caller.token.clone();
     let tokens = match own.scope {
         Scope::Admin => Some(tokens::list(db).await?),
@@ -53,8 +56,8 @@ pub(crate) async fn show_settings(view: View, api: web::Data<Api>) -> Result<Htt
         own,
         tokens,
         usage: artifact::usage(db).await?,
-        body_limit: size(api.settings.body_limit),
-        artifact_limit: size(api.settings.artifact_limit),
-        session_seconds: api.settings.session_lifetime.as_secs_f64(),
+        body_limit: size(lab.settings.body_limit),
+        artifact_limit: size(lab.settings.artifact_limit),
+        session_seconds: lab.settings.session_lifetime.as_secs_f64(),
     })
 }

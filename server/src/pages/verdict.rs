@@ -16,8 +16,12 @@ use lyceum_store::{
 use serde::{Deserialize as _, Serialize};
 use uuid::Uuid;
 
-use super::{charts::chart_of, held_out, inert::inert, layout::Tab, run_frame::RunFrame, view::View};
-use crate::{api::Api, api_error::ApiError};
+use super::held_out;
+use crate::{
+    api_error::ApiError,
+    frame::{charts::chart_of, layout::Tab, run::RunFrame, text::inert, view::View},
+    lab::Lab,
+};
 
 /// A verdict with its links.
 #[derive(Clone, Debug, Serialize)]
@@ -63,16 +67,16 @@ impl Shown {
 
 impl VerdictView {
     /// The verdict on `run`. `may_write`: whether to offer what only writers may do.
-    pub(super) async fn load(api: &Api, run: &RunDetail, may_write: bool) -> Result<Self, ApiError> {
-        let db = api.store.pool();
+    pub(super) async fn load(lab: &Lab, run: &RunDetail, may_write: bool) -> Result<Self, ApiError> {
+        let db = lab.store.pool();
         let id = ExecutionId(run.run.id);
-        let recipe = api.registry.get(&run.run.recipe).ok();
+        let recipe = lab.registry.get(&run.run.recipe).ok();
         let capabilities = recipe.map_or(Capabilities::ALL, |recipe| recipe.capabilities());
         let config = RunConfig::deserialize(&run.config).ok();
         let compares = recipe
             .zip(config)
             .is_none_or(|(recipe, config)| recipe.compares_answers(&config).unwrap_or(true));
-        let known = api.registry.metrics(&run.run.recipe);
+        let known = lab.registry.metrics(&run.run.recipe);
         let signals = Signal::all_in(&known, &run.metrics, compares);
         let places: Vec<usize> = signals.iter().map(|(_, place)| *place).collect();
         let (ends, stalled, latest) = futures::try_join!(
@@ -209,10 +213,10 @@ struct VerdictPart {
 #[get("/runs/{id}/verdict")]
 pub(crate) async fn show_verdict(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = RunFrame::load(&api, *id, Tab::Overview).await?;
-    let verdict = VerdictView::load(&api, &run.detail, view.may_write()).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Overview).await?;
+    let verdict = VerdictView::load(&lab, &run.detail, view.may_write()).await?;
     view.show(&VerdictPart { verdict })
 }

@@ -27,17 +27,20 @@ use utoipa_swagger_ui::{Config, SwaggerUi};
 use crate::{
     access::{
         FailedLogins, Requirements, answer_head, check_host, compress, guard, harden, leave_as_it_is, login_form,
-        login_post, logout, open_share, say_json_is_private,
+        login_post, logout, nothing_here, open_share, say_json_is_private,
     },
-    alerts,
-    api::{Api, ApiSettings, Presets, install_metrics, malformed_path, nothing_here, routes},
+    contract::query::malformed_path,
     coordinator::Coordinator,
     events::EventHub,
+    frame::{
+        assets::show_asset,
+        view::{show_errors, take_suffix},
+    },
+    lab::{Lab, LabSettings, Presets},
     log::log_request,
     openapi::document,
-    pages::{self, show_errors, take_suffix},
-    saved_view::open_view,
-    sweep,
+    pages,
+    subjects::{self, alerts, service, sweeps},
 };
 
 /// The time for requests in progress when the server stops.
@@ -51,7 +54,7 @@ pub struct Server {
     /// The available recipes.
     pub registry: Registry,
     /// The API's settings.
-    pub settings: ApiSettings,
+    pub settings: LabSettings,
 }
 
 /// A running server.
@@ -80,7 +83,7 @@ impl Server {
     /// # Errors
     /// The listener cannot be used.
     pub fn serve(self, listener: TcpListener) -> io::Result<Serving> {
-        install_metrics();
+        service::install();
         let stop = CancellationToken::new();
         let mut notifications = Listener::new(self.store.pool());
         let events = EventHub::new(self.store.pool().clone());
@@ -99,29 +102,36 @@ impl Server {
         let listening = notifications.start();
         let threads = self.settings.threads;
         let pace = self.settings.coordinate;
-        let api = Data::new(self.api(events));
+        let document = document();
+        let requirements = Data::new(Requirements::of(&document));
+        let failed_logins = Data::new(FailedLogins::new(self.settings.failed_logins_per_minute));
+        let document = Data::new(document);
+        let lab = Data::new(self.lab(events));
         if let Some(pace) = pace {
-            tokio::spawn(alerts::run(api.get_ref().clone(), pace.sweep, stop.clone()));
-            tokio::spawn(sweep::run(api.get_ref().clone(), pace.look, stop.clone()));
+            tokio::spawn(alerts::run(lab.get_ref().clone(), pace.sweep, stop.clone()));
+            tokio::spawn(sweeps::schedule::run(lab.get_ref().clone(), pace.look, stop.clone()));
         }
         let app = move || {
             let swagger = SwaggerUi::new("/docs/{_:.*}");
             // The other layout has a bar with a logo whose inline style the Content-Security-Policy refuses.
             let swagger = swagger.config(Config::new(["/api/v1/openapi.json"]).use_base_layout());
             App::new()
-                .app_data(api.clone())
-                .app_data(web::Data::new(api.store.clone()))
+                .app_data(lab.clone())
+                .app_data(Data::new(lab.store.clone()))
+                .app_data(requirements.clone())
+                .app_data(failed_logins.clone())
+                .app_data(document.clone())
                 .app_data(malformed_path())
                 .into_utoipa_app()
-                .configure(routes)
+                .configure(subjects::routes)
                 .into_app()
                 .service(login_form)
                 .service(login_post)
                 .service(logout)
                 .service(open_share)
-                .service(open_view)
-                .service(pages::show_asset)
+                .service(show_asset)
                 .configure(pages::routes)
+                .configure(subjects::pages)
                 .service(web::redirect("/docs", "/docs/"))
                 .service(swagger)
                 .default_service(web::to(nothing_here))
@@ -156,14 +166,10 @@ impl Server {
         })
     }
 
-    fn api(self, events: EventHub) -> Api {
-        let document = document();
-        Api {
+    fn lab(self, events: EventHub) -> Lab {
+        Lab {
             presets: Presets::new(self.settings.presets.clone()),
             places: Arc::new(Semaphore::new(self.settings.large_bodies)),
-            failed_logins: Arc::new(FailedLogins::new(self.settings.failed_logins_per_minute)),
-            requirements: Arc::new(Requirements::of(&document)),
-            document: Arc::new(document),
             store: self.store,
             artifacts: self.artifacts,
             registry: self.registry,

@@ -1,9 +1,7 @@
-//! Database addresses that hide the password.
-
-use std::fmt;
-use std::str::FromStr;
+//! Values that hide secrets: strings that must not be displayed, and addresses of databases with their passwords.
 
 use serde::Deserialize;
+use std::{fmt, str::FromStr};
 
 /// An address such as `postgres://lyceum:secret@db.example/lyceum`, displayed with `***` for the password.
 #[derive(Clone, Deserialize, PartialEq, Eq)]
@@ -79,6 +77,44 @@ fn redacted(url: &str) -> String {
         format!("?{}", query.split('&').map(shown).collect::<Vec<_>>().join("&"))
     });
     format!("{scheme}://{rest}{query}")
+}
+
+/// A secret, displayed as `***`.
+#[derive(Clone, Deserialize, PartialEq, Eq)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// The secret itself.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Secret {
+    fn from(secret: String) -> Self {
+        Self(secret)
+    }
+}
+
+impl std::str::FromStr for Secret {
+    type Err = std::convert::Infallible;
+
+    fn from_str(secret: &str) -> Result<Self, Self::Err> {
+        Ok(Self(secret.to_owned()))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("***")
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("***")
+    }
 }
 
 #[cfg(test)]

@@ -1,14 +1,18 @@
-//! Settings of the server.
-
-use std::net::{IpAddr, Ipv4Addr};
-use std::path::{Path, PathBuf};
+//! Settings of the server, and of the worker that `lyceum up` starts.
 
 use clap::Args;
 use lyceum_store::artifact::ArtifactPlace;
 use serde::Deserialize;
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    path::{Path, PathBuf},
+};
 
-use super::{File, FileError};
-use crate::{alerts::WebhookSettings, api, supervise::DataFolder};
+use crate::{
+    lab::{self, WebhookSettings},
+    settings::{File, FileError},
+    supervise::DataFolder,
+};
 
 /// The server.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -72,8 +76,8 @@ pub struct Server {
 
 impl Server {
     /// The API's settings.
-    pub fn api(&self) -> api::ApiSettings {
-        api::ApiSettings {
+    pub fn lab(&self) -> lab::LabSettings {
+        lab::LabSettings {
             presets: self.presets.clone(),
             secure_cookies: self
                 .public_url
@@ -84,7 +88,7 @@ impl Server {
                 private_hosts: self.private_webhook_hosts.clone(),
                 ..WebhookSettings::default()
             },
-            ..api::ApiSettings::default()
+            ..lab::LabSettings::default()
         }
     }
 
@@ -150,6 +154,42 @@ fn host_of(url: &str) -> Option<String> {
     url.host().map(str::to_owned)
 }
 
+/// The local worker.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[command(next_help_heading = "Local worker")]
+pub struct WorkerArgs {
+    /// The worker's executable [default: lyceum-worker next to this one, else on the path]
+    #[arg(long, env = "LYCEUM_WORKER", value_name = "FILE")]
+    worker: Option<PathBuf>,
+
+    /// Start no worker; work waits for one started elsewhere
+    #[arg(long, env = "LYCEUM_NO_WORKER", num_args = 0..=1, default_missing_value = "true", value_name = "BOOL")]
+    no_worker: Option<bool>,
+}
+
+/// The local worker, as resolved.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    /// Its executable, if not the default.
+    pub program: Option<PathBuf>,
+    /// Whether there is one.
+    pub wanted: bool,
+}
+
+impl WorkerArgs {
+    /// Fills in missing values from the file and the defaults.
+    ///
+    /// # Errors
+    /// A value in the file is invalid.
+    pub fn resolve(self, file: &File) -> Result<Worker, FileError> {
+        let stored: Self = file.group()?;
+        Ok(Worker {
+            program: self.worker.or(stored.worker),
+            wanted: !self.no_worker.or(stored.no_worker).unwrap_or(false),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,7 +202,7 @@ mod tests {
             ..ServerArgs::default()
         };
         let server = given.resolve(&File::default()).unwrap();
-        assert_eq!(server.api().allowed_hosts, ["server", "lab.example"]);
+        assert_eq!(server.lab().allowed_hosts, ["server", "lab.example"]);
         let plain = ServerArgs::default().resolve(&File::default()).unwrap();
         assert!(plain.allowed_hosts.is_empty());
     }

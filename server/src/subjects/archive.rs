@@ -48,7 +48,7 @@ struct Archive {
     qd_score: f64,
 }
 
-pub(super) fn endpoints() -> [Endpoint; 2] {
+pub(super) fn endpoints() -> Vec<Endpoint> {
     let map = About {
         name: "show_archive",
         path: "/runs/{id}/archive",
@@ -65,7 +65,7 @@ pub(super) fn endpoints() -> [Endpoint; 2] {
     let read = async |db: &PgPool, run: ExecutionId, filter: &InsertionFilter, window: &Window| {
         archive::insertions(db, run, filter.cell, window).await
     };
-    [
+    vec![
         map.query::<AtStep>().answers::<Archive>(),
         list_of_run(insertions, read),
     ]

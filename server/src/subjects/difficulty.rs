@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{About, Answer, Endpoint, Filter, Format, Query, csv_of, list_of_run},
+    lab::Lab,
 };
 
 impl Filter for RowFilter {
@@ -67,7 +67,7 @@ struct Difficulty {
     items: Vec<DifficultyWindow>,
 }
 
-pub(super) fn endpoints() -> [Endpoint; 2] {
+pub(super) fn endpoints() -> Vec<Endpoint> {
     let rows = About {
         name: "list_rows",
         path: "/runs/{id}/rows",
@@ -77,22 +77,23 @@ pub(super) fn endpoints() -> [Endpoint; 2] {
     let over_time = About {
         name: "show_difficulty",
         path: "/runs/{id}/difficulty",
-        summary: "Show how many rows of a run's dataset were solved never, sometimes and always when last asked, over time.",
+        summary: "Show how many rows of a run's dataset were solved never, sometimes and always when last asked, over \
+                  time.",
         answer: "Rows by difficulty; as CSV with a line for each window",
     };
     let over_time = Endpoint::get(over_time, "runs", show).id("id", "The run");
     let over_time = over_time.query::<OverTime>().answers::<Difficulty>();
-    [list_of_run(rows, dataset_rows::page), over_time.or_csv()]
+    vec![list_of_run(rows, dataset_rows::page), over_time.or_csv()]
 }
 
 async fn show(
     request: HttpRequest,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     query: Query<OverTime>,
 ) -> Result<HttpResponse, ApiError> {
     let query = query.0;
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let run = runs::find(db, *id).await?;
     let from = query.from.unwrap_or(0);
     let last = query.to.unwrap_or(u32::MAX).min(run.run.step.cast_unsigned());
@@ -106,7 +107,7 @@ async fn show(
         return csv_of(&["step", "never", "sometimes", "always"], &items);
     }
     let difficulty = Difficulty {
-        rows: learned_rows(&api, &run),
+        rows: learned_rows(&lab, &run),
         width: steps.width,
         items,
     };
@@ -114,8 +115,8 @@ async fn show(
 }
 
 /// How many rows of its dataset a run learns from, if its recipe says so.
-fn learned_rows(api: &Api, run: &RunDetail) -> Option<u32> {
-    let recipe = api.registry.get(&run.run.recipe).ok()?;
+fn learned_rows(lab: &Lab, run: &RunDetail) -> Option<u32> {
+    let recipe = lab.registry.get(&run.run.recipe).ok()?;
     let config = serde_json::from_value(run.config.clone()).ok()?;
     Some(recipe.rows_asked(&config).ok()??.learned)
 }

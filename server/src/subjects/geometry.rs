@@ -1,15 +1,22 @@
 //! The geometry of members' updates, for the page and the API.
 
-pub(crate) mod endpoints;
-
+use actix_web::web;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::geometry::{self, MeasuredPair, MeasuredVersion};
-use serde::Serialize;
+use lyceum_store::{
+    geometry::{self, MeasuredPair, MeasuredVersion},
+    runs,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{api::Api, api_error::ApiError};
+use crate::{
+    api_error::ApiError,
+    contract::{About, Answer, Endpoint, Query},
+    lab::Lab,
+};
 
 /// The most measured versions that are read, newest first.
 const VERSIONS: u32 = 20_000;
@@ -30,8 +37,8 @@ impl Geometry {
     ///
     /// # Errors
     /// Nothing was measured in `step`.
-    pub(crate) async fn read(api: &Api, run: ExecutionId, step: Option<u32>) -> Result<Self, ApiError> {
-        let db = api.store.pool();
+    pub(crate) async fn read(lab: &Lab, run: ExecutionId, step: Option<u32>) -> Result<Self, ApiError> {
+        let db = lab.store.pool();
         let versions = geometry::versions(db, run, VERSIONS).await?;
         let mut steps: Vec<i32> = versions.iter().map(|version| version.step).collect();
         steps.dedup();
@@ -78,4 +85,36 @@ impl Geometry {
         let row = |one: &&MeasuredVersion| measured.iter().map(|other| cosine(one, other)).collect();
         measured.iter().map(row).collect()
     }
+}
+
+/// Which pairs to show.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GeometryQuery {
+    /// Pairs measured at the end of this step; by default those of the newest measured step.
+    #[schemars(range(max = 2_147_483_647))]
+    step: Option<u32>,
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let one = About {
+        name: "show_geometry",
+        path: "/runs/{id}/geometry",
+        summary: "Show the geometry of members' weights: norms and effective ranks of all measured versions, and the \
+                  cosines and distances of those of a step.",
+        answer: "The geometry",
+    };
+    let one = Endpoint::get(one, "runs", show_geometry);
+    let one = one.id("id", "The run").query::<GeometryQuery>();
+    let one = one.answers::<Geometry>();
+    vec![one]
+}
+
+async fn show_geometry(
+    lab: web::Data<Lab>,
+    id: web::Path<ExecutionId>,
+    query: Query<GeometryQuery>,
+) -> Result<Answer<Geometry>, ApiError> {
+    runs::find(lab.store.pool(), *id).await?;
+    Ok(Answer::ok(Geometry::read(&lab, *id, query.0.step).await?))
 }

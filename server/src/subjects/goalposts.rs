@@ -1,9 +1,6 @@
 //! Which hard problems the checkpoints of runs solved when: for the pages and the API.
 
 pub(crate) mod endpoints;
-mod make;
-
-pub(crate) use make::{Wanted, make};
 
 use lyceum_core::{
     goalpost_map::{self, Ascended, Ascent, Solve},

@@ -1,7 +1,6 @@
 //! What selection did in a run, for the page and the API.
 
-pub(crate) mod endpoints;
-
+use actix_web::web;
 use lyceum_core::{
     evolution::audit::{AUDITED, Cull, Life, Measured, Past, audit, differential},
     id::{ExecutionId, MemberId},
@@ -11,14 +10,19 @@ use lyceum_core::{
 use lyceum_store::{
     benchmarks::{self, Answered},
     matchups, members,
-    runs::RunDetail,
+    runs::{self, RunDetail},
 };
 use serde::{Deserialize as _, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{api::Api, api_error::ApiError, pages::measured_way};
+use crate::{
+    api_error::ApiError,
+    contract::{About, Answer, Endpoint},
+    lab::Lab,
+    pages::measured_way,
+};
 
 /// The most members and matchups that are read; an audit ends with the last step that they cover.
 const MEMBERS: u32 = 20_000;
@@ -94,8 +98,8 @@ pub(crate) struct Candidate {
 
 impl Selection {
     /// Reads it; `None` if the run's recipe does not evolve a population.
-    pub(crate) async fn read(api: &Api, run: &RunDetail) -> Result<Option<Self>, ApiError> {
-        let (db, id) = (api.store.pool(), ExecutionId(run.run.id));
+    pub(crate) async fn read(lab: &Lab, run: &RunDetail) -> Result<Option<Self>, ApiError> {
+        let (db, id) = (lab.store.pool(), ExecutionId(run.run.id));
         let parameters = match run.run.recipe == "populora" {
             true => populora::Parameters::deserialize(&run.config["parameters"]).ok(),
             false => None,
@@ -205,4 +209,25 @@ impl AuditedCull {
         let verdicts = self.verdicts.iter().map(|(rule, ids)| (*rule, kept(ids)));
         verdicts.filter(|(_, names)| !names.is_empty()).collect()
     }
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let one = About {
+        name: "show_selection",
+        path: "/runs/{id}/selection",
+        summary: "Show what selection did in a run: each cull beside what other rules would have culled, and beside a \
+                  uniform draw.",
+        answer: "The culls; `null` if the run's recipe does not evolve a population",
+    };
+    let one = Endpoint::get(one, "runs", show_selection);
+    let one = one.id("id", "The run").answers_or_null::<Selection>();
+    vec![one]
+}
+
+async fn show_selection(
+    lab: web::Data<Lab>,
+    id: web::Path<ExecutionId>,
+) -> Result<Answer<Option<Selection>>, ApiError> {
+    let run = runs::find(lab.store.pool(), *id).await?;
+    Ok(Answer::ok(Selection::read(&lab, &run).await?))
 }

@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use serde_json::json;
 
-use crate::api::Presets;
-use crate::client::Client;
-use crate::settings::Secret;
+use crate::{client::Client, lab::Presets, settings::Secret};
 
 const PRESET: &str = "demo";
 

@@ -86,7 +86,7 @@ async fn when_a_token_was_used_is_noted_once_a_minute() {
 
 #[actix_web::test]
 async fn too_many_wrong_tokens_are_told_to_wait_and_a_right_one_is_not() {
-    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
         failed_logins_per_minute: NonZeroU32::new(5).expect("five"),
         ..settings
     })
@@ -151,7 +151,7 @@ async fn every_answer_tells_browsers_to_trust_nothing_else() {
 /// A name that resolves to this machine is not enough: it may be another site's (DNS rebinding).
 #[actix_web::test]
 async fn the_server_answers_to_its_own_names_only() {
-    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
         allowed_hosts: vec!["lab.example".to_owned()],
         ..settings
     })

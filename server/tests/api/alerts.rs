@@ -1,6 +1,6 @@
 //! Alerts, and webhooks that are told of them.
 
-use lyceum_server::{alerts::WebhookSettings, api::ApiSettings, coordinator::Pace};
+use lyceum_server::lab::{LabSettings, Pace, WebhookSettings};
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use std::{
@@ -73,7 +73,7 @@ async fn alerting(hosts: &[&str]) -> TestServer {
         first_retry: Duration::from_millis(1),
         ..WebhookSettings::default()
     };
-    TestServer::with(|settings| ApiSettings {
+    TestServer::with(|settings| LabSettings {
         coordinate: Some(Pace {
             sweep: Duration::from_millis(20),
             ..Pace::default()

@@ -3,7 +3,7 @@
 use actix_web::{http::Method, web::Bytes};
 use futures::{Stream, StreamExt as _, future::join_all};
 use lyceum_core::id::ExecutionId;
-use lyceum_server::coordinator::Pace;
+use lyceum_server::lab::Pace;
 use lyceum_store::{event, tokens::Scope};
 use serde_json::{Value, json};
 use std::pin::Pin;
@@ -230,7 +230,7 @@ async fn a_quiet_stream_shows_that_it_is_alive() {
 
 #[actix_web::test]
 async fn an_event_whose_notification_was_lost_is_found() {
-    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
         look_for_events: std::time::Duration::from_millis(20),
         ..settings
     })
@@ -288,7 +288,7 @@ async fn two_hundred_streams_take_one_connection_and_read_each_event_once() {
 
 #[actix_web::test]
 async fn events_and_plans_are_heard_over_one_connection() {
-    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
         coordinate: Some(Pace::default()),
         ..settings
     })

@@ -11,7 +11,7 @@ use lyceum_core::recipe::{
 };
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{
-    api::ApiSettings,
+    lab::LabSettings,
     serve::{Server, Serving},
     token,
 };
@@ -62,7 +62,7 @@ impl TestServer {
         Self::with(|settings| settings).await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(ApiSettings) -> ApiSettings) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(LabSettings) -> LabSettings) -> Self {
         let database = migrated_database().await;
         let store = Store::connect(database.url(), 8).await.expect("a connection");
         let folder = tempfile::tempdir().expect("a folder");
@@ -72,7 +72,7 @@ impl TestServer {
         fs::create_dir(&presets).expect("a folder");
         let small = format!("# A small run.\n{}", toml::to_string(&config()).expect("TOML"));
         fs::write(presets.join("small.toml"), small).expect("a preset");
-        let settings = ApiSettings {
+        let settings = LabSettings {
             body_limit: BODY_LIMIT,
             dataset_limit: BODY_LIMIT,
             import_limit: IMPORT_LIMIT,
@@ -82,7 +82,7 @@ impl TestServer {
             threads: Some(1),
             keep_alive: Duration::from_millis(50),
             coordinate: None,
-            ..ApiSettings::default()
+            ..LabSettings::default()
         };
         let server = Server {
             store: store.clone(),

@@ -1,7 +1,7 @@
 //! Imports from the Hugging Face hub, with a stand-in for it on this machine.
 
 use actix_web::http::Method;
-use lyceum_server::api::BodyPace;
+use lyceum_server::lab::BodyPace;
 use lyceum_store::tokens::Scope;
 use parquet::{
     basic::{Compression, ZstdLevel},
@@ -345,7 +345,7 @@ async fn the_server_imports_from_the_hub_for_a_form() {
         _ => Answer::new(200, line(0) + &line(1) + &line(0)),
     });
     let url = hub.url();
-    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
         hub: Some(url),
         ..settings
     })
@@ -397,7 +397,7 @@ fn stalling() -> Hub {
 async fn imports_from_a_hub_that_stalls_hold_no_transaction_and_hinder_no_other() {
     let hub = stalling();
     let url = hub.url();
-    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
         hub: Some(url),
         ..settings
     })
@@ -429,7 +429,7 @@ async fn imports_from_a_hub_that_stalls_hold_no_transaction_and_hinder_no_other(
 async fn a_hub_that_is_too_slow_is_given_up() {
     let hub = Hub::start(|_| Answer::new(200, line(0).repeat(10_000)));
     let url = hub.url();
-    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
         hub: Some(url),
         // No hub is as fast.
         body_pace: BodyPace {

@@ -155,7 +155,7 @@ async fn a_form_sent_by_another_site_is_refused() {
 
 #[actix_web::test]
 async fn over_plain_http_the_origin_of_a_form_decides() {
-    let server = TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
         allowed_hosts: vec!["lab.example".to_owned()],
         ..settings
     })

@@ -10,7 +10,10 @@ use lyceum_core::{
         StepView,
     },
 };
-use lyceum_server::{api::ApiSettings, coordinator::Pace, serve::Server};
+use lyceum_server::{
+    lab::{LabSettings, Pace},
+    serve::Server,
+};
 use lyceum_store::tokens::Scope;
 use serde_json::Value;
 use std::{
@@ -130,14 +133,14 @@ async fn the_python_client_does_what_its_readme_says() {
                 weights: weights.expect("an artifact"),
             })
             .with_evaluation(lyceum_core::recipe::BenchmarkEvaluation),
-        settings: ApiSettings {
+        settings: LabSettings {
             presets: Some(presets),
             threads: Some(1),
             coordinate: Some(Pace {
                 look: Duration::from_millis(100),
                 ..Pace::default()
             }),
-            ..ApiSettings::default()
+            ..LabSettings::default()
         },
     };
     let (address, serving) = coordinating

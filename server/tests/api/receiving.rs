@@ -5,7 +5,7 @@ use actix_web::{
     web::{self, Bytes},
 };
 use lyceum_core::artifact::Digest;
-use lyceum_server::api::{ApiSettings, BodyPace};
+use lyceum_server::lab::{BodyPace, LabSettings};
 use lyceum_store::tokens::Scope;
 use serde_json::json;
 use std::{
@@ -87,7 +87,7 @@ async fn imports_that_trickle_hold_no_transaction_and_hinder_no_other() {
 
 #[actix_web::test]
 async fn more_large_bodies_than_there_are_places_are_told_to_come_back() {
-    let server = TestServer::with(|settings| ApiSettings {
+    let server = TestServer::with(|settings| LabSettings {
         large_bodies: 1,
         patience: Duration::ZERO,
         ..settings
@@ -130,7 +130,7 @@ async fn more_large_bodies_than_there_are_places_are_told_to_come_back() {
 
 #[actix_web::test]
 async fn a_body_that_is_too_slow_is_refused() {
-    let server = TestServer::with(|settings| ApiSettings {
+    let server = TestServer::with(|settings| LabSettings {
         body_pace: BodyPace {
             grace: Duration::ZERO,
             bytes_per_second: u32::MAX,

@@ -1,6 +1,6 @@
 //! Sweeps: arms x seeds x a grid, begun as others end.
 
-use lyceum_server::coordinator::Pace;
+use lyceum_server::lab::Pace;
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -13,7 +13,7 @@ async fn coordinating() -> TestServer {
         look: Duration::from_millis(20),
         ..Pace::default()
     };
-    TestServer::with(|settings| lyceum_server::api::ApiSettings {
+    TestServer::with(|settings| lyceum_server::lab::LabSettings {
         coordinate: Some(pace),
         ..settings
     })

@@ -1,7 +1,7 @@
 //! A coordinator that knows the scripted recipes.
 
 use clap::Parser;
-use lyceum_server::coordinator::{Coordinator, Pace};
+use lyceum_server::{coordinator::Coordinator, lab::Pace};
 use lyceum_store::{Store, artifact::ArtifactStore, listener::Listener};
 use std::{path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};

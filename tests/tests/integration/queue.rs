@@ -5,7 +5,7 @@ use lyceum_core::id::ExecutionId;
 use lyceum_postgres::PrivatePostgres;
 use lyceum_store::{
     executions,
-    listener::{Listener, Word},
+    listener::{Listener, Notification},
     queue::{self, Lane},
 };
 use lyceum_system_tests::house::{House, WorkerArguments, until};
@@ -374,20 +374,27 @@ async fn a_process_listens_over_one_connection() -> Result<()> {
 async fn a_listener_says_when_it_may_have_missed_something() -> Result<()> {
     let house = House::new().await?;
     let mut listener = Listener::new(house.pool());
-    let mut words = listener.subscribe("word", |payload| (payload != "to others").then(|| payload.to_owned()));
+    let mut notifications = listener.subscribe("word", |payload| (payload != "to others").then(|| payload.to_owned()));
     let _listening = listener.start();
-    assert_eq!(words.recv().await, Some(Word::Missed), "whatever was said before");
+    assert_eq!(
+        notifications.recv().await,
+        Some(Notification::Missed),
+        "whatever was said before"
+    );
     let away = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
                 WHERE datname = current_database() AND query LIKE 'LISTEN%'";
     let ended: i64 = sqlx::query_scalar(away).fetch_one(house.pool()).await?;
     assert_eq!(ended, 1);
-    assert_eq!(words.recv().await, Some(Word::Missed));
+    assert_eq!(notifications.recv().await, Some(Notification::Missed));
     for said in ["to others", "hello"] {
         sqlx::query("SELECT pg_notify('word', $1)")
             .bind(said)
             .execute(house.pool())
             .await?;
     }
-    assert_eq!(words.recv().await, Some(Word::Said("hello".to_owned())));
+    assert_eq!(
+        notifications.recv().await,
+        Some(Notification::Received("hello".to_owned()))
+    );
     Ok(())
 }

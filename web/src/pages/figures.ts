@@ -1,4 +1,4 @@
-// Draws a page's charts from its embedded data, which is defined in `server/src/pages/figure.rs`.
+// Draws a page's charts from its embedded data, which is defined in `server/src/frame/figure.rs`.
 import { BarChart, CustomChart } from "echarts/charts";
 import { MarkLineComponent } from "echarts/components";
 import type { CustomSeriesRenderItemAPI, CustomSeriesRenderItemParams } from "echarts/types/dist/shared";

@@ -80,7 +80,7 @@ impl Uploaded {
     /// Replaces all words by the first ones of `other`.
     pub(super) fn replace(&self, other: &Self) -> Result<()> {
         let first = other.0.f_narrow(0, 0, self.0.size1()?)?;
-        let _ = self.0.shallow_clone().f_copy_(&first)?;
+        self.0.shallow_clone().f_copy_(&first)?;
         Ok(())
     }
 

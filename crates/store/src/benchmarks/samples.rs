@@ -1,7 +1,8 @@
 //! Samples of benchmarks.
 
 use lyceum_core::{id::ExecutionId, verify::Status, work::FinishReason};
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
 
@@ -48,12 +49,19 @@ pub struct BenchmarkSample {
 }
 
 /// Selects samples.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct SampleFilter {
+    /// On this suite.
+    #[schemars(length(max = 200))]
     pub suite: Option<String>,
+    /// Of the evaluation's subject with this index, from 0.
+    #[schemars(range(max = 2_147_483_647))]
     pub subject: Option<u32>,
+    /// Of this task.
+    #[serde(rename = "task")]
+    #[schemars(length(max = 500))]
     pub task_id: Option<String>,
-    /// Correct or incorrect ones.
+    /// `true` for correct samples, `false` for wrong ones.
     pub correct: Option<bool>,
 }
 

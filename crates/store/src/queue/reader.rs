@@ -15,11 +15,11 @@ use std::{
 use uuid::Uuid;
 
 use super::{Lane, apalis_tables::ANNOUNCED, ticket::Ticket, wake::Wake};
-use crate::listener::{Listener, Word, Words};
+use crate::listener::{Listener, Notification, Notifications};
 
 /// Announcements of a lane's tickets, for one reader at a time.
 #[derive(Clone, Debug)]
-pub struct Announcements(Arc<Mutex<Words<()>>>);
+pub struct Announcements(Arc<Mutex<Notifications<()>>>);
 
 /// Subscribes to the announcements of a lane's tickets.
 pub fn announcements(listener: &mut Listener, lane: Lane) -> Announcements {
@@ -33,10 +33,10 @@ pub fn announcements(listener: &mut Listener, lane: Lane) -> Announcements {
 impl Announcements {
     /// Whether there was an announcement; wakes the task at the next one.
     pub(super) fn poll(&self, cx: &mut Context<'_>) -> bool {
-        let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut notifications = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut any = false;
         // Drains the channel: only then is the waker armed.
-        while let Poll::Ready(Some(Word::Said(()) | Word::Missed)) = words.poll_recv(cx) {
+        while let Poll::Ready(Some(Notification::Received(()) | Notification::Missed)) = notifications.poll_recv(cx) {
             any = true;
         }
         any

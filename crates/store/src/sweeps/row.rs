@@ -2,7 +2,8 @@
 
 use chrono::{DateTime, Utc};
 use lyceum_core::id::ExperimentId;
-use serde::Serialize;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgExecutor, PgPool, QueryBuilder};
 use uuid::Uuid;
 
@@ -101,9 +102,11 @@ impl Keyed for SweepRun {
 }
 
 /// Selects sweeps.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 pub struct SweepFilter {
+    /// Of this experiment.
     pub experiment: Option<ExperimentId>,
+    /// In this state.
     pub state: Option<SweepState>,
 }
 

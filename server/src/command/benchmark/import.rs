@@ -11,10 +11,13 @@ use lyceum_core::benchmark::reader::{self, ReadError, Window};
 use lyceum_core::benchmark::{Suite, suite};
 use lyceum_core::dataset::Purpose;
 
-use crate::client::Client;
-use crate::command::dataset::row_file::RowFile;
-use crate::command::dataset::upload::Upload;
-use crate::command::output::remark;
+use crate::{
+    client::Client,
+    command::{
+        dataset::{import::Upload, row_file::RowFile},
+        output::remark,
+    },
+};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -8,8 +8,11 @@ use lyceum_core::retention::RetentionResult;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{begin, follow::wait};
-use crate::{client::Client, command::output::document};
+use super::begin;
+use crate::{
+    client::Client,
+    command::{evaluation::wait, output::document},
+};
 
 /// Make children by evolution operators, train them further, and compare them with their parents
 ///

@@ -8,9 +8,11 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::client::{Client, ServerEvent};
-use crate::command::output::{line, reader_has_gone, remark};
-use crate::step_figures::step_figures;
+use crate::{
+    client::{Client, ServerEvent},
+    command::output::{line, reader_has_gone, remark},
+    coordinator::step_log::step_figures,
+};
 
 /// Shows a run's progress until it ends, even if the server restarts.
 pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {

@@ -13,7 +13,7 @@ use lyceum_store::{
 };
 use sqlx::{PgConnection, PgPool};
 
-use crate::{dataset_check::usable, shipped_dataset::ShippedDataset};
+use crate::subjects::datasets::{shipped::ShippedDataset, usable::usable};
 
 /// The default protocol of suites.
 #[derive(Clone, Copy, Default)]

@@ -1,4 +1,4 @@
-//! The papers' table of a run: its results next to those of its base and of a baseline.
+//! The papers' table of a run: its results next to those of its base and of a baseline measured in the same way.
 
 use lyceum_core::{
     benchmark::{Cell, Subject, SubjectRole, Table, suite},
@@ -10,7 +10,6 @@ use lyceum_store::{
 };
 use sqlx::PgPool;
 
-use super::alike::differences;
 use crate::api_error::ApiError;
 
 /// A table, and the run's results in it.
@@ -86,4 +85,29 @@ fn difference<'a>(suite_name: &str, results: impl Iterator<Item = &'a BenchmarkR
             fields.join(", ")
         )
     })
+}
+
+/// Fields of a protocol that influence scores.
+const ASKED: [&str; 6] = [
+    "prompts",
+    "prompts_sha256",
+    "chat_template_sha256",
+    "temperature",
+    "top_p",
+    "max_tokens",
+];
+
+/// In what the measurements of two results differ, apart from who was measured.
+pub(super) fn differences(one: &BenchmarkResult, other: &BenchmarkResult) -> Vec<&'static str> {
+    let asked = ASKED
+        .into_iter()
+        .map(|field| (field, one.protocol[field] == other.protocol[field]));
+    let also = [
+        ("suite", one.suite_name() == other.suite_name()),
+        ("rows", one.rows != other.rows || one.row_set == other.row_set),
+        ("number of rows", one.rows == other.rows),
+        ("n", one.n == other.n),
+    ];
+    let all = asked.chain(also);
+    all.filter_map(|(field, same)| (!same).then_some(field)).collect()
 }

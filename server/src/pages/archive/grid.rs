@@ -5,7 +5,7 @@ use lyceum_store::archive::MapCell;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::pages::{format::value, heat::range};
+use crate::frame::{format::value, sides::range};
 
 /// Maximum tiles of an axis.
 const TILES: f32 = 26.0;
@@ -235,7 +235,7 @@ impl Grid {
     }
 
     pub(crate) fn class(&self, tile: &Tile) -> String {
-        crate::pages::heat::heat(tile.value, self.range.unwrap_or((0.0, 1.0)))
+        crate::frame::sides::heat(tile.value, self.range.unwrap_or((0.0, 1.0)))
     }
 }
 

@@ -4,7 +4,7 @@ use lyceum_store::metrics::MetricRow;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::figure::Series;
+use crate::frame::figure::Series;
 
 /// The x axis of a comparison.
 #[derive(

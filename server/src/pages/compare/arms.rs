@@ -1,13 +1,18 @@
-//! Curves of runs: one for each, or one for each arm with a band over its seeds.
+//! Curves of runs, their latest values, and their cost: one for each run, or one for each arm with a band over its seeds.
 
-use super::{
-    super::{
-        curves::curve,
+use lyceum_core::{compute::compute_account, id::ExecutionId, recipe::Expense};
+use lyceum_store::{members, metrics, runs::RunDetail, steps};
+use serde::Serialize;
+
+use crate::{
+    api_error::ApiError,
+    frame::{
         figure::{Figure, Series, Style},
-        format::{capital, words},
+        format::{capital, of_unit, words},
+        steps::curve,
     },
-    Compared,
-    alignment::Over,
+    lab::Lab,
+    pages::compare::{Compared, alignment::Over},
 };
 
 /// The curves of one metric.
@@ -111,6 +116,107 @@ fn over_seeds(name: String, curves: &[Series]) -> Series {
     }
 }
 
+/// Values of one metric, a column for each run.
+#[derive(Serialize)]
+pub(super) struct Finals {
+    pub(super) metric: String,
+    #[serde(skip)]
+    unit: &'static str,
+    pub(super) values: Vec<Option<f64>>,
+    /// What each differs by from the baseline's, if there is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    deltas: Vec<Option<f64>>,
+}
+
+impl Finals {
+    pub(super) fn of(metric: &str, unit: &'static str, values: Vec<Option<f64>>, baseline: Option<usize>) -> Self {
+        let base = baseline.map(|place| values[place]);
+        let deltas = base.map(|base| values.iter().map(|value| Some((*value)? - base?)).collect());
+        Self {
+            metric: metric.to_owned(),
+            unit,
+            deltas: deltas.unwrap_or_default(),
+            values,
+        }
+    }
+
+    pub(super) fn value(&self, column: &usize) -> String {
+        let value = self.values.get(*column).copied().flatten();
+        value.map_or_else(|| "–".to_owned(), |value| of_unit(&value, self.unit))
+    }
+
+    /// The difference in a column, with its sign; none for the baseline itself.
+    pub(super) fn delta(&self, column: &usize) -> Option<String> {
+        let delta = (*self.deltas.get(*column)?)?;
+        let shown = of_unit(&delta.abs(), self.unit);
+        Some(match delta {
+            0.0 => "=".to_owned(),
+            0.0.. => format!("+{shown}"),
+            _ => format!("−{shown}"),
+        })
+    }
+}
+
+/// The account of the steps that a run did itself: a fork leaves out those that it took over. Values per adapter are divided
+/// by the number of living adapters.
+#[derive(Debug, Serialize)]
+pub(crate) struct Account {
+    /// Living adapters.
+    pub(crate) adapters: i64,
+    /// Finished steps.
+    pub(crate) steps: usize,
+    /// Proposals and attempts per adapter.
+    pub(crate) rollouts: Option<f64>,
+    /// Tokens generated per adapter.
+    pub(crate) completion_tokens: Option<f64>,
+    /// Tokens learned from per adapter.
+    pub(crate) learned_tokens: Option<f64>,
+    /// Updates per adapter.
+    pub(crate) updates: Option<f64>,
+    /// Median wall-clock time of a step, in seconds, without the first five.
+    pub(crate) median_step_seconds: Option<f64>,
+    pub(crate) adapter_steps_per_hour: Option<f64>,
+}
+
+impl Account {
+    /// The account of `run`.
+    pub(crate) async fn of(lab: &Lab, run: &RunDetail) -> Result<Self, ApiError> {
+        let (db, id) = (lab.store.pool(), ExecutionId(run.run.id));
+        let (adapters, _) = members::lives(db, id).await?;
+        let summed = [
+            Expense::Attempts,
+            Expense::Proposals,
+            Expense::CompletionTokens,
+            Expense::LearnedTokens,
+            Expense::Updates,
+        ];
+        let places = summed.map(|expense| lab.registry.expense_in(expense, &run.metrics));
+        let recorded: Vec<usize> = places.iter().flatten().copied().collect();
+        let first = run.run.forked_at_step.unwrap_or_default().max(0).cast_unsigned();
+        let mut sums = metrics::sums(db, id, &recorded, first).await?.into_iter();
+        let by_adapter = places.map(|place| {
+            let sum = place.and_then(|_| sums.next().flatten())?;
+            (adapters > 0).then(|| sum / adapters as f64)
+        });
+        let [attempts, proposals, completion_tokens, learned_tokens, updates] = by_adapter;
+        let seconds = steps::seconds(db, id).await?;
+        let steps = u32::try_from(run.run.steps).unwrap_or_default();
+        let account = compute_account(&seconds, u32::try_from(adapters).unwrap_or_default(), steps);
+        Ok(Self {
+            adapters,
+            steps: seconds.len(),
+            rollouts: attempts
+                .zip(proposals)
+                .map(|(attempts, proposals)| attempts + proposals),
+            completion_tokens,
+            learned_tokens,
+            updates,
+            median_step_seconds: account.as_ref().map(|account| account.median_step_seconds),
+            adapter_steps_per_hour: account.map(|account| account.adapter_steps_per_hour),
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,5 +260,18 @@ mod tests {
         let arm = over_seeds("arm".to_owned(), &seeds);
         assert_eq!(arm.points, [(0.0, Some(2.0)), (1.0, Some(5.0)), (2.0, None)]);
         assert_eq!(arm.band, [(0.0, 2.0 - 2f64.sqrt(), 2.0 + 2f64.sqrt())]);
+    }
+
+    #[test]
+    fn values_are_compared_with_those_of_the_baseline() {
+        let row = Finals::of("m", "", vec![Some(0.5), Some(0.75), None, Some(0.25)], Some(0));
+        let shown = [0, 1, 2, 3].map(|column| row.delta(&column));
+        assert_eq!(
+            shown.each_ref().map(Option::as_deref),
+            [Some("="), Some("+0.25"), None, Some("−0.25")]
+        );
+        let without = Finals::of("m", "", vec![None, Some(0.75)], Some(0));
+        assert_eq!(without.delta(&1), None, "the baseline has no value");
+        assert_eq!(Finals::of("m", "", vec![Some(0.5)], None).delta(&0), None);
     }
 }

@@ -11,8 +11,7 @@ use serde::Serialize;
 use sqlx::PgPool;
 use std::collections::BTreeSet;
 
-use super::super::{evaluations::title, format};
-use crate::api_error::ApiError;
+use crate::{api_error::ApiError, frame::format, subjects::evaluations::page::title};
 
 /// A suite, with a column for each run.
 #[derive(Debug, Serialize)]

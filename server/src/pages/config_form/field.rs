@@ -1,13 +1,9 @@
-//! A field of the form: its words, its value, and its kind of input by the schema.
+//! A field of the form: its words, its value, its kind of input by the schema, and editors of lists.
 
 use lyceum_core::config::pointer_token;
 use serde_json::Value;
 
-use super::{
-    Line,
-    list::list,
-    schema::{about, choices, is_object, range},
-};
+use crate::pages::config_form::Line;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
@@ -109,6 +105,104 @@ pub(super) fn field(path: &str, name: &str, schema: &Value, value: &Value) -> Op
         value: shown,
         input,
     }))
+}
+
+/// The editor of a list; `None` if its elements have none.
+pub(super) fn list(schema: &Value, value: &Value) -> Option<Input> {
+    let item = present(&schema["items"]);
+    let entries: &[Value] = match value {
+        Value::Array(entries) => entries,
+        Value::Null => &[],
+        _ => return None,
+    };
+    if !item.is_object() {
+        return None;
+    }
+    let choices = choices(item);
+    let texts: Option<Vec<&str>> = entries.iter().map(Value::as_str).collect();
+    if !choices.is_empty() {
+        let texts = texts?;
+        let several = choices.into_iter().map(|(name, meaning)| {
+            let is_in = texts.contains(&name.as_str());
+            (name, meaning, is_in)
+        });
+        return Some(Input::Several(several.collect()));
+    }
+    // Suites are names or objects; those that are names alone have the simple editor.
+    let has_text = item["type"] == "string"
+        || item["anyOf"]
+            .as_array()
+            .is_some_and(|variants| variants.iter().any(|variant| variant["type"] == "string"));
+    if has_text {
+        return texts.map(|texts| Input::Texts(texts.into_iter().map(str::to_owned).collect()));
+    }
+    let known = item["properties"].as_object()?;
+    let fields = |value: &Value| -> Vec<Field> {
+        let each = known
+            .iter()
+            .filter_map(|(name, schema)| match field(name, name, schema, &value[name]) {
+                Some(Line::Field(field)) => Some(field),
+                _ => None,
+            });
+        each.collect()
+    };
+    let is_plain = |field: &Field| {
+        matches!(
+            field.input,
+            Input::Number | Input::Text | Input::Several(_) | Input::Choice(_)
+        )
+    };
+    let added = fields(&Value::Null);
+    let items: Vec<Vec<Field>> = entries.iter().map(fields).collect();
+    let all_plain = added.iter().chain(items.iter().flatten()).all(is_plain);
+    all_plain.then_some(Input::Items { items, added })
+}
+
+/// What `schema` says of values other than null.
+pub(super) fn present(schema: &Value) -> &Value {
+    let variants = schema["anyOf"].as_array().into_iter().flatten();
+    let mut others = variants.filter(|variant| variant["type"] != "null");
+    match (others.next(), others.next()) {
+        (Some(only), None) => only,
+        _ => schema,
+    }
+}
+
+/// Whether values of `schema` are objects.
+pub(super) fn is_object(schema: &Value) -> bool {
+    schema["properties"].is_object() || schema["additionalProperties"].is_object()
+}
+
+/// Its description, in one line.
+pub(super) fn about(schema: &Value) -> String {
+    schema["description"].as_str().unwrap_or_default().replace('\n', " ")
+}
+
+/// The values listed by a schema, with their descriptions. Null is represented by an empty field.
+pub(super) fn choices(schema: &Value) -> Vec<(String, String)> {
+    let variants = ["oneOf", "anyOf"]
+        .iter()
+        .filter_map(|key| schema[*key].as_array())
+        .flatten();
+    let mut found = Vec::new();
+    for variant in variants {
+        if let Some(name) = variant["const"].as_str() {
+            found.push((name.to_owned(), about(variant)));
+        } else {
+            found.extend(choices(variant));
+        }
+    }
+    found
+}
+
+/// The valid range of a number.
+pub(super) fn range(schema: &Value) -> Option<String> {
+    match (&schema["minimum"], &schema["maximum"]) {
+        (Value::Number(least), Value::Number(most)) => Some(format!("{least} to {most}")),
+        (Value::Number(least), _) => Some(format!("{least} or more")),
+        (_, Value::Number(most)) => Some(format!("{most} or less")),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -2,12 +2,16 @@
 
 use lyceum_core::{recipe::Growth as Column, wilson::Interval};
 
-use super::super::{
-    curves,
-    evaluations::title,
-    figure::{Colour, Figure, Series, Style},
+use crate::{
+    frame::{
+        figure::{Colour, Figure, Series, Style},
+        steps,
+    },
+    subjects::{
+        curriculum::{Growth, ScoreBucket, Scores},
+        evaluations::page::title,
+    },
 };
-use crate::subjects::curriculum::{Growth, ScoreBucket, Scores};
 
 /// The size of the set as bars under the score on a suite (Figure 3 of the paper).
 pub(super) fn growth(growth: &Growth, suite: Option<&str>) -> Figure {
@@ -91,7 +95,7 @@ pub(super) fn inflation(growth: &Growth, metrics: &[String]) -> Figure {
                 ..series
             }),
         };
-        let curve = curves::of(&growth.rows, metrics, &[metric.name]);
+        let curve = steps::of(&growth.rows, metrics, &[metric.name]);
         curve.into_iter().filter_map(style)
     });
     Figure {

@@ -21,14 +21,14 @@ use super::EvaluationFrame;
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
-    pages::{
-        evaluations::title,
+    frame::{
         figure::Figure,
-        inert::{Excerpt, SHOWN, SHOWN_IN_LIST, excerpt, inert},
         layout::Layout,
-        pass_at_k,
-        view::View,
+        text::{Excerpt, SHOWN, SHOWN_IN_LIST, excerpt, inert},
+        view::{Pager, View},
     },
+    pages::score_curves,
+    subjects::evaluations::page::title,
 };
 
 /// Maximum results shown (subjects × suites). The API lists all.
@@ -76,17 +76,14 @@ struct BenchmarkPage {
     generalization: Option<Generalization>,
     /// Samples.
     items: Vec<SampleLine>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     asked: SamplesFilter,
     #[serde(skip)]
     more_results: bool,
     #[serde(skip)]
     figures: Vec<Figure>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl BenchmarkPage {
@@ -146,12 +143,14 @@ impl BenchmarkPage {
     /// A subject's score on a suite; empty if there is none.
     fn score_on(&self, row: &GeneralizationRow, suite: &str) -> String {
         let cell = row.scores.get(suite);
-        cell.map_or_else(String::new, |cell| crate::format::share(&cell.pass_at_1))
+        cell.map_or_else(String::new, |cell| crate::frame::format::share(&cell.pass_at_1))
     }
 
     /// An average; a dash if it is missing.
     fn average(&self, share: &Option<f64>) -> String {
-        share.as_ref().map_or_else(|| "–".to_owned(), crate::format::share)
+        share
+            .as_ref()
+            .map_or_else(|| "–".to_owned(), crate::frame::format::share)
     }
 
     /// Whether its suite's solutions are programs.
@@ -193,12 +192,10 @@ pub(super) async fn show(
         generalization: generalization(&frame, &results.items),
         layout: frame.layout(view),
         items: with_questions(db, &results.items, page.items).await?,
-        figures: pass_at_k::figures(&pass_at_k::curves(&results.items)),
+        figures: score_curves::pass_at_k(&score_curves::curves(&results.items)),
         more_results: results.next.is_some(),
         results: results.items,
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
-        next: page.next,
+        pager: view.pager(page.next),
         frame,
         asked,
     })

@@ -12,10 +12,10 @@ use std::collections::BTreeSet;
 use super::EvaluationFrame;
 use crate::{
     api_error::ApiError,
-    pages::{
+    frame::{
         figure::{Colour, Figure, Series, Style},
-        heat::heat,
         layout::Layout,
+        sides::heat,
         view::View,
     },
 };
@@ -293,7 +293,7 @@ fn cell(child: &ChildResult, step: u32) -> Cell {
     Cell {
         text: match (recovery, point) {
             (Some(recovery), _) => format!("{:.2} ± {:.2}", recovery.value, recovery.standard_error),
-            (None, Some(point)) => format!("rate {}", crate::format::percent(&point.rate.pass_rate)),
+            (None, Some(point)) => format!("rate {}", crate::frame::format::percent(&point.rate.pass_rate)),
             (None, None) => "–".to_owned(),
         },
         heat: heat(recovery.map(|recovery| recovery.value), (0.0, 1.0)),

@@ -14,9 +14,9 @@ use sqlx::PgPool;
 use super::EvaluationFrame;
 use crate::{
     api_error::ApiError,
-    pages::{
-        inert::{Excerpt, SHOWN, excerpt, inert},
+    frame::{
         layout::Layout,
+        text::{Excerpt, SHOWN, excerpt, inert},
         view::View,
     },
 };

@@ -8,8 +8,7 @@ use tokio::runtime::Handle;
 
 use super::file_name;
 use crate::{
-    file_body::FileWriter,
-    spool,
+    contract::{file_body::FileWriter, receive},
     tracker::{Curves, TensorBoard, WandbRun, wandb_path},
 };
 
@@ -49,7 +48,7 @@ impl Tracker {
             Self::Tensorboard => {
                 let started = run.run.created_at.timestamp_micros() as f64 / 1e6;
                 let config = serde_json::to_string_pretty(&run.config)?;
-                let mut board = TensorBoard::new(spool::file()?, started, &config)?;
+                let mut board = TensorBoard::new(receive::spool()?, started, &config)?;
                 while let Some(step) = next()? {
                     board.step(&step)?;
                 }

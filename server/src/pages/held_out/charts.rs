@@ -1,9 +1,9 @@
 //! The two charts: accuracy, and the length of answers.
 
 use super::accuracy::{HeldOut, Interval, Point};
-use crate::pages::{
-    evaluations::title,
-    figure::{Colour, Figure, Series, Style},
+use crate::{
+    frame::figure::{Colour, Figure, Series, Style},
+    subjects::evaluations::page::title,
 };
 
 /// Maximum members with lines of their own.

@@ -3,7 +3,7 @@
 use lyceum_core::recipe::{Gates, SCORE_OF_PLAN, SCORE_OF_QUESTION, Side};
 use lyceum_store::attempts::Attempt;
 
-use super::super::format::value;
+use crate::frame::format::value;
 
 /// A part of the story.
 #[derive(Debug)]

@@ -1,20 +1,20 @@
-//! Columns of one's choice, by the names that addresses have for them.
+//! Columns of one's choice, and conditions on them, by the names that addresses have for them.
 
-use lyceum_store::runs::{RunColumn, RunValue};
+use lyceum_store::runs::{Comparison, Condition, Operand, RunColumn, RunValue};
 use serde::Serialize;
 
-use crate::pages::{evaluations::title, format};
+use crate::{frame::format, subjects::evaluations::page::title};
 
 /// Columns of a table, at most.
-pub(super) const COLUMNS: usize = 12;
+pub(crate) const COLUMNS: usize = 12;
 
 /// A column that was asked for.
 #[derive(Clone, Debug, PartialEq)]
-pub(in crate::pages) struct Column {
+pub(crate) struct Column {
     /// Its name in addresses: `metrics.solve_rate`, `config.learning.epochs` or `benchmarks.humaneval`.
-    pub(in crate::pages) name: String,
+    pub(crate) name: String,
     /// What it shows.
-    pub(in crate::pages) column: RunColumn,
+    pub(crate) column: RunColumn,
 }
 
 impl Column {
@@ -22,7 +22,7 @@ impl Column {
     ///
     /// # Errors
     /// What is wrong with the name.
-    pub(super) fn parse(name: &str) -> Result<Self, String> {
+    pub(crate) fn parse(name: &str) -> Result<Self, String> {
         let column = match name.split_once('.') {
             Some(("metrics", metric)) if !metric.is_empty() => RunColumn::Metric(metric.to_owned()),
             Some(("benchmarks", suite)) if !suite.is_empty() => RunColumn::Benchmark(suite.to_owned()),
@@ -47,7 +47,7 @@ impl Column {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(in crate::pages) fn parse_all(names: &str) -> Result<Vec<Self>, String> {
+    pub(crate) fn parse_all(names: &str) -> Result<Vec<Self>, String> {
         let mut columns: Vec<Self> = Vec::new();
         for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             let column = Self::parse(name)?;
@@ -62,7 +62,7 @@ impl Column {
     }
 
     /// The words above it.
-    pub(in crate::pages) fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         match &self.column {
             RunColumn::Metric(name) => format::words(name),
             RunColumn::Parameter(path) => path.join("."),
@@ -71,7 +71,7 @@ impl Column {
         }
     }
 
-    pub(in crate::pages) fn number(&self, number: &f64) -> String {
+    pub(crate) fn number(&self, number: &f64) -> String {
         match self.column {
             RunColumn::Benchmark(_) => format::share(number),
             RunColumn::Difference(_) => format::points(number),
@@ -80,7 +80,7 @@ impl Column {
     }
 
     /// A value as an axis shows it: scores in per cent.
-    pub(in crate::pages) fn on_axis(&self, value: Value) -> Value {
+    pub(crate) fn on_axis(&self, value: Value) -> Value {
         match (&self.column, value) {
             (RunColumn::Benchmark(_) | RunColumn::Difference(_), Value::Number(number)) => {
                 Value::Number(100.0 * number)
@@ -89,7 +89,7 @@ impl Column {
         }
     }
 
-    pub(super) fn value(&self, value: &Option<Value>) -> String {
+    pub(crate) fn value(&self, value: &Option<Value>) -> String {
         match value {
             None => "–".to_owned(),
             Some(Value::Number(number)) => self.number(number),
@@ -101,7 +101,7 @@ impl Column {
 /// A value of a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
-pub(in crate::pages) enum Value {
+pub(crate) enum Value {
     Number(f64),
     Text(String),
 }
@@ -113,6 +113,61 @@ impl From<RunValue> for Value {
             RunValue::Text(text) => Self::Text(text),
         }
     }
+}
+
+/// Conditions of a list, at most.
+const CONDITIONS: usize = 8;
+
+/// The longer ones first, since they begin like the others.
+const OPERATORS: [(&str, Comparison); 6] = [
+    ("!=", Comparison::Unequal),
+    (">=", Comparison::AtLeast),
+    ("<=", Comparison::AtMost),
+    ("=", Comparison::Equal),
+    (">", Comparison::Greater),
+    ("<", Comparison::Less),
+];
+
+/// The conditions in a list separated by commas.
+///
+/// # Errors
+/// What is wrong with it.
+pub(super) fn parse_all(text: &str) -> Result<Vec<Condition>, String> {
+    let each = text.split(',').map(str::trim).filter(|one| !one.is_empty());
+    let conditions: Vec<Condition> = each.map(parse).collect::<Result<_, _>>()?;
+    match conditions.len() {
+        0..=CONDITIONS => Ok(conditions),
+        many => Err(format!(
+            "{many} conditions are too many; at most {CONDITIONS} are allowed"
+        )),
+    }
+}
+
+fn parse(text: &str) -> Result<Condition, String> {
+    let place = text.find(['!', '>', '<', '=']);
+    let found = place.and_then(|place| {
+        let (name, rest) = text.split_at(place);
+        let operator = OPERATORS.iter().find(|(sign, _)| rest.starts_with(sign))?;
+        Some((name.trim(), operator.1, rest[operator.0.len()..].trim()))
+    });
+    let Some((name, comparison, value)) = found else {
+        return Err(format!(
+            "`{text}` is not a comparison; write it as `metrics.solve_rate>=0.5`, with =, !=, <, <=, > or >="
+        ));
+    };
+    let column = Column::parse(name)?.column;
+    let operand = match (value.parse::<f64>(), &column) {
+        (Ok(number), _) if number.is_finite() => Operand::Number(number),
+        (_, RunColumn::Parameter(_)) if matches!(comparison, Comparison::Equal | Comparison::Unequal) => {
+            Operand::Text(value.to_owned())
+        }
+        _ => return Err(format!("`{text}` compares with `{value}`, which is not a number")),
+    };
+    Ok(Condition {
+        column,
+        comparison,
+        operand,
+    })
 }
 
 #[cfg(test)]
@@ -150,5 +205,36 @@ mod tests {
         assert_eq!(metric.value(&Some(Value::Number(0.316_7))), "0.3167");
         assert_eq!(metric.value(&None), "–");
         assert_eq!(metric.title(), "entropy");
+    }
+
+    #[test]
+    fn conditions_are_read_with_their_operator() {
+        let read = parse_all("metrics.solve_rate>=0.5, config.recipe!=azr,benchmarks.gsm8k<1,config.seed=7").unwrap();
+        let read: Vec<(Comparison, Operand)> = read.into_iter().map(|one| (one.comparison, one.operand)).collect();
+        assert_eq!(
+            read,
+            [
+                (Comparison::AtLeast, Operand::Number(0.5)),
+                (Comparison::Unequal, Operand::Text("azr".to_owned())),
+                (Comparison::Less, Operand::Number(1.0)),
+                (Comparison::Equal, Operand::Number(7.0)),
+            ]
+        );
+        for (wrong, said) in [
+            ("metrics.solve_rate", "is not a comparison"),
+            ("metrics.solve_rate!0.5", "is not a comparison"),
+            ("metrics.solve_rate=high", "is not a number"),
+            ("metrics.solve_rate>NaN", "is not a number"),
+            ("config.recipe>azr", "is not a number"),
+            ("solve_rate=1", "is not a column"),
+        ] {
+            let fault = parse_all(wrong).unwrap_err();
+            assert!(fault.contains(said), "{wrong}: {fault}");
+        }
+        assert!(
+            parse_all(&["metrics.a=1"; 9].join(","))
+                .unwrap_err()
+                .contains("at most 8")
+        );
     }
 }

@@ -6,7 +6,7 @@ use sqlx::PgPool;
 use std::collections::BTreeMap;
 
 use super::column::Column;
-use crate::{api_error::ApiError, pages::view::View};
+use crate::{api_error::ApiError, frame::view::View};
 
 /// What runs are grouped by.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,7 +17,7 @@ use lyceum_store::{
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{api::Api, api_error::ApiError};
+use crate::{api_error::ApiError, lab::Lab};
 
 /// The most problems that are read.
 const PROBLEMS: u32 = 50_000;
@@ -77,11 +77,11 @@ pub(crate) struct ScoreBucket {
 
 impl Scores {
     /// Counts the problems of these steps of `run`.
-    pub(crate) async fn read(api: &Api, run: &RunDetail, steps: Stretch) -> Result<Self, ApiError> {
-        let Some(gates) = super::gates(api, run) else {
+    pub(crate) async fn read(lab: &Lab, run: &RunDetail, steps: Stretch) -> Result<Self, ApiError> {
+        let Some(gates) = super::gates(lab, run) else {
             return Ok(Self::of(&[], None));
         };
-        let problems = scored(api.store.pool(), ExecutionId(run.run.id), steps, PROBLEMS + 1).await?;
+        let problems = scored(lab.store.pool(), ExecutionId(run.run.id), steps, PROBLEMS + 1).await?;
         let counted = web::block(move || Self::of(&problems, Some(gates))).await;
         counted.map_err(|error| ApiError::internal(&error))
     }

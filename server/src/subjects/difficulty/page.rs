@@ -9,18 +9,17 @@ use serde::{Deserialize, Serialize};
 
 use super::learned_rows;
 use crate::{
-    api::Api,
     api_error::ApiError,
     contract::{Filter as _, Listing},
-    pages::{
+    frame::{
         figure::{Colour, Figure, Series, Style},
-        filters::Filters,
         layout::{Layout, Section, Tab},
-        problems::Choice,
-        run_frame::RunFrame,
+        run::RunFrame,
         steps::Steps,
-        view::View,
+        view::{Filters, Pager, View},
     },
+    lab::Lab,
+    pages::problems::Choice,
 };
 
 /// Bars of the chart, at most.
@@ -61,15 +60,12 @@ struct DifficultyPage {
     /// The rows at the end of each bar's steps.
     windows: Vec<DifficultyWindow>,
     items: Vec<RowProgress>,
-    next: Option<String>,
+    #[serde(flatten)]
+    pager: Pager,
     #[serde(skip)]
     asked: DifficultyFilter,
     #[serde(skip)]
     figures: Vec<Figure>,
-    #[serde(skip)]
-    next_page: Option<String>,
-    #[serde(skip)]
-    first_page: Option<String>,
 }
 
 impl DifficultyPage {
@@ -134,14 +130,14 @@ fn choices<T: PartialEq, const N: usize>(all: [(&str, T); N], chosen: Option<T>)
 #[get("/runs/{id}/difficulty")]
 pub(crate) async fn show_difficulty(
     view: View,
-    api: web::Data<Api>,
+    lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
     filters: Filters<DifficultyFilter>,
 ) -> Result<HttpResponse, ApiError> {
-    let db = api.store.pool();
+    let db = lab.store.pool();
     let asked = filters.0;
     let listing = Listing::new(&asked.rows.list("rows"), None, asked.cursor.as_deref(), None)?;
-    let run = RunFrame::load(&api, *id, Tab::Difficulty).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Difficulty).await?;
     let steps = Steps {
         from: asked.from,
         to: asked.to,
@@ -152,14 +148,12 @@ pub(crate) async fn show_difficulty(
         dataset_rows::page(db, *id, &asked.rows, listing.window())
     )?;
     let page = listing.page(page);
-    let rows = learned_rows(&api, &run.detail);
+    let rows = learned_rows(&lab, &run.detail);
     view.show(&DifficultyPage {
         layout: view.layout(format!("Difficulty · {}", run.run().name), Section::Runs),
         figures: view.news(vec![chart(&windows, rows)], stretch.width),
-        next_page: page.next.as_deref().map(|next| view.with_cursor(Some(next))),
-        first_page: asked.cursor.as_ref().map(|_| view.with_cursor(None)),
         items: page.items,
-        next: page.next,
+        pager: view.pager(page.next),
         width: stretch.width,
         steps,
         rows,

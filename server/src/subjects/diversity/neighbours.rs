@@ -1,7 +1,7 @@
-//! The nearest neighbours of a question.
+//! Questions that are near one another, and wordings that repeat.
 
 use lyceum_core::{
-    diversity::Wordlists,
+    diversity::{self, Wordlists},
     id::{ExecutionId, ProblemId},
     problem::Values,
 };
@@ -16,8 +16,11 @@ use tokio::sync::Semaphore;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use super::{Diversity, asked, computed};
-use crate::{api::Api, api_error::ApiError};
+use crate::{
+    api_error::ApiError,
+    lab::Lab,
+    subjects::diversity::{Diversity, asked, computed},
+};
 
 /// The largest artifact of embeddings that is read for this.
 const MAX_BYTES: u64 = 256 << 20;
@@ -75,14 +78,14 @@ pub(crate) struct Neighbour {
 /// # Errors
 /// 404 if there is no such problem, 400 if it has no question or the iteration was not measured.
 pub(crate) async fn neighbours(
-    api: &Api,
+    lab: &Lab,
     run: (ExecutionId, &Diversity),
     id: ProblemId,
     iteration: Option<u32>,
     shown: usize,
 ) -> Result<Neighbours, ApiError> {
     let (run, diversity) = run;
-    let problem = problems::find(api.store.pool(), run, id).await?;
+    let problem = problems::find(lab.store.pool(), run, id).await?;
     let Some(question) = question_of(&problem) else {
         let detail = format!("problem {id} has no question to compare");
         return Err(ApiError::invalid_query(vec![("question".to_owned(), detail)]));
@@ -102,14 +105,14 @@ pub(crate) async fn neighbours(
             items: Vec::new(),
         });
     };
-    let others = asked(api, run, step).await?;
+    let others = asked(lab, run, step).await?;
     let _turn = AT_ONCE.acquire().await.map_err(|error| ApiError::internal(&error))?;
     let own = match own {
-        Some((_, own)) => vector_of(api, run, own, id).await?,
+        Some((_, own)) => vector_of(lab, run, own, id).await?,
         None => None,
     };
     let table = match &own {
-        Some(_) => table(api, run, step)
+        Some(_) => table(lab, run, step)
             .await?
             .filter(|table| table.rows().len() == others.len()),
         None => None,
@@ -138,22 +141,22 @@ fn question_of(problem: &Problem) -> Option<String> {
 }
 
 /// The embeddings of the questions measured in `step`, if they are there and not too large.
-async fn table(api: &Api, run: ExecutionId, step: u32) -> Result<Option<Vectors>, ApiError> {
-    let stored = vectors(api.store.pool(), run, step).await?;
+async fn table(lab: &Lab, run: ExecutionId, step: u32) -> Result<Option<Vectors>, ApiError> {
+    let stored = vectors(lab.store.pool(), run, step).await?;
     let Some(stored) = stored.filter(|stored| stored.bytes <= MAX_BYTES) else {
         return Ok(None);
     };
-    let bytes = api.artifacts.get(stored.digest).await?;
+    let bytes = lab.artifacts.get(stored.digest).await?;
     computed(move || Vectors::from_bytes(&bytes).ok()).await
 }
 
 /// The embedding of the problem `id`, if it is one of the questions measured in `step`.
-async fn vector_of(api: &Api, run: ExecutionId, step: u32, id: ProblemId) -> Result<Option<Vec<f32>>, ApiError> {
-    let questions = asked(api, run, step).await?;
+async fn vector_of(lab: &Lab, run: ExecutionId, step: u32, id: ProblemId) -> Result<Option<Vec<f32>>, ApiError> {
+    let questions = asked(lab, run, step).await?;
     let Some(place) = questions.iter().position(|question| question.id == id.0) else {
         return Ok(None);
     };
-    let table = table(api, run, step)
+    let table = table(lab, run, step)
         .await?
         .filter(|table| table.rows().len() == questions.len());
     Ok(table.and_then(|table| table.rows().get(place).cloned()))
@@ -205,6 +208,68 @@ fn nearer(one: &Neighbour, other: &Neighbour) -> Ordering {
     by_cosine
         .then(other.bleu.total_cmp(&one.bleu))
         .then(one.index.cmp(&other.index))
+}
+
+/// The wordings of an iteration's questions.
+#[derive(Clone, Debug, Default, Serialize, ToSchema)]
+pub(crate) struct Wordings {
+    /// The iteration, from 1; absent if none was measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) iteration: Option<u32>,
+    /// Its questions.
+    pub(crate) questions: usize,
+    /// Different wordings: questions that differ in numbers only count once.
+    pub(crate) different: usize,
+    /// The wordings most repeated.
+    pub(crate) items: Vec<RepeatedWording>,
+}
+
+/// A wording.
+#[derive(Clone, Debug, Serialize, ToSchema)]
+pub(crate) struct RepeatedWording {
+    /// The text with `#` for every number.
+    #[schema(example = "What is # + #?")]
+    pub(crate) wording: String,
+    /// Questions with it.
+    pub(crate) questions: usize,
+    /// The first of them.
+    pub(crate) problem_id: Uuid,
+    /// Its text.
+    pub(crate) example: String,
+}
+
+/// The wordings of the questions measured in `chosen`, an iteration and a step; the `shown` most repeated ones.
+pub(crate) async fn wordings(
+    lab: &Lab,
+    run: ExecutionId,
+    chosen: Option<(u32, u32)>,
+    shown: usize,
+) -> Result<Wordings, ApiError> {
+    let Some((iteration, step)) = chosen else {
+        return Ok(Wordings::default());
+    };
+    let questions = asked(lab, run, step).await?;
+    computed(move || counted(iteration, &questions, shown)).await
+}
+
+fn counted(iteration: u32, questions: &[Question], shown: usize) -> Wordings {
+    let texts: Vec<&str> = questions.iter().map(|asked| asked.question.as_str()).collect();
+    let found = diversity::wordings(&texts);
+    Wordings {
+        iteration: Some(iteration),
+        questions: texts.len(),
+        different: found.len(),
+        items: found
+            .into_iter()
+            .take(shown)
+            .map(|wording| RepeatedWording {
+                wording: wording.text,
+                questions: wording.count,
+                problem_id: questions[wording.first].id,
+                example: questions[wording.first].question.clone(),
+            })
+            .collect(),
+    }
 }
 
 #[cfg(test)]

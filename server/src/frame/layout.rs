@@ -1,0 +1,238 @@
+//! The frame around every page.
+
+use actix_web::{HttpRequest, http::header::ACCEPT};
+use lyceum_core::recipe::Capabilities;
+use lyceum_store::tokens::Scope;
+use uuid::Uuid;
+
+use crate::{
+    contract::caller::masked,
+    frame::{
+        address::PageAddress,
+        assets::{address_of, needs_of},
+        view::View,
+    },
+};
+
+/// Sections of the main navigation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Section {
+    /// The start page.
+    Home,
+    Experiments,
+    Runs,
+    /// Problems of all runs.
+    Problems,
+    /// Runs side by side.
+    Compare,
+    /// Members of all runs.
+    Leaderboard,
+    Evaluations,
+    Datasets,
+    /// The queue.
+    Work,
+    Workers,
+    /// Tokens, retention and alerts.
+    Settings,
+}
+
+impl Section {
+    const SHOWN: [(Self, &'static str, &'static str); 11] = [
+        (Self::Home, "/", "Now"),
+        (Self::Experiments, "/experiments", "Experiments"),
+        (Self::Runs, "/runs", "Runs"),
+        (Self::Problems, "/problems", "Problems"),
+        (Self::Compare, "/compare", "Compare"),
+        (Self::Leaderboard, "/leaderboard", "Leaderboard"),
+        (Self::Evaluations, "/evaluations", "Evaluations"),
+        (Self::Datasets, "/datasets", "Datasets"),
+        (Self::Work, "/work", "Work"),
+        (Self::Workers, "/workers", "Workers"),
+        (Self::Settings, "/settings", "Settings"),
+    ];
+}
+
+/// Pages of a run, shown as tabs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tab {
+    /// Progress and curves.
+    Overview,
+    /// Ratings and matchups.
+    ArmsRace,
+    /// Members.
+    Population,
+    /// Births and deaths.
+    Lineage,
+    /// Proposers by solvers.
+    CrossPlay,
+    /// The map of problems.
+    Archive,
+    Problems,
+    /// Rows of the dataset by how often they are solved.
+    Difficulty,
+    /// The growing set, and the critic that decides what joins it.
+    Curriculum,
+    /// How much the questions of an iteration differ.
+    Diversity,
+    /// Solve rates, and signs of exhausted problems.
+    Learnability,
+    /// Candidates for lemmas and lifts.
+    Candidates,
+    /// Goalposts by when they came into reach.
+    Goalposts,
+    /// Scores on benchmarks.
+    Benchmarks,
+}
+
+impl Tab {
+    const SHOWN: [(Self, &'static str, &'static str); 14] = [
+        (Self::Overview, "", "Overview"),
+        (Self::ArmsRace, "/arms-race", "Arms race"),
+        (Self::Population, "/population", "Population"),
+        (Self::Lineage, "/lineage", "Lineage"),
+        (Self::CrossPlay, "/cross-play", "Cross-play"),
+        (Self::Archive, "/archive", "Archive"),
+        (Self::Problems, "/problems", "Problems"),
+        (Self::Difficulty, "/difficulty", "Difficulty"),
+        (Self::Curriculum, "/curriculum", "Curriculum"),
+        (Self::Diversity, "/diversity", "Diversity"),
+        (Self::Learnability, "/learnability", "Learnability"),
+        (Self::Candidates, "/candidates", "Candidates"),
+        (Self::Goalposts, "/goalposts", "Goalposts"),
+        (Self::Benchmarks, "/benchmarks", "Benchmarks"),
+    ];
+
+    /// Why a run whose recipe has these capabilities lacks the page; `None` if it has it.
+    pub(crate) fn absence(self, recipe: Capabilities) -> Option<&'static str> {
+        let (has_it, why) = match self {
+            Self::ArmsRace => (recipe.rates, "its members play no matchups and have no ratings"),
+            Self::Lineage => (
+                recipe.evolves,
+                "its members do not evolve: none is born or dies after the first step",
+            ),
+            Self::CrossPlay => (recipe.crosses, "its members do not attempt each other's problems"),
+            Self::Archive => (recipe.archives, "it keeps no archive of its problems"),
+            Self::Difficulty => (
+                recipe.repeats,
+                "its problems are not rows of a dataset, which are asked again and again",
+            ),
+            Self::Curriculum => (recipe.admits, "no critic decides which problems join a growing set"),
+            Self::Diversity => (
+                recipe.measures_diversity,
+                "it does not measure how much the questions of an iteration differ",
+            ),
+            Self::Candidates => (recipe.has_goalposts, "it makes no lemmas and lifts"),
+            Self::Goalposts => (
+                recipe.has_goalposts,
+                "it does not work towards goalposts; `/compare/goalposts` has the map of runs that were measured on some",
+            ),
+            Self::Overview | Self::Population | Self::Problems | Self::Learnability | Self::Benchmarks => (true, ""),
+        };
+        (!has_it).then_some(why)
+    }
+}
+
+/// A link of a navigation.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(crate) address: String,
+    pub(crate) label: &'static str,
+    pub(crate) current: bool,
+}
+
+/// The tabs of `run`, whose recipe has these capabilities; `open` is shown.
+pub(crate) fn tabs(run: Uuid, open: Tab, recipe: Capabilities) -> Vec<Link> {
+    let present = Tab::SHOWN.iter().filter(|(tab, ..)| tab.absence(recipe).is_none());
+    let link = |(tab, path, label): &(Tab, &str, &'static str)| Link {
+        address: format!("/runs/{run}{path}"),
+        label,
+        current: *tab == open,
+    };
+    present.map(link).collect()
+}
+
+/// Addresses of scripts and styles.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Assets;
+
+impl Assets {
+    /// The address of `main.css`, or of `<name>.js`, the bundle of `web/src/pages/<name>.ts`.
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    pub(crate) fn file(&self, entry: &str) -> String {
+        address_of(entry)
+    }
+
+    /// The addresses of that script's imports.
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    pub(crate) fn needs(&self, entry: &str) -> Vec<String> {
+        needs_of(entry)
+    }
+}
+
+/// The data of `layout.html`.
+#[derive(Clone, Debug)]
+pub(crate) struct Layout {
+    pub(crate) title: String,
+    pub(crate) sections: Vec<Link>,
+    pub(crate) theme: &'static str,
+    /// The CSRF token for changes; none for a program with a token.
+    pub(crate) csrf: Option<String>,
+    pub(crate) token_name: String,
+    pub(crate) scope: Scope,
+    pub(crate) curl: String,
+    /// Whether the page can be saved as a view and shared, by those who may.
+    pub(crate) can_be_kept: bool,
+    /// Whether the viewer may see other runs; with only a link to the page, nobody does.
+    pub(crate) shows_other_runs: bool,
+    /// The server's address as seen by the browser.
+    pub(crate) origin: String,
+    pub(crate) assets: Assets,
+}
+
+impl Layout {
+    /// The frame of a page called `title`.
+    pub(crate) fn new(view: &View, title: impl Into<String>, section: Section) -> Self {
+        let link = |(one, address, label): &(Section, &str, &'static str)| Link {
+            address: (*address).to_owned(),
+            label,
+            current: *one == section,
+        };
+        Self {
+            title: title.into(),
+            sections: match view.caller.has_only_a_link {
+                true => Vec::new(),
+                false => Section::SHOWN.iter().map(link).collect(),
+            },
+            theme: view.theme,
+            csrf: view.caller.csrf.as_deref().map(masked),
+            token_name: view.caller.token.name.clone(),
+            scope: view.caller.token.scope,
+            curl: view.curl(),
+            can_be_kept: view.may_write() && PageAddress::parse(view.request().path()).is_ok(),
+            shows_other_runs: !view.caller.has_only_a_link,
+            origin: view.origin(),
+            assets: Assets,
+        }
+    }
+
+    /// Whether the viewer may make changes.
+    pub(crate) fn may_write(&self) -> bool {
+        self.scope >= Scope::Write
+    }
+}
+
+/// The theme in the browser's cookie.
+pub(crate) fn theme_of(request: &HttpRequest) -> &'static str {
+    let chosen = request.cookie("lyceum_theme");
+    match chosen.as_ref().map(|cookie| cookie.value()) {
+        Some("light") => "light",
+        Some("dark") => "dark",
+        _ => "auto",
+    }
+}
+
+/// Whether the request accepts `kind`.
+pub(crate) fn accepts(request: &HttpRequest, kind: &str) -> bool {
+    let accept = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok());
+    accept.is_some_and(|accept| accept.contains(kind))
+}

@@ -1,0 +1,116 @@
+//! `/alerts`: what somebody may want to know at once, and the webhooks that are told of it.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_store::{
+    alerts::{self, Alert, AlertFilter, AlertKind},
+    page::{Order, Window},
+    tokens::Scope,
+    webhooks::{self, Delivery, Webhook},
+};
+use serde::Serialize;
+
+use crate::{
+    api_error::ApiError,
+    contract::Asked,
+    frame::{
+        layout::{Layout, Section},
+        view::{Filters, Pager, View},
+    },
+    lab::Lab,
+};
+
+/// Deliveries of a webhook that are shown.
+const DELIVERIES: u32 = 20;
+/// Webhooks that are shown.
+const WEBHOOKS: u32 = 50;
+
+/// A webhook and what was sent to it last.
+#[derive(Debug, Serialize)]
+struct Told {
+    #[serde(flatten)]
+    webhook: Webhook,
+    deliveries: Vec<Delivery>,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "alerts.html")]
+struct AlertsPage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(skip)]
+    asked: AlertFilter,
+    items: Vec<Alert>,
+    /// Webhooks, for admins only.
+    webhooks: Option<Vec<Told>>,
+    /// Whether there are more webhooks than are shown.
+    more_webhooks: bool,
+    #[serde(flatten)]
+    pager: Pager,
+}
+
+impl AlertsPage {
+    fn kinds(&self) -> [(AlertKind, bool); AlertKind::ALL.len()] {
+        AlertKind::ALL.map(|kind| (kind, self.asked.kind == Some(kind)))
+    }
+
+    fn is_filtered(&self) -> bool {
+        self.asked.kind.is_some() || self.asked.run.is_some()
+    }
+
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    fn words(&self, kind: &AlertKind) -> &'static str {
+        match kind {
+            AlertKind::Failed => "failed",
+            AlertKind::Stalled => "stalled",
+            AlertKind::Completed => "completed",
+            AlertKind::Collapsing => "collapsing",
+            AlertKind::WorkerLost => "worker lost",
+            AlertKind::Test => "test",
+        }
+    }
+}
+
+#[get("/alerts")]
+pub(crate) async fn show_alerts(
+    view: View,
+    lab: web::Data<Lab>,
+    filters: Filters<Asked<AlertFilter>>,
+) -> Result<HttpResponse, ApiError> {
+    let db = lab.store.pool();
+    let asked = filters.0;
+    let listing = asked.listing("alerts")?;
+    let page = listing.page(alerts::page(db, &asked.filter, listing.window()).await?);
+    let (webhooks, more_webhooks) = match view.caller.token.scope {
+        Scope::Admin => {
+            let (told, are_more) = told(&lab).await?;
+            (Some(told), are_more)
+        }
+        Scope::Worker | Scope::Read | Scope::Write => (None, false),
+    };
+    view.show(&AlertsPage {
+        layout: view.layout("Alerts", Section::Settings),
+        asked: asked.filter,
+        items: page.items,
+        webhooks,
+        more_webhooks,
+        pager: view.pager(page.next),
+    })
+}
+
+/// The newest webhooks, and whether there are more.
+async fn told(lab: &Lab) -> Result<(Vec<Told>, bool), ApiError> {
+    let db = lab.store.pool();
+    let newest = |limit| Window {
+        limit,
+        after: None,
+        order: Order::Newest,
+    };
+    let mut told = Vec::new();
+    let page = webhooks::page(db, &newest(WEBHOOKS)).await?;
+    for webhook in page.items {
+        let deliveries = webhooks::deliveries(db, webhook.id, &newest(DELIVERIES)).await?.items;
+        told.push(Told { webhook, deliveries });
+    }
+    Ok((told, page.next.is_some()))
+}
