@@ -1,5 +1,5 @@
 //! The verdict on a run: whether it learns, in one sentence, by rules over what its rows say. `docs/VERDICT.md` lists
-//! the rules with their reasons; the thresholds are in [`rules`].
+//! the rules with their reasons; the thresholds are here.
 
 mod evidence;
 mod finding;

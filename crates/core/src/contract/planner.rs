@@ -50,7 +50,7 @@ pub trait Recipe: Planner {
         serde_json::json!({ "type": "object" })
     }
 
-    /// The metrics recorded by the recipe, in the order of the values in a [`MetricRecord`]; none by default. Their
+    /// The metrics recorded by the recipe, in the order of the values in a [`MetricRecord`](crate::contract::MetricRecord); none by default. Their
     /// names are stored with every run.
     fn metrics(&self) -> Vec<Metric> {
         Vec::new()

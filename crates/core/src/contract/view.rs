@@ -56,7 +56,7 @@ impl StepView {
     /// The value of `make`, computed once for all plans of the step. It must depend only on data that never changes
     /// once in the view, and `name` must identify it.
     ///
-    /// Rows that `make` plans with the value are in no later plan of a recipe, so [`StepView::unwritten`] keeps them.
+    /// Rows that `make` plans with the value are in no later plan of a recipe, so the view keeps them.
     ///
     /// # Panics
     /// A value of another type has this name.
