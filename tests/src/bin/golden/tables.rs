@@ -25,7 +25,7 @@ const fn of_run(name: &'static str, row: &'static str, key: &'static [&'static s
 }
 
 /// All compared tables. Rows are named in this order, so a table comes after those that its key refers to.
-pub(crate) const TABLES: [Table; 24] = [
+pub(crate) const TABLES: [Table; 27] = [
     Table {
         condition: "t.id = $1",
         without: &["last_event", "trace_id"],
@@ -89,6 +89,9 @@ pub(crate) const TABLES: [Table; 24] = [
     of_run("cross_play", "cell", &["step", "teacher_id", "student_id", "type"]),
     of_run("solve_rates", "solve rate", &["step", "solve_rate"]),
     of_run("archive_insertions", "insertion", &["step", "cell", "problem_id"]),
+    of_run("row_answers", "answers", &["row", "step"]),
+    of_run("row_difficulty", "difficulty", &["step"]),
+    of_run("held_out_results", "held-out result", &["step", "member_id"]),
     of_run("metrics", "metrics", &["step", "member_id"]),
     Table {
         // Postgres sums a mean in any order, so its last digits differ between two runs of the same program.
@@ -101,9 +104,21 @@ pub(crate) const TABLES: [Table; 24] = [
     },
 ];
 
-/// Tables with rows of runs that are not compared: events, which repeat other tables, evaluations, which golden runs do
-/// not have, and plannings, which are empty between two plans.
-pub(crate) const NOT_COMPARED: [&str; 4] = ["events", "evaluations", "benchmark_results", "plannings"];
+/// Tables with rows of runs that are not compared: what repeats other tables or is derived from them, what golden runs do not have
+/// (evaluations, sweeps, refusals), alerts, which tell when something was noticed, and plannings, which are empty between two plans.
+pub(crate) const NOT_COMPARED: [&str; 11] = [
+    "alerts",
+    "benchmark_results",
+    "evaluated_cross_play",
+    "evaluations",
+    "events",
+    "goalpost_counts",
+    "plannings",
+    "recent_metrics",
+    "refusals",
+    "run_results",
+    "sweep_runs",
+];
 
 /// Whether a column holds a time or an order of arrival.
 pub(crate) fn is_left_out(column: &str) -> bool {
