@@ -61,5 +61,5 @@ fn nothing_to_learn_and_other_architectures_are_refused() {
     );
     let qwen3 = Model::load(&models().join("qwen3-wide-heads"), placement()).unwrap();
     let refused = Pretrainer::from_model(&qwen3, placement()).err().unwrap().to_string();
-    assert!(refused.contains("Qwen2"), "{refused}");
+    assert!(refused.contains("Qwen3"), "{refused}");
 }
