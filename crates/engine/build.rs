@@ -1,5 +1,5 @@
-//! Compiles what is called by way of C++, and passes on the path of libtorch: to this crate's own tests as a run path, and to dependent packages as
-//! `DEP_LYCEUM_ENGINE_LIBTORCH_LIB`, so that their binaries find libtorch without environment variables.
+//! Compiles what is called by way of C++, and passes on the path of libtorch: to this crate's own tests as a run path, and to
+//! dependent packages as `DEP_LYCEUM_ENGINE_LIBTORCH_LIB`, so that their binaries find libtorch without environment variables.
 
 fn main() {
     println!("cargo:rerun-if-changed=src/device/graph.cpp");

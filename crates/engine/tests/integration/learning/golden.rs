@@ -2,7 +2,6 @@
 
 use lyceum_engine::learn::TrainedTensor;
 
-use crate::device::device;
 use crate::learning::batch::{Case, floats};
 use crate::learning::fixtures::difference;
 
@@ -26,12 +25,7 @@ fn gradients_of_every_factor_are_those_of_autograd() {
                 let expected = floats(&case.golden("gradient", member, name));
                 let found = floats(&gradient.get(member as i64));
                 let largest = difference(&found, &expected);
-                // The expected values were computed on a CPU, where sums are made in another order.
-                let allowed = if device().is_cuda() { 5e-5 } else { 1e-5 };
-                assert!(
-                    largest < allowed,
-                    "{model}: {name} of member {member} is off by {largest}"
-                );
+                assert!(largest < 1e-5, "{model}: {name} of member {member} is off by {largest}");
             }
         }
     }
