@@ -65,13 +65,9 @@ fn kind_fault(asked: &RowsAsked, examples: &[(i32, Value)]) -> Option<Fault> {
     let fitting: Vec<&str> = prompt_styles()
         .filter(|name| PromptStyle::shipped(name).is_ok_and(|style| misfit(&style).is_none()))
         .collect();
-    let cure = match fitting.is_empty() {
-        true => "no style has prompts for all of its rows: import rows of one kind".to_owned(),
-        false => format!("valid are {}", fitting.join(", ")),
-    };
     Some(Fault::new(
         format!("{}/prompts", asked.pointer),
-        format!("{detail}; {cure}"),
+        format!("{detail}; valid are {}", fitting.join(", ")),
     ))
 }
 

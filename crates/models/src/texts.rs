@@ -71,7 +71,8 @@ impl Texts {
         tokenizer.encode(text)
     }
 
-    /// Formats a conversation with the model's chat template.
+    /// Formats a conversation with the model's chat template. If the last message is the assistant's, the model continues it: the
+    /// template formats the others, and the text of the last follows where an answer begins.
     ///
     /// # Errors
     /// The model has no template, or the template rejects the conversation.
@@ -82,6 +83,10 @@ impl Texts {
                 self.name
             ))
         })?;
+        let (messages, begun) = match messages.split_last() {
+            Some((last, others)) if last.role == "assistant" => (others, last.content.as_str()),
+            _ => (messages, ""),
+        };
         let messages = messages
             .iter()
             .map(serde_json::to_value)
@@ -91,7 +96,7 @@ impl Texts {
             add_generation_prompt: true,
             ..Conversation::default()
         };
-        template.render(&conversation)
+        Ok(template.render(&conversation)? + begun)
     }
 }
 

@@ -18,6 +18,8 @@ pub struct PromptStyle {
     name: String,
     style: Style,
     environment: Environment<'static>,
+    /// How the answer to a code problem begins, which is put into the model's mouth; may be empty.
+    begin_code: String,
     self_play: Option<PromptSet>,
     stop: Vec<String>,
     stop_math: Vec<String>,
@@ -34,6 +36,9 @@ struct Described {
     math: Option<String>,
     /// The set of `configs/prompts` that renders self-play problems.
     self_play: Option<String>,
+    /// How the answer to a code problem begins, as the end of the prompt.
+    #[serde(default)]
+    begin_code: String,
     #[serde(default)]
     stop: Vec<String>,
     #[serde(default)]
@@ -50,16 +55,26 @@ pub struct UnknownPrompts {
 }
 
 macro_rules! shipped {
-    ($($name:literal),+ $(,)?) => {
-        &[$(($name, include_str!(concat!("../../../../configs/benchmarks/prompts/", $name, ".toml")))),+]
+    ($($name:literal: $self_play:expr),+ $(,)?) => {
+        &[$(($name, include_str!(concat!("../../../../configs/benchmarks/prompts/", $name, ".toml")), $self_play)),+]
     };
 }
 
-const SHIPPED: &[(&str, &str)] = shipped!["azr", "chat", "completion", "seedling", "seedling-math"];
+/// Names, files, and the sets of `configs/prompts` that render self-play problems where the file does not say so: it came later,
+/// and a file's hash must stay, since it identifies results.
+const SHIPPED: &[(&str, &str, Option<&str>)] = shipped![
+    "azr": Some("azr"),
+    "chat": Some("instruct"),
+    "completion": None,
+    "evalplus_chat": None,
+    "few_shot": None,
+    "seedling": None,
+    "seedling-math": None,
+];
 
 /// The names of all styles.
 pub fn prompt_styles() -> impl Iterator<Item = &'static str> {
-    SHIPPED.iter().map(|(name, _)| *name)
+    SHIPPED.iter().map(|(name, ..)| *name)
 }
 
 impl PromptStyle {
@@ -73,13 +88,13 @@ impl PromptStyle {
             detail,
             known: prompt_styles().collect::<Vec<_>>().join(", "),
         };
-        let found = SHIPPED.iter().find(|(known, _)| *known == name);
-        let (_, text) = found.ok_or_else(|| unknown(String::new()))?;
+        let found = SHIPPED.iter().find(|(known, ..)| *known == name);
+        let (_, text, self_play) = found.ok_or_else(|| unknown(String::new()))?;
         let described: Described = toml::from_str(text).map_err(|error| unknown(format!(" ({error})")))?;
-        Self::compile(name, text, described).map_err(|error| unknown(format!(" ({error})")))
+        Self::compile(name, text, described, *self_play).map_err(|error| unknown(format!(" ({error})")))
     }
 
-    fn compile(name: &str, text: &str, described: Described) -> Result<Self, PromptError> {
+    fn compile(name: &str, text: &str, described: Described, self_play: Option<&str>) -> Result<Self, PromptError> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         let mut hash = Sha256::new().chain_update(text);
@@ -104,7 +119,13 @@ impl PromptStyle {
             name: name.to_owned(),
             style: described.style,
             environment,
-            self_play: described.self_play.as_deref().map(PromptSet::shipped).transpose()?,
+            begin_code: described.begin_code,
+            self_play: described
+                .self_play
+                .as_deref()
+                .or(self_play)
+                .map(PromptSet::shipped)
+                .transpose()?,
             stop: described.stop,
             stop_math: described.stop_math,
             sha256: format!("{:x}", hash.finalize()),
@@ -123,31 +144,20 @@ impl PromptStyle {
 
     /// Why this style cannot render rows of `suite`; `None` if it can.
     pub fn misfit(&self, suite: &Suite) -> Option<String> {
-        let wants_self_play = suite.format.is_self_play();
-        if wants_self_play != self.self_play.is_some() {
-            return Some(format!(
-                "the rows of `{}` are {} self-play, which the prompt style `{}` is {}for",
-                suite.name,
-                if wants_self_play {
-                    "problems of"
-                } else {
-                    "not problems of"
-                },
-                self.name,
-                if wants_self_play { "not " } else { "" },
-            ));
-        }
         let template = match suite.format {
-            Format::Math { .. } => "math",
+            Format::Math { .. } | Format::Verl { .. } => "math",
+            _ if suite.format.is_self_play() => return self.self_play.is_none().then(|| self.lack("self-play", suite)),
             _ => "code",
         };
-        let lacks = self.self_play.is_none() && self.environment.get_template(template).is_err();
-        lacks.then(|| {
-            format!(
-                "the prompt style `{}` has no prompt for problems of {template}, such as those of `{}`",
-                self.name, suite.name
-            )
-        })
+        let lacks = self.environment.get_template(template).is_err();
+        lacks.then(|| self.lack(template, suite))
+    }
+
+    fn lack(&self, problems: &str, suite: &Suite) -> String {
+        format!(
+            "the prompt style `{}` has no prompt for problems of {problems}, such as those of `{}`",
+            self.name, suite.name
+        )
     }
 
     /// The prompt for a row.
@@ -157,46 +167,50 @@ impl PromptStyle {
     pub fn render(&self, row: &BenchmarkRow) -> Result<Prompt, PromptError> {
         let values = row.values();
         let statement = values.statement(row.oracle.kind(), row.oracle.program().unwrap_or_default());
-        let content = match (&self.self_play, statement) {
-            (Some(set), statement) => return set.solve(&statement).map(|rendered| rendered.prompt),
-            (None, Statement::Math { question }) => {
+        let (content, begin) = match statement {
+            Statement::Math { question } => {
                 let question = question.trim_end_matches('\n');
-                self.text("math", context! { question })?
+                (self.text("math", context! { question })?, "")
             }
-            (
-                None,
-                Statement::Code {
-                    question,
-                    entry_point,
-                    starter_code,
-                },
-            ) => self.text(
-                "code",
-                context! {
+            Statement::Code {
+                question,
+                entry_point,
+                starter_code,
+            } => {
+                let context = context! {
                     question => question.trim_end_matches('\n'),
                     starter_code => starter_code.unwrap_or_default(),
                     reads_input => entry_point.is_none(),
                     entry_point => entry_point.unwrap_or_default(),
-                },
-            )?,
-            (None, _) => return Err(PromptError::Missing(format!("{} of `{}`", row.task_id, self.name))),
+                };
+                (self.text("code", context)?, self.begin_code.as_str())
+            }
+            self_play => {
+                let missing = || PromptError::Missing(format!("{} of `{}`", row.task_id, self.name));
+                let set = self.self_play.as_ref().ok_or_else(missing)?;
+                return set.solve(&self_play).map(|rendered| rendered.prompt);
+            }
         };
         let text = self.text("frame", context! { content })?;
+        let message = |role: &str, content: String| Message {
+            role: role.to_owned(),
+            content,
+        };
         Ok(match self.style {
-            Style::Base => Prompt::Text(text),
-            Style::Chat => Prompt::Messages(vec![Message {
-                role: "user".to_owned(),
-                content: text,
-            }]),
+            Style::Base => Prompt::Text(text + begin),
+            Style::Chat => {
+                let begun = (!begin.is_empty()).then(|| message("assistant", begin.to_owned()));
+                Prompt::Messages([message("user", text)].into_iter().chain(begun).collect())
+            }
         })
     }
 
     /// Texts that end a completion.
     pub fn stops(&self, suite: &Suite) -> Vec<String> {
-        match (&self.self_play, suite.group) {
-            (Some(set), _) => set.grammar.solver_stops(),
-            (None, super::Group::Math) => self.stop_math.clone(),
-            (None, _) => self.stop.clone(),
+        match &self.self_play {
+            Some(set) if suite.format.is_self_play() => set.grammar.solver_stops(),
+            _ if suite.group == super::Group::Math => self.stop_math.clone(),
+            _ => self.stop.clone(),
         }
     }
 
@@ -204,10 +218,12 @@ impl PromptStyle {
     pub fn stops_of<'r>(&self, rows: impl IntoIterator<Item = &'r BenchmarkRow>) -> Vec<String> {
         let mut stops: Vec<String> = Vec::new();
         for row in rows {
-            let own = match (&self.self_play, &row.oracle) {
-                (Some(set), _) => set.grammar.solver_stops(),
-                (None, Question::Math { .. }) => self.stop_math.clone(),
-                (None, _) => self.stop.clone(),
+            let own = match (&row.oracle, &self.self_play) {
+                (Question::Math { .. }, _) => self.stop_math.clone(),
+                (Question::CodeO { .. } | Question::CodeI { .. } | Question::CodeF { .. }, Some(set)) => {
+                    set.grammar.solver_stops()
+                }
+                _ => self.stop.clone(),
             };
             stops.extend(own);
         }
@@ -221,15 +237,16 @@ impl PromptStyle {
     /// # Errors
     /// Why there is no solution.
     pub fn solution(&self, row: &BenchmarkRow, completion: &str, finish: FinishReason) -> Result<String, String> {
+        let begun = format!("{}{completion}", self.begin_code);
         let problem = match &row.oracle {
             Question::Script { entry_point, .. } => {
-                return Ok(code_of(completion, Some(entry_point), Some(&row.question)));
+                return Ok(code_of(&begun, Some(entry_point), Some(&row.question)));
             }
             Question::Reference { entry_point, .. } => {
                 let prompt = row.task_id.starts_with("HumanEval/").then_some(row.question.as_str());
-                return Ok(code_of(completion, Some(entry_point), prompt));
+                return Ok(code_of(&begun, Some(entry_point), prompt));
             }
-            Question::LiveCodeBench { .. } => return Ok(code_of(completion, None, None)),
+            Question::LiveCodeBench { .. } => return Ok(code_of(&begun, None, None)),
             Question::Math { .. } => {
                 return mathematics_of(completion).ok_or_else(|| "there is no answer in it".to_owned());
             }
@@ -370,7 +387,95 @@ mod tests {
                 .is_err()
         );
         let held_out = suite("held-out-seedling").unwrap();
-        let seedling = PromptStyle::shipped("seedling").unwrap();
-        assert!(azr.misfit(held_out).is_some() && seedling.misfit(held_out).is_none());
+        let completion = PromptStyle::shipped("completion").unwrap();
+        let misfit = completion.misfit(held_out).unwrap();
+        assert!(
+            misfit.contains("self-play") && misfit.contains("`held-out-seedling`"),
+            "{misfit}"
+        );
+    }
+
+    #[test]
+    fn every_style_for_self_play_reads_the_answers_that_its_prompts_want() {
+        let trace = row(Question::CodeO {
+            program: "def f(a):\n    return [a]".to_owned(),
+            input: "1".to_owned(),
+        });
+        for (name, said) in [
+            ("azr", "One.</think> <answer>```output\n[1]\n```</answer>"),
+            ("chat", "A list.\n```output\n[1]\n```"),
+            ("chat", "[1]"),
+            ("seedling", "[1]"),
+        ] {
+            let style = PromptStyle::shipped(name).unwrap();
+            let shown = style.render(&trace).unwrap().text();
+            assert!(shown.contains("return [a]"), "{name}: {shown}");
+            let read = style.solution(&trace, said, FinishReason::Stop);
+            assert_eq!(read.as_deref(), Ok("[1]"), "{name}");
+        }
+        assert!(
+            PromptStyle::shipped("azr")
+                .unwrap()
+                .solution(&trace, "[1]", FinishReason::Stop)
+                .is_err()
+        );
+    }
+
+    #[test]
+    fn an_answer_that_the_prompt_begins_is_read_with_its_beginning() {
+        let style = PromptStyle::shipped("evalplus_chat").unwrap();
+        let Prompt::Messages(messages) = style.render(&row(script())).unwrap() else {
+            panic!("messages")
+        };
+        let roles: Vec<&str> = messages.iter().map(|message| message.role.as_str()).collect();
+        assert_eq!(roles, ["user", "assistant"]);
+        assert!(
+            messages[0].content.ends_with("both }}.\"\"\"\n```\n"),
+            "{:?}",
+            messages[0].content
+        );
+        assert!(
+            messages[1].content.ends_with(":\n```python\n"),
+            "{:?}",
+            messages[1].content
+        );
+        let program = "from math import e\n\ndef add(a, b):\n    return a + b";
+        assert_eq!(
+            style.solution(&row(script()), program, FinishReason::Stop).unwrap(),
+            program
+        );
+    }
+
+    #[test]
+    fn the_question_comes_after_worked_ones() {
+        let mut asked = row(Question::Math { gold: "7".to_owned() });
+        asked.question = "What is 3 + 4?\n".to_owned();
+        let style = PromptStyle::shipped("few_shot").unwrap();
+        let shown = style.render(&asked).unwrap().text();
+        assert_eq!(shown.matches("#### ").count(), 5);
+        assert!(shown.ends_with("\n\nQuestion: What is 3 + 4?\nAnswer:"), "{shown}");
+        assert_eq!(
+            style
+                .solution(&asked, " 3 + 4 = <<3+4=7>>7.\n#### 7", FinishReason::Stop)
+                .unwrap(),
+            "7"
+        );
+    }
+
+    /// Results are comparable only if their prompts have the same hash.
+    #[test]
+    fn the_hashes_of_styles_with_results_do_not_change() {
+        let hash = |name| PromptStyle::shipped(name).unwrap().sha256()[..12].to_owned();
+        let known = [
+            "de5fa1a3ee99",
+            "dc287fbf7159",
+            "561ba9f873ec",
+            "6a14a1267b57",
+            "0018b7c2c43f",
+        ];
+        assert_eq!(
+            ["azr", "chat", "completion", "seedling", "seedling-math"].map(hash),
+            known
+        );
     }
 }

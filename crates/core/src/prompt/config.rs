@@ -16,9 +16,9 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PromptConfig {
-    /// The shipped set to start from: `azr`, `gasp`, `seedling` or `seedling-gasp` for problems of code, `rzero`, `sage` or
-    /// `seedling-math` for mathematics. `azr`, `gasp`, `rzero` and `sage` are for models that follow instructions or
-    /// continue a dialogue; the others are the compact formats of small models.
+    /// The shipped set to start from: `azr`, `instruct`, `gasp`, `seedling` or `seedling-gasp` for problems of code, `rzero`, `sage`
+    /// or `seedling-math` for mathematics. `instruct`, `rzero` and `sage` are for models that follow instructions, `azr` and
+    /// `gasp` also for those that continue a dialogue; the others are the compact formats of small models.
     pub set: String,
     /// How prompts are sent to the model; defaults to the set's choice.
     pub style: Option<Style>,
@@ -167,7 +167,7 @@ macro_rules! templates {
     };
 }
 
-static SHIPPED: [Shipped; 7] = [
+static SHIPPED: [Shipped; 8] = [
     Shipped {
         name: "azr",
         grammar: Grammar::Fenced,
@@ -182,6 +182,14 @@ static SHIPPED: [Shipped; 7] = [
         style: Style::Base,
         own: templates!("gasp": "lemma_io", "lemma_f", "lift_io", "lift_f"),
         shared: templates!("azr": "frame", "chat", "solve_code_i", "solve_code_o", "solve_code_f"),
+    },
+    Shipped {
+        name: "instruct",
+        grammar: Grammar::Blocks,
+        style: Style::Chat,
+        own: templates!("instruct": "propose_code_i", "propose_code_o", "propose_code_f", "solve_code_i",
+            "solve_code_o", "solve_code_f"),
+        shared: &[],
     },
     Shipped {
         name: "rzero",

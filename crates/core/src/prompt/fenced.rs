@@ -1,4 +1,4 @@
-//! The fenced grammar of Absolute Zero: `<think>` reasoning `</think>`, `<answer>` fenced blocks `</answer>`.
+//! Fenced blocks: anywhere in the text, or as in Absolute Zero: `<think>` reasoning `</think>`, `<answer>` blocks `</answer>`.
 
 use super::{Answer, Field, ProposalText, Reading, Take, reading::Part};
 use crate::{
@@ -6,13 +6,8 @@ use crate::{
     verify::ProblemKind,
 };
 
-pub(super) fn proposal(
-    problem: ProblemKind,
-    text: &str,
-    opening: &str,
-    num_inputs: usize,
-) -> Result<ProposalText, String> {
-    let blocks = fenced_blocks(answer_part(text, opening)?);
+pub(super) fn proposal(problem: ProblemKind, part: &str, num_inputs: usize) -> Result<ProposalText, String> {
+    let blocks = fenced_blocks(part);
     match problem {
         ProblemKind::CodeI | ProblemKind::CodeO => Ok(ProposalText::Io {
             program: program_of(&blocks)?,
@@ -39,8 +34,8 @@ pub(super) fn proposal(
 }
 
 /// The program in the answer of a proposer.
-pub(super) fn program(text: &str, opening: &str) -> Result<String, String> {
-    program_of(&fenced_blocks(answer_part(text, opening)?))
+pub(super) fn program(part: &str) -> Result<String, String> {
+    program_of(&fenced_blocks(part))
 }
 
 fn program_of(blocks: &[Block<'_>]) -> Result<String, String> {
@@ -49,8 +44,7 @@ fn program_of(blocks: &[Block<'_>]) -> Result<String, String> {
 }
 
 /// The last block of the right kind, or else the last block, or else (for values) the whole answer.
-pub(super) fn answer(problem: ProblemKind, text: &str, opening: &str) -> Answer {
-    let part = answer_part(text, opening)?;
+pub(super) fn answer(problem: ProblemKind, part: &str) -> Answer {
     let kind = match problem {
         ProblemKind::CodeI => "input",
         ProblemKind::CodeO => "output",
@@ -67,8 +61,8 @@ pub(super) fn answer(problem: ProblemKind, text: &str, opening: &str) -> Answer 
 
 /// Reads any fields: one block named after each field, in any order. If only one field is requested and the answer has
 /// no block, the whole answer is its text.
-pub(super) fn read(fields: &[Field], text: &str, opening: &str) -> Reading {
-    let answer = match answer_part(text, opening) {
+pub(super) fn read(fields: &[Field], text: &str, part: Result<&str, String>) -> Reading {
+    let answer = match part {
         Ok(answer) => answer,
         Err(reason) => return Reading::broken(fields, text, &reason),
     };
@@ -96,7 +90,7 @@ fn first(blocks: &[Block<'_>], tag: &str) -> Option<String> {
 }
 
 /// The text between the last answer tags, provided the completion has the required form. Text after them is allowed.
-fn answer_part<'a>(text: &'a str, opening: &str) -> Result<&'a str, String> {
+pub(super) fn answer_part<'a>(text: &'a str, opening: &str) -> Result<&'a str, String> {
     let is_open = opening.trim_end().ends_with("<think>");
     let thought = match is_open {
         true => text,
@@ -116,6 +110,18 @@ fn answer_part<'a>(text: &'a str, opening: &str) -> Result<&'a str, String> {
 mod tests {
     use super::*;
     use crate::verify::ProblemKind::{CodeF, CodeI, CodeO};
+
+    fn proposal(problem: ProblemKind, text: &str, opening: &str, num_inputs: usize) -> Result<ProposalText, String> {
+        super::proposal(problem, answer_part(text, opening)?, num_inputs)
+    }
+
+    fn answer(problem: ProblemKind, text: &str, opening: &str) -> Answer {
+        super::answer(problem, answer_part(text, opening)?)
+    }
+
+    fn read(fields: &[Field], text: &str, opening: &str) -> Reading {
+        super::read(fields, text, answer_part(text, opening))
+    }
 
     const OPEN: &str = "User: ..\nAssistant: <think>\n";
 

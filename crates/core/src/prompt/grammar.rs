@@ -15,6 +15,8 @@ use crate::{
 pub enum Grammar {
     /// Parts between markers such as `<in>`, and nothing else (the seedling).
     Compact,
+    /// Fenced blocks, anywhere in the text (models that follow instructions).
+    Blocks,
     /// Reasoning between `<think>` tags, then fenced blocks between `<answer>` tags (Absolute Zero).
     Fenced,
     /// Parts between tags such as `<question>` and `</question>`, anywhere in the text (R-Zero, SAGE).
@@ -47,7 +49,8 @@ impl Grammar {
     pub fn read(self, fields: &[Field], text: &str, finish: FinishReason, opening: &str) -> Reading {
         match self {
             Self::Compact => compact::read(fields, text, finish),
-            Self::Fenced => fenced::read(fields, text, opening),
+            Self::Blocks => fenced::read(fields, text, Ok(text)),
+            Self::Fenced => fenced::read(fields, text, fenced::answer_part(text, opening)),
             Self::Tagged => tagged::read(fields, text, finish, opening),
         }
     }
@@ -59,7 +62,7 @@ impl Grammar {
     pub fn stops(self, names: &[&str]) -> Vec<String> {
         match self {
             Self::Compact | Self::Tagged => names.iter().map(|name| format!("<{name}>")).collect(),
-            Self::Fenced => Vec::new(),
+            Self::Blocks | Self::Fenced => Vec::new(),
         }
     }
 
@@ -77,7 +80,8 @@ impl Grammar {
     ) -> Result<ProposalText, String> {
         match self {
             Self::Compact => compact::proposal(problem, text, finish, num_inputs),
-            Self::Fenced => fenced::proposal(problem, text, opening, num_inputs),
+            Self::Blocks => fenced::proposal(problem, text, num_inputs),
+            Self::Fenced => fenced::proposal(problem, fenced::answer_part(text, opening)?, num_inputs),
             Self::Tagged => tagged::proposal(problem, text, finish, opening, num_inputs),
         }
     }
@@ -95,7 +99,8 @@ impl Grammar {
     ) -> Result<Proposal, String> {
         let (program, rest) = match self {
             Self::Compact => compact::before_inputs(text)?,
-            Self::Fenced => (fenced::program(text, opening)?, text),
+            Self::Blocks => (fenced::program(text)?, text),
+            Self::Fenced => (fenced::program(fenced::answer_part(text, opening)?)?, text),
             Self::Tagged => (tagged::program(text, finish, opening)?, text),
         };
         match self.proposal(ProblemKind::CodeF, rest, finish, opening, num_inputs)? {
@@ -112,7 +117,8 @@ impl Grammar {
     pub fn answer(self, problem: ProblemKind, text: &str, finish: FinishReason, opening: &str) -> Answer {
         match self {
             Self::Compact => compact::answer(problem, text, finish),
-            Self::Fenced => fenced::answer(problem, text, opening),
+            Self::Blocks => fenced::answer(problem, text),
+            Self::Fenced => fenced::answer(problem, fenced::answer_part(text, opening)?),
             Self::Tagged => tagged::answer(problem, text, finish, opening),
         }
     }
@@ -120,14 +126,14 @@ impl Grammar {
     /// Whether an extracted answer still violates the format, given the verifier's status. Without tags, the format
     /// only requires a readable literal or program; with tags, the tags are the format (as in Absolute Zero).
     pub fn is_unreadable(self, status: Status) -> bool {
-        self == Self::Compact && status == Status::Malformed
+        matches!(self, Self::Compact | Self::Blocks) && status == Status::Malformed
     }
 
     /// Stop texts for solvers of Python problems.
     pub fn solver_stops(self) -> Vec<String> {
         match self {
             Self::Compact => self.stops(&["in", "out", "ref"]),
-            Self::Fenced | Self::Tagged => Vec::new(),
+            Self::Blocks | Self::Fenced | Self::Tagged => Vec::new(),
         }
     }
 
@@ -138,7 +144,7 @@ impl Grammar {
 }
 
 /// A part of a completion. The grammar defines how a model marks it: between `<name>` and `</name>` (`tagged`), in a
-/// block ```` ```name ```` (`fenced`), or after `<name>` (`compact`).
+/// block ```` ```name ```` (`fenced`, `blocks`), or after `<name>` (`compact`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Field {
     /// Lower-case letters and `_`, such as `question`.
@@ -301,6 +307,7 @@ mod tests {
                   <message>itself</message>";
         for (grammar, opening, text) in [
             (Grammar::Compact, "", compact),
+            (Grammar::Blocks, "", fenced.as_str()),
             (Grammar::Fenced, "<think>", fenced.as_str()),
             (Grammar::Tagged, "", tagged),
         ] {
@@ -318,6 +325,21 @@ mod tests {
     }
 
     #[test]
+    fn blocks_may_stand_anywhere() {
+        let answer = |text| Grammar::Blocks.answer(ProblemKind::CodeO, text, FinishReason::Stop, "");
+        assert_eq!(answer("It is 3.\n```output\n3\n```\nDone.").unwrap(), "3");
+        assert_eq!(answer("[1, 2]\n").unwrap(), "[1, 2]", "a value alone");
+        assert!(answer(" \n").is_err());
+        let program = Grammar::Blocks.answer(ProblemKind::CodeF, "x = 1", FinishReason::Stop, "");
+        assert!(program.unwrap_err().contains("```python"));
+        assert!(
+            Grammar::Blocks.is_unreadable(Status::Malformed),
+            "a sentence in place of a value"
+        );
+        assert!(!Grammar::Fenced.is_unreadable(Status::Malformed), "tags are its format");
+    }
+
+    #[test]
     fn stops_never_take_the_end_of_a_field() {
         assert_eq!(Grammar::Compact.solver_stops(), ["<in>", "<out>", "<ref>"]);
         assert_eq!(Grammar::Tagged.stops(&["question"]), ["<question>"]);
@@ -329,7 +351,7 @@ mod tests {
         fn any_fields_of_any_text_are_read_or_missed_with_a_reason(text in parts(), stopped: bool) {
             let finish = if stopped { FinishReason::Stop } else { FinishReason::Length };
             let fields = [Field::last("answer"), Field::times("in", 2), Field::first("msg").optional(), Field::boxed("box")];
-            for grammar in [Grammar::Compact, Grammar::Fenced, Grammar::Tagged] {
+            for grammar in [Grammar::Compact, Grammar::Blocks, Grammar::Fenced, Grammar::Tagged] {
                 let reading = grammar.read(&fields, &text, finish, "");
                 prop_assert!((0.0..=1.0).contains(&reading.score()));
                 for field in fields {
@@ -344,7 +366,7 @@ mod tests {
         #[test]
         fn any_text_is_read_or_refused_with_a_reason(text in parts(), stopped: bool, num_inputs in 1_usize..4) {
             let finish = if stopped { FinishReason::Stop } else { FinishReason::Length };
-            for grammar in [Grammar::Compact, Grammar::Fenced, Grammar::Tagged] {
+            for grammar in [Grammar::Compact, Grammar::Blocks, Grammar::Fenced, Grammar::Tagged] {
                 for problem in [ProblemKind::CodeI, ProblemKind::CodeO, ProblemKind::CodeF] {
                     for opening in ["", "Assistant: <think>\n"] {
                         match grammar.proposal(problem, &text, finish, opening, num_inputs) {

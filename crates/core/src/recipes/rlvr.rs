@@ -104,7 +104,7 @@ impl contract::TypedRecipe for Rlvr {
 pub struct Parameters {
     /// What is learned from: a dataset imported for training.
     pub dataset: TrainingSet,
-    /// How rows are put to the model and answers read: `azr`, `chat`, `completion` or `seedling`, as for benchmarks.
+    /// How rows are put to the model and answers read: a prompt style of the benchmarks, such as `azr`, `chat` or `seedling`.
     #[serde(default = "defaults::prompts")]
     pub prompts: String,
     /// How rows are drawn.

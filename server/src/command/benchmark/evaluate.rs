@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use lyceum_core::benchmark::SuiteChoice;
+use lyceum_core::work::Dtype;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -57,6 +58,9 @@ pub(super) struct Evaluate {
     /// Overrides the suites' maximum tokens per answer
     #[arg(long)]
     max_tokens: Option<u32>,
+    /// Precision of the base's arithmetic; `bf16` is faster where the processor has units for it [default: fp32]
+    #[arg(long, value_name = "fp32|bf16")]
+    dtype: Option<Dtype>,
     /// The random seed
     #[arg(long, default_value_t = 0)]
     seed: u64,
@@ -83,6 +87,7 @@ impl Evaluate {
             ("prompts", json!(self.prompts)),
             ("temperature", json!(self.temperature)),
             ("max_tokens", json!(self.max_tokens)),
+            ("compute", json!(self.dtype.map(|dtype| json!({ "dtype": dtype })))),
         ];
         for (name, value) in optional {
             if !value.is_null() {

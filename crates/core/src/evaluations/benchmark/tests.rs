@@ -261,7 +261,10 @@ fn what_cannot_be_measured_is_refused_with_its_place() {
         "{said}"
     );
     let said = faulty(&|parameters| parameters["suites"][1]["protocol"]["prompts"] = json!("seedling"));
-    assert!(said.contains("/parameters/suites/1: the rows of `math500`"), "{said}");
+    assert!(
+        said.contains("/parameters/suites/1: the prompt style `seedling` has no prompt for problems of math"),
+        "{said}"
+    );
     let said = faulty(&|parameters| parameters["suites"][0]["suite"] = json!("gms8k"));
     assert!(said.contains("did you mean `gsm8k`?"), "{said}");
 }

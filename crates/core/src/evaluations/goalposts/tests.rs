@@ -254,7 +254,10 @@ fn what_cannot_be_measured_is_refused() {
         &|of| of.problems.protocol.temperature = 0.0,
         "would be the same 4 times",
     );
-    fault(&|of| of.problems.protocol.prompts = "azr".to_owned(), "self-play");
+    fault(
+        &|of| of.problems.protocol.prompts = "completion".to_owned(),
+        "self-play",
+    );
     fault(
         &|of| of.problems.protocol.prompts = "nope".to_owned(),
         "no prompt style",

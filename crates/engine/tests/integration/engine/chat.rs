@@ -1,7 +1,10 @@
 //! Chat templates against transformers' `apply_chat_template`.
 
 use hf_chat_template::TokenizerConfig;
+use lyceum_core::work::Message;
 use lyceum_engine::chat_template::{ChatTemplate, Conversation};
+use lyceum_engine::config::ModelConfig;
+use lyceum_models::Texts;
 use serde_json::{Value, json};
 
 use crate::engine::fixtures::{folder, model_folder};
@@ -67,4 +70,39 @@ fn a_folder_gives_its_template_from_either_file_or_none() {
     write("chat_template.jinja", "{% for %}");
     let error = ChatTemplate::load(folder.path()).unwrap_err().to_string();
     assert!(error.contains("chat_template.jinja"), "{error}");
+}
+
+/// As EvalPlus finds where an answer goes on: it formats all of it with a mark at that place, and cuts there.
+#[test]
+fn an_answer_that_was_begun_goes_on_where_the_template_would_have_put_it() {
+    let text = std::fs::read_to_string(folder().join("chat/golden.json")).unwrap();
+    let golden: Value = serde_json::from_str(&text).unwrap();
+    let (base, tokenizer) = (model_folder("qwen2-tied"), json!({"eos_token": "<|im_end|>"}));
+    let model = tempfile::tempdir().unwrap();
+    std::fs::copy(base.join("tokenizer.json"), model.path().join("tokenizer.json")).unwrap();
+    let template = golden["templates"]["chatml"].as_str().unwrap();
+    std::fs::write(model.path().join("chat_template.jinja"), template).unwrap();
+    std::fs::write(model.path().join("tokenizer_config.json"), tokenizer.to_string()).unwrap();
+    let config = ModelConfig::from_folder(&base).unwrap();
+    let texts = Texts::load("it", model.path(), &config).unwrap();
+    let message = |role: &str, content: &str| Message {
+        role: role.to_owned(),
+        content: content.to_owned(),
+    };
+    let marked = [
+        message("user", "Write f."),
+        message("assistant", "Here it is:\n```python\n\u{1}"),
+    ];
+    let whole = ChatTemplate::new(template, &serde_json::from_value(tokenizer).unwrap())
+        .unwrap()
+        .render(&Conversation {
+            messages: marked
+                .iter()
+                .map(|message| serde_json::to_value(message).unwrap())
+                .collect(),
+            ..Conversation::default()
+        })
+        .unwrap();
+    let begun = [marked[0].clone(), message("assistant", "Here it is:\n```python\n")];
+    assert_eq!(texts.render(&begun).unwrap(), whole.split('\u{1}').next().unwrap());
 }
