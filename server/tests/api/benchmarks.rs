@@ -56,7 +56,10 @@ pub(crate) async fn measured(server: &TestServer, id: ExecutionId) {
                     row,
                     sample,
                     text: format!("\\boxed{{{row}}}\0"),
-                    finish_reason: FinishReason::Stop,
+                    finish_reason: match row {
+                        0 => FinishReason::Length,
+                        _ => FinishReason::Stop,
+                    },
                     tokens: 3,
                     solution: Some(row.to_string()),
                     reason: None,
@@ -160,6 +163,7 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
         "the base once, then the members"
     );
     assert_eq!(results["items"][0]["pass_at_1"], 0.5);
+    assert_eq!(results["items"][0]["truncated"], 2, "both answers to the first row");
     assert_eq!(results["items"][0]["curve"][1]["k"], 2);
     assert_eq!(results["items"][0]["curve"][1]["pass_at_k"], 1.0);
     assert_eq!(results["items"][2]["step"], 1);

@@ -84,6 +84,8 @@ pub struct BenchmarkResult {
     pub difference_high: Option<f64>,
     /// Tokens generated.
     pub completion_tokens: i64,
+    /// Answers that ended at the limit of tokens. None if an earlier release measured it while this one was installed.
+    pub truncated: Option<i64>,
     /// Mean surprisal of a token under the distribution it was drawn from, in nats: an estimate of that distribution's
     /// entropy, which depends on the temperature. None if it was measured by an earlier release.
     pub entropy: Option<f64>,
@@ -153,7 +155,7 @@ keyed_by_seq!(BenchmarkResult);
 
 const RESULTS: &str = "SELECT id, seq, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step, base_model,
     dataset_id, row_set, decoding, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error, reference,
-    difference_low, difference_high, completion_tokens, entropy, seconds, created_at FROM benchmark_results";
+    difference_low, difference_high, completion_tokens, truncated, entropy, seconds, created_at FROM benchmark_results";
 
 /// Results that fit `filter`.
 pub async fn results(db: &PgPool, filter: &BenchmarkFilter, window: &Window) -> Result<Page<BenchmarkResult>> {

@@ -13,7 +13,7 @@ use crate::{Result, runs, text::storable};
 /// Rows per statement; Postgres takes at most 65,535 parameters.
 const BATCH: usize = 2000;
 
-/// Writes results, but for those of runs that were deleted; returns how many are new.
+/// Writes results, whose samples are there, but for those of runs that were deleted; returns how many are new.
 pub(crate) async fn write_results(
     tx: &mut PgConnection,
     evaluation: ExecutionId,
@@ -30,9 +30,11 @@ pub(crate) async fn write_results(
         let inserted = sqlx::query(
             "INSERT INTO benchmark_results (id, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step,
                  base_model, dataset_id, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error,
-                 completion_tokens, seconds, entropy)
+                 completion_tokens, seconds, entropy, truncated)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (SELECT id FROM datasets WHERE id = $12), $13, $14, $15,
-                 $16, $17, $18, $19, $20, $21, $22, $23)
+                 $16, $17, $18, $19, $20, $21, $22, $23,
+                 (SELECT count(*) FROM benchmark_samples
+                  WHERE evaluation_id = $2 AND suite = $3 AND subject = $4 AND finish_reason = 'length'))
              ON CONFLICT DO NOTHING",
         )
         .bind(Uuid::new_v5(

@@ -46,8 +46,8 @@ pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seco
         .await?;
     }
     if !locked.is_run {
-        let results = benchmarks::write_results(tx, state.run, &plan.records.benchmark_results).await?;
         benchmarks::write_samples(tx, state.run, &plan.records.benchmark_samples).await?;
+        let results = benchmarks::write_results(tx, state.run, &plan.records.benchmark_results).await?;
         datasets::write_check(tx, state.run, &plan.records.dataset_checks).await?;
         let counts = goalposts::write(tx, state.run, &plan.records.goalpost_counts).await?;
         let results = results + counts;
