@@ -15,7 +15,6 @@ mod evaluation;
 mod export;
 mod frozen_side_plan;
 mod goalposts;
-mod held_out;
 mod home;
 mod leaderboard;
 mod learnability;
@@ -27,17 +26,12 @@ mod population;
 mod problem;
 pub(crate) mod problems;
 mod problems_beside;
-mod run;
 mod run_benchmarks;
 mod run_new;
-mod run_now;
 pub(crate) mod runs;
 mod score_curves;
 mod score_table;
 mod settings;
-mod verdict;
-
-pub(crate) use held_out::chosen as measured_way;
 
 use actix_web::web::ServiceConfig;
 
@@ -48,10 +42,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(home::show_home)
         .service(runs::show_runs)
         .service(run_new::show_new_run)
-        .service(run::show_run)
-        .service(run_now::show_run_now)
-        .service(held_out::show_held_out)
-        .service(verdict::show_verdict)
         .service(run_benchmarks::show_run_benchmarks)
         .service(evaluation::show_one_evaluation)
         .service(settings::show_settings);

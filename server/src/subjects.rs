@@ -16,6 +16,7 @@ pub(crate) mod geometry;
 pub(crate) mod goalposts;
 mod population;
 mod problems;
+pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod selection;
 pub(crate) mod service;
@@ -89,6 +90,7 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(experiments::show_experiments)
         .service(experiments::show_new_experiment)
         .service(experiments::page::show_one_experiment)
+        .configure(run::pages)
         .service(views::open_view)
         .service(views::show_views)
         .service(work::pages::show_queue)

@@ -19,7 +19,8 @@ use crate::{
     api_error::ApiError,
     frame::{
         figure::{Figure, Series, Style},
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::{self, RunFrame},
         steps::{POINTS, stride},
         view::{Filters, View},

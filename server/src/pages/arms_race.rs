@@ -18,7 +18,8 @@ use crate::{
     api_error::ApiError,
     frame::{
         figure::{Colour, Figure, Series, Style},
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         sides::{SideNames, order},
         steps::{MEMBERS, POINTS, Steps},

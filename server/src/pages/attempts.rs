@@ -24,7 +24,8 @@ use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
     frame::{
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         steps::MEMBERS,
         text::{SHOWN_IN_LIST, excerpt},
@@ -129,7 +130,7 @@ pub(crate) async fn show_attempts(
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let listing = Listing::new("attempts", None, asked.cursor.as_deref(), asked.order)?;
-    let run = RunFrame::load(&lab, *id, Tab::Problems).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Attempts).await?;
     let filter = AttemptFilter {
         problem: asked.problem.map(ProblemId),
         member: asked.student.map(MemberId),

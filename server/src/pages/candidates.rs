@@ -10,7 +10,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     api_error::ApiError,
     frame::{
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         text::{Excerpt, excerpt},
         view::{Filters, View},

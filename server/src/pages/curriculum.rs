@@ -14,7 +14,8 @@ use crate::{
     api_error::ApiError,
     frame::{
         figure::Figure,
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         steps::{POINTS, Steps, level_for},
         view::{Filters, View},

@@ -16,7 +16,8 @@ use crate::{
     api_error::ApiError,
     frame::{
         figure::Figure,
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::{self, RunFrame},
         text::{Excerpt, SHOWN_IN_LIST, excerpt},
         view::{Filters, View},

@@ -23,7 +23,8 @@ use crate::{
     api_error::ApiError,
     contract::file_body::{FileWriter, Turn, file_body},
     frame::{
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         view::View,
     },
@@ -86,7 +87,7 @@ pub(crate) async fn show_export(
     lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = RunFrame::load(&lab, *id, Tab::Problems).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Export).await?;
     let kept = run.run();
     let rows = |table: Table| match table {
         Table::Problems => Some(kept.problems),

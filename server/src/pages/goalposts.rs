@@ -14,7 +14,8 @@ use crate::{
     api_error::ApiError,
     frame::{
         figure::{Colour, Figure, Series, Style},
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         sides::heat,
         view::{Filters, View},

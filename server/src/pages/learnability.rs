@@ -23,7 +23,8 @@ use crate::{
     frame::{
         figure::{Colour, Figure, Series, Style},
         format::{capital, words},
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         steps::{MEMBERS, POINTS, Steps, level_for},
         text::{Excerpt, SHOWN_IN_LIST, excerpt},

@@ -12,7 +12,8 @@ use uuid::Uuid;
 use crate::{
     api_error::ApiError,
     frame::{
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         sides::range,
         view::{Filters, View},

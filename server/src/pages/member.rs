@@ -28,7 +28,8 @@ use crate::{
     api_error::ApiError,
     frame::{
         figure::{Figure, Series, Style},
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         sides::{SideNames, plays},
         steps::{MEMBERS, POINTS, Steps},

@@ -22,7 +22,8 @@ use crate::{
     api_error::ApiError,
     frame::{
         figure::{self, Figure, Series},
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         sides::{heat, order, range},
         steps::{MEMBERS, stride},

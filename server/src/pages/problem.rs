@@ -33,7 +33,8 @@ use crate::{
     contract::{Listing, Order},
     frame::{
         format::counted,
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         sides::solves,
         steps::MEMBERS,

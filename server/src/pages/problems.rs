@@ -22,7 +22,8 @@ use crate::{
     contract::{Listing, Order},
     frame::{
         format::counted,
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         sides::{SideNames, plays},
         steps::MEMBERS,

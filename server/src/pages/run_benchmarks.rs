@@ -31,7 +31,8 @@ use crate::{
     evaluation::{Measured, measured},
     frame::{
         figure::Figure,
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         view::{Filters, View},
     },

@@ -13,7 +13,8 @@ use crate::{
     contract::{Filter as _, Listing},
     frame::{
         figure::{Colour, Figure, Series, Style},
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         steps::Steps,
         view::{Filters, Pager, View},

@@ -1,5 +1,5 @@
-//! Held-out accuracy: what the overview of a run that measures itself opens with. The page's script requests this part
-//! again while results may come.
+//! Held-out accuracy over steps, on the page of a run that was measured. The page's script requests this part again while
+//! results may come.
 
 mod accuracy;
 mod charts;
@@ -19,10 +19,10 @@ use serde::Serialize;
 use sqlx::PgPool;
 
 use self::accuracy::{Answers, HeldOut, Past};
-pub(super) use self::comparison::latest;
+pub(crate) use self::comparison::latest;
 use crate::{
     api_error::ApiError,
-    frame::{figure::Figure, layout::Tab, run::RunFrame, view::View},
+    frame::{figure::Figure, places::Tab, run::RunFrame, view::View},
     lab::Lab,
 };
 
@@ -37,13 +37,45 @@ pub(crate) struct HeldOutView {
     data: Option<HeldOut>,
     /// Whether results may still come.
     #[serde(skip)]
-    pub(super) is_open: bool,
+    pub(crate) is_open: bool,
     #[serde(skip)]
-    pub(super) figures: Vec<Figure>,
+    pub(crate) figures: Vec<Figure>,
+    /// The curves to choose from: the address's value, the label, and whether it is drawn. None if there is one alone.
+    #[serde(skip)]
+    pub(crate) choices: Vec<(&'static str, String, bool)>,
+}
+
+/// What is drawn over steps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Curve {
+    /// The share of problems solved by one answer.
+    #[default]
+    PassAt1,
+    /// The chance that one of several answers is correct.
+    PassAtK,
+}
+
+impl Curve {
+    const NAMES: [(Self, &'static str); 2] = [(Self::PassAt1, "pass_at_1"), (Self::PassAtK, "pass_at_k")];
+
+    /// The one in the address. Its other parameters are about charts, and scripts read them.
+    ///
+    /// # Errors
+    /// 400 if there is no such curve.
+    pub(crate) fn of(view: &View) -> Result<Self, ApiError> {
+        let Some(asked) = view.parameter("curve") else {
+            return Ok(Self::default());
+        };
+        let found = Self::NAMES.iter().find(|(_, name)| *name == asked);
+        found.map(|(curve, _)| *curve).ok_or_else(|| {
+            let detail = format!("`{asked}` is no curve: pass_at_1 and pass_at_k are valid");
+            ApiError::invalid_query(vec![("curve".to_owned(), detail)])
+        })
+    }
 }
 
 impl HeldOutView {
-    pub(super) async fn load(db: &PgPool, run: &RunFrame) -> Result<Self, ApiError> {
+    pub(crate) async fn load(db: &PgPool, run: &RunFrame, curve: Curve) -> Result<Self, ApiError> {
         let id = ExecutionId(run.run().id);
         let ways = benchmarks::measurements(db, id).await?;
         let Some((one, several)) = chosen(&ways) else {
@@ -51,7 +83,7 @@ impl HeldOutView {
             return Ok(Self {
                 data: is_scheduled.then(HeldOut::default),
                 is_open: is_scheduled && is_measuring(db, run.run()).await?,
-                figures: Vec::new(),
+                ..Self::default()
             });
         };
         let single = benchmarks::answered(db, id, one, &thinned(&one.steps)).await?;
@@ -70,8 +102,15 @@ impl HeldOutView {
             }),
             Past::of(run.run()),
         );
+        // Without sampled answers there is nothing to choose.
+        let curve = if data.has_several() { curve } else { Curve::PassAt1 };
+        let choice = |(one, name): (Curve, &'static str)| (name, data.label(one), one == curve);
         Ok(Self {
-            figures: data.figures(),
+            choices: match data.has_several() {
+                true => Curve::NAMES.map(choice).to_vec(),
+                false => Vec::new(),
+            },
+            figures: data.figures(curve),
             is_open: is_measuring(db, run.run()).await?,
             data: Some(data),
         })
@@ -79,7 +118,7 @@ impl HeldOutView {
 
     /// The charts that are to come: their titles, and what they wait for.
     #[expect(clippy::unused_self, reason = "templates call it on a value")]
-    pub(super) fn awaited(&self) -> [(&'static str, &'static str); 2] {
+    pub(crate) fn awaited(&self) -> [(&'static str, &'static str); 2] {
         [
             (
                 "Held-out accuracy over steps",
@@ -90,7 +129,7 @@ impl HeldOutView {
         ]
     }
 
-    pub(super) fn is_shown(&self) -> bool {
+    pub(crate) fn is_shown(&self) -> bool {
         self.data.is_some()
     }
 }
@@ -145,15 +184,16 @@ struct HeldOutPart {
     held_out: HeldOutView,
 }
 
-/// This part of the overview alone.
+/// This part of the page alone.
 #[get("/runs/{id}/held-out")]
 pub(crate) async fn show_held_out(
     view: View,
     lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = RunFrame::load(&lab, *id, Tab::Overview).await?;
-    let held_out = HeldOutView::load(lab.store.pool(), &run).await?;
+    let curve = Curve::of(&view)?;
+    let run = RunFrame::load(&lab, *id, Tab::Result).await?;
+    let held_out = HeldOutView::load(lab.store.pool(), &run, curve).await?;
     view.show(&HeldOutPart { run, held_out })
 }
 

@@ -1,6 +1,9 @@
 //! The two charts: accuracy, and the length of answers.
 
-use super::accuracy::{HeldOut, Interval, Point};
+use super::{
+    Curve,
+    accuracy::{HeldOut, Interval, Point},
+};
 use crate::{
     frame::figure::{Colour, Figure, Series, Style},
     subjects::evaluations::page::title,
@@ -13,18 +16,33 @@ const LINES: usize = 24;
 type Of<'f> = &'f dyn Fn(&Point) -> Option<f64>;
 
 impl HeldOut {
+    /// Whether the same problems were also answered several times.
+    pub(super) fn has_several(&self) -> bool {
+        self.k.is_some_and(|k| k > 1)
+    }
+
+    /// What `curve` is called.
+    pub(super) fn label(&self, curve: Curve) -> String {
+        match (curve, self.k) {
+            (Curve::PassAtK, Some(k)) => format!("pass@{k}"),
+            _ if self.greedy => "greedy".to_owned(),
+            _ => "pass@1".to_owned(),
+        }
+    }
+
     /// The charts; none before anything was measured.
-    pub(super) fn figures(&self) -> Vec<Figure> {
+    pub(super) fn figures(&self, drawn: Curve) -> Vec<Figure> {
         if self.points.is_empty() {
             return Vec::new();
         }
-        let kind = if self.greedy { "greedy" } else { "pass@1" };
-        let mut accuracy = self.means(kind, Colour::Solving, Style::Bold, |point| point.pass_at_1);
-        if let Some(k) = self.k.filter(|k| *k > 1) {
-            accuracy.extend(self.means(&format!("pass@{k}"), Colour::Next, Style::Line, |point| point.pass_at_k));
+        let of: fn(&Point) -> Option<Interval> = match drawn {
+            Curve::PassAt1 => |point| point.pass_at_1,
+            Curve::PassAtK => |point| point.pass_at_k,
+        };
+        let mut accuracy = self.means(&self.label(drawn), Colour::Solving, Style::Bold, of);
+        if drawn == Curve::PassAt1 {
+            accuracy.extend(self.lines(&|point| of(point).map(|interval| 100.0 * interval.mean)));
         }
-        let accuracy_of: Of<'_> = &|point| point.pass_at_1.map(|interval| 100.0 * interval.mean);
-        accuracy.extend(self.lines(accuracy_of));
         let tokens: Of<'_> = &|point| point.tokens;
         let mut lengths = self.own_and_inherited(Series {
             name: "mean".to_owned(),
@@ -45,14 +63,17 @@ impl HeldOut {
         };
         vec![
             Figure {
-                note: self.note(kind),
+                note: self.note(drawn),
                 y: "per cent solved".to_owned(),
                 range: Some([0.0, 100.0]),
                 series: accuracy,
                 ..over_steps("held-out-accuracy", "Held-out accuracy over steps")
             },
             Figure {
-                note: format!("Mean tokens of the {kind} answers to the same problems."),
+                note: format!(
+                    "Mean tokens of the {} answers to the same problems.",
+                    self.label(Curve::PassAt1)
+                ),
                 y: "tokens".to_owned(),
                 series: lengths,
                 ..over_steps("held-out-length", "Response length")
@@ -60,14 +81,14 @@ impl HeldOut {
         ]
     }
 
-    fn note(&self, kind: &str) -> String {
-        let answers = match self.k {
-            Some(k) if k > 1 => format!("{kind} answers, and pass@{k} of sampled ones"),
-            _ => format!("{kind} answers"),
+    fn note(&self, curve: Curve) -> String {
+        let (answers, members) = match curve {
+            Curve::PassAt1 => (format!("{} answers", self.label(curve)), " Thin lines: members."),
+            Curve::PassAtK => (format!("{} of sampled answers", self.label(curve)), ""),
         };
         format!(
-            "{} problems of {} that nobody learns from: {answers}. Wide lines: mean of the members that solve, with its interval \
-             of 95 % over problems. Thin lines: members. Dashed: the base, with its interval.",
+            "{} problems of {} that nobody learns from: {answers}. Wide line: mean of the members that solve, with its interval \
+             of 95 % over problems.{members} Dashed: the base, with its interval.",
             self.rows,
             title(&self.suite)
         )
@@ -84,7 +105,6 @@ impl HeldOut {
             name: kind.to_owned(),
             style,
             colour,
-            place: place_of(colour),
             points: curve(&self.points, mean),
             band: bands.collect(),
             ..Series::default()
@@ -139,7 +159,6 @@ impl HeldOut {
             name: name.to_owned(),
             style: Style::Dashed,
             colour,
-            place: place_of(colour),
             points: curve(&self.points, &|_| Some(level)),
             ..Series::default()
         })
@@ -161,9 +180,4 @@ impl HeldOut {
 
 fn curve(points: &[Point], of: Of<'_>) -> Vec<(f64, Option<f64>)> {
     points.iter().map(|point| (f64::from(point.step), of(point))).collect()
-}
-
-/// The free colour of pass@k, the same for members and base.
-fn place_of(colour: Colour) -> Option<usize> {
-    (colour == Colour::Next).then_some(1)
 }

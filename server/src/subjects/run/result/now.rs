@@ -18,7 +18,8 @@ use crate::{
     api_error::ApiError,
     frame::{
         format,
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         view::View,
     },
@@ -74,22 +75,22 @@ impl RunNow {
         })
     }
 
-    pub(super) fn steps_a_minute(&self) -> Option<String> {
+    pub(crate) fn steps_a_minute(&self) -> Option<String> {
         rate(&self.pace)
     }
 
     /// Whether the recipe's steps belong to stages.
-    pub(super) fn has_stages(&self) -> bool {
+    pub(crate) fn has_stages(&self) -> bool {
         self.last_steps.iter().any(|step| !step.stage.is_empty())
     }
 
-    pub(super) fn overall_time(&self) -> String {
+    pub(crate) fn overall_time(&self) -> String {
         format::duration(&self.phases.iter().map(|phase| phase.seconds).sum())
     }
 }
 
 /// Seconds until the end of `run` at its current speed.
-pub(super) fn eta(run: &Run, pace: &Pace) -> Option<f64> {
+pub(crate) fn eta(run: &Run, pace: &Pace) -> Option<f64> {
     let left = f64::from(run.steps - run.step);
     pace.median_seconds
         .filter(|_| run.state == State::Running)
@@ -97,7 +98,7 @@ pub(super) fn eta(run: &Run, pace: &Pace) -> Option<f64> {
 }
 
 /// Steps per minute.
-pub(super) fn rate(pace: &Pace) -> Option<String> {
+pub(crate) fn rate(pace: &Pace) -> Option<String> {
     let seconds = pace.median_seconds.filter(|seconds| *seconds > 0.0)?;
     let rate = 60.0 / seconds;
     Some(match rate {
@@ -131,7 +132,7 @@ pub(crate) async fn show_run_now(
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
     let db = lab.store.pool();
-    let run = RunFrame::load(&lab, *id, Tab::Overview).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Result).await?;
     let now = RunNow::load(db, run.run()).await?;
     let layout = view.layout(run.run().name.clone(), Section::Runs);
     view.show(&RunNowPart { layout, run, now })

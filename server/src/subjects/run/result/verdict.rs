@@ -19,7 +19,7 @@ use uuid::Uuid;
 use super::held_out;
 use crate::{
     api_error::ApiError,
-    frame::{charts::chart_of, layout::Tab, run::RunFrame, text::inert, view::View},
+    frame::{charts::chart_of, places::Tab, run::RunFrame, text::inert, view::View},
     lab::Lab,
 };
 
@@ -28,11 +28,11 @@ use crate::{
 pub(crate) struct VerdictView {
     /// How it is coloured: `good`, `bad`, `warn` or `open`.
     #[serde(skip)]
-    pub(super) tone: &'static str,
+    pub(crate) tone: &'static str,
     /// The findings, the most urgent first.
-    pub(super) findings: Vec<Shown>,
+    pub(crate) findings: Vec<Shown>,
     /// What to do next; none for those who may only read.
-    pub(super) next: Option<Action>,
+    pub(crate) next: Option<Action>,
 }
 
 /// A finding as it is shown.
@@ -41,33 +41,33 @@ pub(crate) struct Shown {
     #[serde(flatten)]
     finding: Finding,
     /// Its name in two or three words.
-    pub(super) label: &'static str,
+    pub(crate) label: &'static str,
     /// It in words.
-    pub(super) sentence: String,
+    pub(crate) sentence: String,
     /// The sentence after the label.
     #[serde(skip)]
-    pub(super) detail: String,
+    pub(crate) detail: String,
     /// The address of its evidence.
-    pub(super) evidence: String,
+    pub(crate) evidence: String,
 }
 
 /// A link to what to do next.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Action {
-    pub(super) label: &'static str,
-    pub(super) address: String,
+    pub(crate) label: &'static str,
+    pub(crate) address: String,
 }
 
 impl Shown {
     /// Whether the label says more than the sentence does.
-    pub(super) fn is_labelled(&self) -> bool {
+    pub(crate) fn is_labelled(&self) -> bool {
         !matches!(self.finding, Finding::Wasted { .. })
     }
 }
 
 impl VerdictView {
     /// The verdict on `run`. `may_write`: whether to offer what only writers may do.
-    pub(super) async fn load(lab: &Lab, run: &RunDetail, may_write: bool) -> Result<Self, ApiError> {
+    pub(crate) async fn load(lab: &Lab, run: &RunDetail, may_write: bool) -> Result<Self, ApiError> {
         let db = lab.store.pool();
         let id = ExecutionId(run.run.id);
         let recipe = lab.registry.get(&run.run.recipe).ok();
@@ -103,7 +103,7 @@ impl VerdictView {
             capabilities,
             chart: &|signal| chart(signal.metric_in(&known)?.name),
             held_out: match latest.is_of_own_rows {
-                true => chart("held_out_pass_at_1").unwrap_or_default(),
+                true => format!("/metrics{}", chart("held_out_pass_at_1").unwrap_or_default()),
                 false => "#held-out".to_owned(),
             },
         };
@@ -144,7 +144,7 @@ struct Places<'a> {
     capabilities: Capabilities,
     /// The fragment of a signal's chart.
     chart: &'a dyn Fn(Signal) -> Option<String>,
-    /// The fragment of held-out accuracy.
+    /// Where held-out accuracy is, on the run's pages.
     held_out: String,
 }
 
@@ -154,7 +154,7 @@ impl Places<'_> {
     }
 
     fn chart(&self, signal: Signal) -> String {
-        self.of_run(&(self.chart)(signal).unwrap_or_default())
+        self.of_run(&format!("/metrics{}", (self.chart)(signal).unwrap_or_default()))
     }
 
     fn evidence(&self, finding: &Finding) -> String {
@@ -216,7 +216,7 @@ pub(crate) async fn show_verdict(
     lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<HttpResponse, ApiError> {
-    let run = RunFrame::load(&lab, *id, Tab::Overview).await?;
+    let run = RunFrame::load(&lab, *id, Tab::Result).await?;
     let verdict = VerdictView::load(&lab, &run.detail, view.may_write()).await?;
     view.show(&VerdictPart { verdict })
 }

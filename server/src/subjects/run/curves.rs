@@ -1,26 +1,25 @@
-//! `/runs/{id}`: progress, times and curves of a run.
+//! `/runs/{id}/metrics`: every metric of a run as a curve.
 
-use actix_web::{HttpResponse, get, http::header, web};
+use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{
-    evaluations,
-    executions::State,
     members::{self, Member, MemberFilter},
     metrics::{self, MetricRow, MetricsQuery},
     page::{Order, Window},
-    runs::Run,
 };
 use serde::Serialize;
 use serde_json::json;
+use sqlx::PgPool;
 
-use super::{held_out::HeldOutView, run_now::RunNow, verdict::VerdictView};
 use crate::{
     api_error::ApiError,
     frame::{
         charts::{Chart, ChartGroup, charts_of},
         figure::island,
-        layout::{Layout, Section, Tab},
+        format::of_unit,
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         sides::sides_of,
         view::View,
@@ -37,16 +36,11 @@ const TABLE_ROWS: usize = 12;
 const MEMBERS: u32 = 500;
 
 #[derive(Template, Serialize)]
-#[template(path = "run/overview.html")]
-struct RunPage {
+#[template(path = "run/metrics.html")]
+struct MetricsPage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
-    verdict: VerdictView,
-    #[serde(flatten)]
-    now: RunNow,
-    #[serde(flatten)]
-    held_out: HeldOutView,
     #[serde(skip)]
     groups: Vec<ChartGroup>,
     #[serde(skip)]
@@ -56,7 +50,7 @@ struct RunPage {
     metrics: Vec<MetricRow>,
 }
 
-impl RunPage {
+impl MetricsPage {
     /// The script's data.
     fn data(&self) -> String {
         let several = self
@@ -91,10 +85,8 @@ impl RunPage {
         evenly(&self.metrics, TABLE_ROWS)
             .map(|row| {
                 let value = |place: &Option<usize>| {
-                    place.and_then(|place| row.mean.get(place)).map_or_else(
-                        || "–".to_owned(),
-                        |value| crate::frame::format::of_unit(value, chart.unit),
-                    )
+                    let value = place.and_then(|place| row.mean.get(place));
+                    value.map_or_else(|| "–".to_owned(), |value| of_unit(value, chart.unit))
                 };
                 (row.step, places.iter().map(value).collect())
             })
@@ -106,37 +98,10 @@ impl RunPage {
         4_i32.pow(u32::from(self.level))
     }
 
-    /// Shell commands equivalent to the page's buttons and forms.
-    fn commands(&self) -> String {
-        let run = self.run.run();
-        let line = |method: &str, path: &str, body: &str| {
-            let body = if body.is_empty() {
-                String::new()
-            } else {
-                format!(" -H 'Content-Type: application/json' -d '{body}'")
-            };
-            format!(
-                "curl -X {method} -H \"Authorization: Bearer $TOKEN\"{body} '{}/api/v1/runs/{}{path}'",
-                self.layout.origin, run.id
-            )
-        };
-        let mut lines = Vec::new();
-        match run.state {
-            State::Running => lines.push(line("POST", "/pause", "")),
-            State::Paused => lines.push(line("POST", "/resume", "")),
-            _ => {}
-        }
-        if self.run.is_open() {
-            lines.push(line("POST", "/cancel", ""));
-        }
-        let fork = format!("{{\"step\": {}}}", self.run.fork_step());
-        lines.push(line("POST", "/fork", &fork));
-        lines.push(line("PATCH", "", r#"{"name": "…", "tags": ["…"], "note": "…"}"#));
-        lines.join("\n")
-    }
-
-    fn config_text(&self) -> String {
-        serde_json::to_string_pretty(&self.run.detail.config).unwrap_or_default()
+    /// The titles of charts without a value.
+    fn empty(&self) -> Vec<&str> {
+        let charts = self.groups.iter().flat_map(|group| &group.empty);
+        charts.map(|chart| chart.title.as_str()).collect()
     }
 }
 
@@ -150,23 +115,16 @@ fn group(member: &Member, several: bool) -> String {
     }
 }
 
-/// The title of the tab: how far a run is while it goes on, and its name.
-fn title(run: &Run) -> String {
-    match run.state.is_open() {
-        true => format!("{}/{} · {}", run.step, run.steps, run.name),
-        false => run.name.clone(),
-    }
+/// The finite values of `metric` in these rows.
+fn values<'r>(names: &[String], rows: &'r [MetricRow], metric: &str) -> impl Iterator<Item = f64> + use<'r> {
+    let place = names.iter().position(|name| name == metric);
+    let of_row = move |row: &'r MetricRow| row.mean.get(place?).copied();
+    rows.iter().filter_map(of_row).filter(|value| value.is_finite())
 }
 
 /// Whether `metric` has the same value in all of these rows, of which there are several.
 fn is_constant(names: &[String], rows: &[MetricRow], metric: &str) -> bool {
-    let Some(place) = names.iter().position(|name| name == metric) else {
-        return true;
-    };
-    let mut values = rows
-        .iter()
-        .filter_map(|row| row.mean.get(place))
-        .filter(|value| value.is_finite());
+    let mut values = values(names, rows, metric);
     let first = values.next();
     rows.len() > 1 && values.all(|value| Some(value) == first)
 }
@@ -185,53 +143,49 @@ fn evenly<T>(rows: &[T], count: usize) -> impl Iterator<Item = &T> {
     rows.iter().skip(skipped).step_by(every)
 }
 
-/// The overview of a run.
-#[get("/runs/{id}")]
-pub(crate) async fn show_run(
-    view: View,
-    lab: web::Data<Lab>,
-    id: web::Path<ExecutionId>,
-) -> Result<HttpResponse, ApiError> {
-    let db = lab.store.pool();
-    let run = match RunFrame::load(&lab, *id, Tab::Overview).await {
-        // Work items link to evaluations as if they were runs.
-        Err(_) if evaluations::find(db, *id).await.is_ok() => {
-            let there = (header::LOCATION, format!("/evaluations/{id}"));
-            return Ok(HttpResponse::SeeOther().insert_header(there).finish());
-        }
-        loaded => loaded?,
-    };
+/// The run's own metrics, downsampled to what a page's curves need, and the level of downsampling.
+pub(super) async fn rows(db: &PgPool, run: &RunFrame) -> Result<(Vec<MetricRow>, u8), ApiError> {
     let level = level_for(run.run().step.cast_unsigned() + 1, POINTS);
-    let asked = MetricsQuery {
+    let query = MetricsQuery {
         run_alone: true,
         level,
         limit: 2 * POINTS,
         ..MetricsQuery::default()
     };
-    let (everyone, newest) = (
-        MemberFilter::default(),
-        Window {
-            limit: MEMBERS,
-            after: None,
-            order: Order::Newest,
-        },
-    );
-    let (metrics, members) = futures::try_join!(
-        metrics::rows(db, *id, &asked),
-        members::page(db, *id, &everyone, &newest)
-    )?;
-    let known = lab.registry.metrics(&run.run().recipe);
-    let groups = charts_of(&run.detail.metrics, &known).into_iter();
-    let groups = groups.map(|group| group.fold(|metric| is_constant(&run.detail.metrics, &metrics.rows, metric)));
-    view.show(&RunPage {
-        layout: view.layout(title(run.run()), Section::Runs),
-        verdict: VerdictView::load(&lab, &run.detail, view.may_write()).await?,
-        now: RunNow::load(db, run.run()).await?,
-        held_out: HeldOutView::load(db, &run).await?,
-        groups: groups.collect(),
+    Ok((metrics::rows(db, ExecutionId(run.run().id), &query).await?.rows, level))
+}
+
+#[get("/runs/{id}/metrics")]
+pub(crate) async fn show_metrics(
+    view: View,
+    lab: web::Data<Lab>,
+    id: web::Path<ExecutionId>,
+) -> Result<HttpResponse, ApiError> {
+    let db = lab.store.pool();
+    let run = RunFrame::load(&lab, *id, Tab::Metrics).await?;
+    let newest = Window {
+        limit: MEMBERS,
+        after: None,
+        order: Order::Newest,
+    };
+    let everyone = MemberFilter::default();
+    let ((metrics, level), members) = futures::try_join!(rows(db, &run), async {
+        Ok::<_, ApiError>(members::page(db, *id, &everyone, &newest).await?)
+    })?;
+    let names = &run.detail.metrics;
+    let groups = charts_of(names, &lab.registry.metrics(&run.run().recipe));
+    let fold = |group: ChartGroup| {
+        group.fold(
+            |metric| is_constant(names, &metrics, metric),
+            |metric| values(names, &metrics, metric).next().is_none(),
+        )
+    };
+    view.show(&MetricsPage {
+        layout: view.layout(format!("Metrics · {}", run.run().name), Section::Runs),
+        groups: groups.into_iter().map(fold).collect(),
         level,
-        metrics: metrics.rows,
         members: members.items,
+        metrics,
         run,
     })
 }
@@ -283,6 +237,8 @@ mod tests {
         assert!(!is_constant(&names, &several[..1], "kl"), "a run that has just begun");
         assert!(!is_constant(&names, &[], "kl"));
         assert!(is_constant(&names, &several, "unknown"));
+        assert_eq!(values(&names, &several, "entropy").collect::<Vec<_>>(), [0.5, 0.4]);
+        assert_eq!(values(&names, &several, "unknown").next(), None);
     }
 
     #[test]
