@@ -18,6 +18,7 @@ mod population;
 mod problems;
 pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod samples;
 pub(crate) mod selection;
 pub(crate) mod service;
 pub(crate) mod sweeps;
@@ -91,6 +92,7 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(experiments::show_new_experiment)
         .service(experiments::page::show_one_experiment)
         .configure(run::pages)
+        .service(samples::show_samples)
         .service(views::open_view)
         .service(views::show_views)
         .service(work::pages::show_queue)

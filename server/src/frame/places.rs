@@ -99,13 +99,14 @@ impl Declared {
 }
 
 /// By place; the first page of a place is the one that its tab opens.
-const PAGES: [Declared; 17] = {
+const PAGES: [Declared; 18] = {
     use Place::{Metrics, Population, Result, Samples};
     [
         Declared::new(Tab::Result, Result, "/runs/{run}", "Result"),
         Declared::new(Tab::Benchmarks, Result, "/runs/{run}/benchmarks", "Benchmarks"),
         Declared::new(Tab::Metrics, Metrics, "/runs/{run}/metrics", "Metrics"),
         Declared::new(Tab::Learnability, Metrics, "/runs/{run}/learnability", "Learnability"),
+        Declared::new(Tab::Samples, Samples, "/runs/{run}/samples", "Samples"),
         Declared::new(Tab::Problems, Samples, "/runs/{run}/problems", "Problems"),
         Declared::new(Tab::Attempts, Samples, "/runs/{run}/attempts", "Attempts"),
         Declared::new(Tab::Difficulty, Samples, "/runs/{run}/difficulty", "Difficulty").only_if(
@@ -187,7 +188,6 @@ impl Navigation {
             navigation.places.extend(pages.first().map(|first| Link {
                 label: match first.tab {
                     Tab::Population => "Population",
-                    Tab::Problems => "Samples",
                     _ => first.label,
                 },
                 ..first.link(run, is_open)

@@ -59,7 +59,9 @@ fn served(folder: &Path, found: &mut Vec<String>) {
 #[test]
 fn every_page_that_is_served_is_documented() {
     let mut pages = Vec::new();
-    served(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/pages"), &mut pages);
+    for folder in ["src/pages", "src/subjects"] {
+        served(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut pages);
+    }
     let documented = documented();
     // Files, and parts of pages that scripts ask for anew.
     let is_part = |page: &str| {

@@ -174,7 +174,7 @@ function option(spec: ChartSpec, colours: Palette, width: number) {
         const first = all.filter((line) => line.strong).concat(all.filter((line) => !line.strong));
         const shown = first.slice(0, 12);
         if (first.length > shown.length) shown.push({ label: `and ${first.length - shown.length} more`, value: "" });
-        return tip(`Step ${step} (click for its problems)`, shown);
+        return tip(`Step ${step} (click for its samples)`, shown);
       },
     }),
     series: [...sections.flatMap((parts, part) => drawn.map((line, index) => ({
@@ -239,7 +239,7 @@ function begin(figure: HTMLElement, spec: ChartSpec, group: ChartSpec[]): void {
     figure,
     (colours, width) => option(spec, colours, width),
     (ends) => (ends ? showRange(Math.floor(ends[0]), Math.ceil(ends[1])) : showRange(undefined, undefined)),
-    (step) => location.assign(problemsOf(nearest(spec, step))),
+    (step) => location.assign(samplesOf(nearest(spec, step))),
   );
   drawn.set(spec, { chart, figure });
   figure.querySelector("details")?.addEventListener("toggle", () => fillTable(figure, spec));
@@ -249,8 +249,8 @@ function begin(figure: HTMLElement, spec: ChartSpec, group: ChartSpec[]): void {
   Promise.all([members, fine && refine()]).then(redraw, () => say("The members' curves could not be loaded.", true));
 }
 
-/** Where the problems of a step are. */
-const problemsOf = (step: number): string => `/runs/${data.run}/problems?step=${step}`;
+/** Where the problems of a step and the answers to them are. */
+const samplesOf = (step: number): string => `/runs/${data.run}/samples?step=${step}`;
 
 /** The step with a value that is closest to a place on a chart's axis. */
 function nearest(spec: ChartSpec, place: number): number {
@@ -272,7 +272,7 @@ function fillTable(figure: HTMLElement, spec: ChartSpec): void {
       const head = document.createElement("th");
       head.scope = "row";
       const link = document.createElement("a");
-      link.href = problemsOf(step);
+      link.href = samplesOf(step);
       link.textContent = String(step);
       head.append(link);
       const cells = columns.map((column) => {

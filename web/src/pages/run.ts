@@ -14,7 +14,7 @@ const complain = () => say("The update could not be loaded; retrying.", true);
 /** Updates the run's own information: state, actions and progress. */
 async function refresh(): Promise<void> {
   const page = await pageAt(location.href);
-  if (page) take(page, "head", "verdict", "now");
+  if (page) take(page, "head", "verdict", "now", "changes");
 }
 
 async function refreshProgress(): Promise<void> {

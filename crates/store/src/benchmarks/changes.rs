@@ -22,13 +22,14 @@ pub struct RowChange {
     pub kind: Option<String>,
     /// Its level or difficulty, if the suite has such.
     pub level: Option<String>,
-    /// The share of right answers of the base or, where it was not measured so, of the run's first measurement.
-    pub before: f64,
+    /// The share of right answers of the base or, where it was not measured so, of the run's first measurement; none if
+    /// there is neither.
+    pub before: Option<f64>,
     /// The share of right answers now, averaged over members.
     pub after: f64,
 }
 
-/// The rows of `result` that its reference was asked too.
+/// The rows of `result`, next to those of its reference.
 pub async fn row_changes(db: &PgPool, result: &RunResult) -> Result<Vec<RowChange>> {
     Ok(sqlx::query_as(
         "WITH now AS (
@@ -47,10 +48,12 @@ pub async fn row_changes(db: &PgPool, result: &RunResult) -> Result<Vec<RowChang
          )
          SELECT (place - 1)::integer AS row, d.dataset_id, d.row ->> 'task_id' AS task_id,
              coalesce(d.row #>> '{tags,subject}', d.row #>> '{tags,type}', d.row #>> '{oracle,type}') AS kind,
-             coalesce(d.row #>> '{tags,level}', d.row #>> '{tags,difficulty}') AS level, before, after
-         FROM now, reference, unnest(reference.shares, now.shares) WITH ORDINALITY AS each (before, after, place)
+             coalesce(d.row #>> '{tags,level}', d.row #>> '{tags,difficulty}') AS level, reference.shares[place] AS before,
+             after
+         FROM now
+         LEFT JOIN reference ON cardinality(reference.shares) = cardinality(now.shares)
+         CROSS JOIN unnest(now.shares) WITH ORDINALITY AS each (after, place)
          LEFT JOIN dataset_rows d ON d.dataset_id = (SELECT dataset_id FROM source) AND d.index = place - 1
-         WHERE cardinality(reference.shares) = cardinality(now.shares)
          ORDER BY place",
     )
     .bind(result.run_id)

@@ -1,5 +1,6 @@
 //! `/runs/{id}`: the verdict on a run, its held-out accuracy, and its progress.
 
+mod changes;
 pub(super) mod held_out;
 pub(super) mod now;
 pub(super) mod verdict;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use self::{
+    changes::Changes,
     held_out::{Curve, HeldOutView},
     now::RunNow,
     verdict::VerdictView,
@@ -40,6 +42,8 @@ struct ResultPage {
     now: RunNow,
     #[serde(flatten)]
     held_out: HeldOutView,
+    /// None without a result on held-out problems that can be compared.
+    changes: Option<Changes>,
     /// The run's own metrics, which this page once drew.
     metrics: Vec<MetricRow>,
 }
@@ -109,10 +113,11 @@ pub(crate) async fn show_result(
         }
         loaded => loaded?,
     };
-    let (verdict, now, held_out, (metrics, _)) = futures::try_join!(
+    let (verdict, now, held_out, changes, (metrics, _)) = futures::try_join!(
         VerdictView::load(&lab, &run.detail, view.may_write()),
         RunNow::load(db, run.run()),
         HeldOutView::load(db, &run, curve),
+        Changes::load(db, *id),
         curves::rows(db, &run),
     )?;
     view.show(&ResultPage {
@@ -120,6 +125,7 @@ pub(crate) async fn show_result(
         verdict,
         now,
         held_out,
+        changes,
         metrics,
         run,
     })

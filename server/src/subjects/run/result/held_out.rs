@@ -19,7 +19,7 @@ use serde::Serialize;
 use sqlx::PgPool;
 
 use self::accuracy::{Answers, HeldOut, Past};
-pub(crate) use self::comparison::latest;
+pub(crate) use self::comparison::{compared, latest};
 use crate::{
     api_error::ApiError,
     frame::{figure::Figure, places::Tab, run::RunFrame, view::View},

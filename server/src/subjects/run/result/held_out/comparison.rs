@@ -1,8 +1,11 @@
 //! The latest held-out accuracy against the base, for the verdict on a run.
 
-use lyceum_core::{id::ExecutionId, verdict::HeldOut};
+use lyceum_core::{
+    id::ExecutionId,
+    verdict::{Comparison, HeldOut},
+};
 use lyceum_store::{
-    benchmarks::{self, HELD_OUT_ROWS, RunResult},
+    benchmarks::{self, HELD_OUT_ROWS, Measurement, RunResult},
     runs::RunDetail,
 };
 use sqlx::PgPool;
@@ -22,14 +25,11 @@ pub(crate) struct Latest {
 pub(crate) async fn latest(db: &PgPool, run: &RunDetail) -> Result<Latest, ApiError> {
     let id = ExecutionId(run.run.id);
     let (ways, results) = futures::try_join!(benchmarks::measurements(db, id), benchmarks::run_results(db, id))?;
-    let charted = chosen(&ways).map(|(one, _)| one.suite.as_str());
-    for (suite, is_of_own_rows) in [(charted, false), (Some(HELD_OUT_ROWS), true)] {
-        if let Some(comparison) = suite.and_then(|suite| decisive(&results, suite)?.comparison()) {
-            return Ok(Latest {
-                held_out: HeldOut::Measured(comparison),
-                is_of_own_rows,
-            });
-        }
+    if let Some((result, comparison)) = compared(&ways, &results) {
+        return Ok(Latest {
+            held_out: HeldOut::Measured(comparison),
+            is_of_own_rows: result.suite == HELD_OUT_ROWS,
+        });
     }
     let is_due = is_scheduled(run) || !ways.is_empty();
     let held_out = match is_due && is_measuring(db, &run.run).await? {
@@ -40,6 +40,15 @@ pub(crate) async fn latest(db: &PgPool, run: &RunDetail) -> Result<Latest, ApiEr
         held_out,
         is_of_own_rows: false,
     })
+}
+
+/// The result that the verdict is about: on the suite that is charted or, without one, on the run's own rows.
+pub(crate) fn compared<'r>(ways: &[Measurement], results: &'r [RunResult]) -> Option<(&'r RunResult, Comparison)> {
+    let charted = chosen(ways).map(|(one, _)| one.suite.as_str());
+    let suites = charted.into_iter().chain([HELD_OUT_ROWS]);
+    suites
+        .filter_map(|suite| decisive(results, suite))
+        .find_map(|result| Some((result, result.comparison()?)))
 }
 
 /// Of the results on `suite` that can be compared with an earlier state, the one that says most of the present one.
