@@ -20,6 +20,8 @@ async fn measured_run(server: &TestServer, writer: &Actor) -> ExecutionId {
     let id = made.expect(201).json()["id"].as_str().and_then(|id| id.parse().ok());
     measured(server, id.expect("an id")).await;
     for statement in [
+        // What has no reference is compared with the next base.
+        "UPDATE run_results SET reference = NULL",
         "UPDATE benchmark_results SET correct = '{0,1,1}', pass_at_1 = 1.0 / 3 WHERE role = 'base'",
         "UPDATE benchmark_samples SET correct = false WHERE subject = 0 AND row = 0",
         // Tags are strings; the last row has another level.
@@ -124,16 +126,22 @@ async fn equal_answers_to_a_problem_of_the_run_are_one_with_their_count() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
     let made = filled(&server, 6).await;
-    sqlx::query("UPDATE attempts SET correct = true")
-        .execute(server.store.pool())
-        .await
-        .expect("equal verdicts");
+    for statement in [
+        "UPDATE executions SET recipe = 'populora'",
+        "UPDATE attempts SET correct = true",
+        "UPDATE problems SET solve_rate = NULL WHERE NOT valid",
+    ] {
+        sqlx::query(statement)
+            .execute(server.store.pool())
+            .await
+            .expect("another state");
+    }
     let address = |query: &str| format!("/runs/{}/samples.json?{query}", made.run);
     let page = writer.get(&address("")).await.expect(200).json();
     assert_eq!(
         page["items"].as_array().map(Vec::len),
         Some(3),
-        "those without a valid attempt are left out"
+        "those that nobody attempted are left out"
     );
     assert_eq!(page["open"]["answers"][0]["count"], 2);
     assert_eq!(page["open"]["answers"][0]["by"], json!(["student-0"]));

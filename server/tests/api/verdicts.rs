@@ -85,10 +85,10 @@ async fn a_verdict_is_made_of_the_run_s_rows_and_leads_to_them() {
     );
     let html = writer.clone().with("accept", "text/html");
     let page = html.get(&format!("/runs/{run}")).await.expect(200).text();
-    let metrics = html.get(&format!("/runs/{run}/metrics")).await.expect(200).text();
+    let charts = html.get(&format!("/runs/{run}/metrics")).await.expect(200).text();
     assert!(
-        attributes(&metrics, "id").contains(&"chart-format_rate".to_owned()),
-        "the evidence is there: {metrics}"
+        attributes(&charts, "id").contains(&"chart-format_rate".to_owned()),
+        "the evidence is there: {charts}"
     );
     let sentence = found["findings"][0]["sentence"].as_str().expect("a sentence");
     for told in [
