@@ -9,8 +9,6 @@ mod candidates;
 pub(crate) mod compare;
 mod config_form;
 mod cross_play;
-mod curriculum;
-mod diversity;
 mod evaluation;
 mod export;
 mod frozen_side_plan;
@@ -61,8 +59,6 @@ fn views(config: &mut ServiceConfig) {
         .service(problems::show_run_problems)
         .service(problems::show_all_problems)
         .service(problem::show_problem)
-        .service(curriculum::show_curriculum)
-        .service(diversity::show_diversity)
         .service(learnability::show_learnability)
         .service(goalposts::show_run_goalposts)
         .service(candidates::show_candidates)

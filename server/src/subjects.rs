@@ -93,6 +93,8 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(experiments::page::show_one_experiment)
         .configure(run::pages)
         .service(samples::show_samples)
+        .service(curriculum::page::show_curriculum)
+        .service(diversity::page::show_diversity)
         .service(views::open_view)
         .service(views::show_views)
         .service(work::pages::show_queue)

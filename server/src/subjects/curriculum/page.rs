@@ -40,7 +40,7 @@ pub(crate) struct CurriculumFilter {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/curriculum.html")]
+#[template(path = "curriculum/page.html")]
 struct CurriculumPage {
     #[serde(skip)]
     layout: Layout,

@@ -9,7 +9,7 @@ use crate::{
         figure::{Figure, Series, Style},
         format::{capital, words},
     },
-    pages::diversity::{Iteration, Side},
+    subjects::diversity::page::{Iteration, Side},
 };
 
 /// The panels of one or two runs: those about the questions first. Lines of the second run are dashed.
@@ -64,7 +64,7 @@ fn panel(chart: &Chart, sides: &[Side], metrics: &[Metric]) -> Figure {
 }
 
 fn curve(run: &Side, metric: &str, name: String, side: usize) -> Series {
-    let at = |iteration: &crate::pages::diversity::Iteration| {
+    let at = |iteration: &crate::subjects::diversity::page::Iteration| {
         let value = iteration.values.get(metric).copied().flatten();
         (f64::from(iteration.iteration), value)
     };

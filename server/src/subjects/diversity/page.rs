@@ -78,7 +78,7 @@ impl Side {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/diversity.html")]
+#[template(path = "diversity/page.html")]
 struct DiversityPage {
     #[serde(skip)]
     layout: Layout,
