@@ -12,7 +12,6 @@ mod cross_play;
 mod evaluation;
 mod export;
 mod frozen_side_plan;
-mod goalposts;
 mod home;
 mod leaderboard;
 mod learnability;
@@ -60,9 +59,7 @@ fn views(config: &mut ServiceConfig) {
         .service(problems::show_all_problems)
         .service(problem::show_problem)
         .service(learnability::show_learnability)
-        .service(goalposts::show_run_goalposts)
         .service(candidates::show_candidates)
-        .service(goalposts::show_goalposts)
         .service(export::show_export)
         .service(export::export_table)
         .service(export::export_run)

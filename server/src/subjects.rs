@@ -95,6 +95,8 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(samples::show_samples)
         .service(curriculum::page::show_curriculum)
         .service(diversity::page::show_diversity)
+        .service(goalposts::page::show_run_goalposts)
+        .service(goalposts::page::show_goalposts)
         .service(views::open_view)
         .service(views::show_views)
         .service(work::pages::show_queue)

@@ -98,7 +98,7 @@ impl MapView {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/goalposts.html")]
+#[template(path = "goalposts/of_run.html")]
 struct RunGoalpostsPage {
     #[serde(skip)]
     layout: Layout,
@@ -108,7 +108,7 @@ struct RunGoalpostsPage {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "goalposts.html")]
+#[template(path = "goalposts/compared.html")]
 struct GoalpostsPage {
     #[serde(skip)]
     layout: Layout,
