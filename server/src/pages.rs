@@ -2,7 +2,6 @@
 //! one, `docs/PAGES.md` what each shows.
 
 mod adapter;
-mod archive;
 mod arms_race;
 mod attempts;
 mod candidates;
@@ -54,7 +53,6 @@ fn views(config: &mut ServiceConfig) {
         .service(lineage::show_lineage)
         .service(cross_play::show_cross_play)
         .service(attempts::show_attempts)
-        .service(archive::show_archive)
         .service(problems::show_run_problems)
         .service(problems::show_all_problems)
         .service(problem::show_problem)

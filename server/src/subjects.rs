@@ -97,6 +97,7 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(diversity::page::show_diversity)
         .service(goalposts::page::show_run_goalposts)
         .service(goalposts::page::show_goalposts)
+        .service(archive::page::show_archive)
         .service(views::open_view)
         .service(views::show_views)
         .service(work::pages::show_queue)

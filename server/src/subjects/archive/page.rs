@@ -62,7 +62,7 @@ struct Map {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/archive.html")]
+#[template(path = "archive/page.html")]
 struct ArchivePage {
     #[serde(skip)]
     layout: Layout,
