@@ -1,26 +1,13 @@
 //! The web pages, one per file, rendered on the server and also available as JSON. `web/README.md` explains how to add
 //! one, `docs/PAGES.md` what each shows.
 
-mod adapter;
-mod arms_race;
-mod attempts;
-mod candidates;
 pub(crate) mod compare;
 mod config_form;
-mod cross_play;
 mod evaluation;
 mod export;
-mod frozen_side_plan;
 mod home;
 mod leaderboard;
-mod learnability;
-mod lineage;
-mod member;
 pub(crate) mod parallel;
-mod picks;
-mod population;
-mod problem;
-pub(crate) mod problems;
 mod problems_beside;
 mod run_benchmarks;
 mod run_new;
@@ -46,23 +33,10 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
 /// The views of a population, and comparisons of runs.
 fn views(config: &mut ServiceConfig) {
     config
-        .service(arms_race::show_arms_race)
-        .service(population::show_population)
-        .service(member::show_member)
-        .service(adapter::download_adapter)
-        .service(lineage::show_lineage)
-        .service(cross_play::show_cross_play)
-        .service(attempts::show_attempts)
-        .service(problems::show_run_problems)
-        .service(problems::show_all_problems)
-        .service(problem::show_problem)
-        .service(learnability::show_learnability)
-        .service(candidates::show_candidates)
         .service(export::show_export)
         .service(export::export_table)
         .service(export::export_run)
         .service(compare::show_compare)
         .service(problems_beside::show_problems_beside)
-        .service(picks::show_picks)
         .service(leaderboard::show_leaderboard);
 }

@@ -14,8 +14,8 @@ mod events;
 pub(crate) mod experiments;
 pub(crate) mod geometry;
 pub(crate) mod goalposts;
-mod population;
-mod problems;
+pub(crate) mod population;
+pub(crate) mod problems;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod samples;
@@ -98,6 +98,19 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(goalposts::page::show_run_goalposts)
         .service(goalposts::page::show_goalposts)
         .service(archive::page::show_archive)
+        .service(population::arms_race::show_arms_race)
+        .service(population::page::show_population)
+        .service(population::member::show_member)
+        .service(population::adapter::download_adapter)
+        .service(population::lineage::show_lineage)
+        .service(population::cross_play::show_cross_play)
+        .service(problems::attempts::show_attempts)
+        .service(problems::page::show_run_problems)
+        .service(problems::page::show_all_problems)
+        .service(problems::biography::show_problem)
+        .service(problems::learnability::show_learnability)
+        .service(problems::candidates::show_candidates)
+        .service(problems::picks::show_picks)
         .service(views::open_view)
         .service(views::show_views)
         .service(work::pages::show_queue)

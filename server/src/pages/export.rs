@@ -29,7 +29,7 @@ use crate::{
         view::View,
     },
     lab::Lab,
-    pages::adapter::file_name,
+    subjects::population::adapter::file_name,
 };
 
 /// A file format.

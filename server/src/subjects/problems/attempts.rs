@@ -16,10 +16,7 @@ use sqlx::PgPool;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use super::{
-    population::names,
-    problems::{Choice, types},
-};
+use super::page::{Choice, types};
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
@@ -32,6 +29,7 @@ use crate::{
         view::{Filters, Pager, View},
     },
     lab::Lab,
+    subjects::population::page::names,
 };
 
 /// Filters of attempts.
@@ -57,7 +55,7 @@ pub(crate) struct AttemptsFilter {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/attempts.html")]
+#[template(path = "problems/attempts.html")]
 struct AttemptsPage {
     #[serde(skip)]
     layout: Layout,
@@ -108,7 +106,7 @@ impl AttemptsPage {
 }
 
 /// The index within its step of each attempted problem.
-pub(super) async fn places(
+pub(crate) async fn places(
     db: &PgPool,
     run: ExecutionId,
     attempts: &[Attempt],

@@ -73,9 +73,9 @@ struct Ranked {
 
 /// A member by name.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Link {
-    pub(super) id: Uuid,
-    pub(super) name: String,
+pub(crate) struct Link {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -85,7 +85,7 @@ struct Leaderboard {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/population.html")]
+#[template(path = "population/page.html")]
 struct PopulationPage {
     #[serde(skip)]
     layout: Layout,
@@ -225,7 +225,7 @@ fn effective_ranks(geometry: &Geometry) -> Vec<Figure> {
 }
 
 /// Sigmas from mu to the run's lower bound; TrueSkill's 3 if the config does not set it.
-pub(super) fn lcb_k(run: &RunFrame) -> f64 {
+pub(crate) fn lcb_k(run: &RunFrame) -> f64 {
     run.detail.config["parameters"]["rating"]["lcb_k"]
         .as_f64()
         .unwrap_or(3.0)
@@ -244,12 +244,12 @@ fn roles(members: &[Relative]) -> Vec<Role> {
 }
 
 /// Names of members by id.
-pub(super) fn names(members: Vec<MemberName>) -> HashMap<Uuid, String> {
+pub(crate) fn names(members: Vec<MemberName>) -> HashMap<Uuid, String> {
     members.into_iter().map(|member| (member.id, member.name)).collect()
 }
 
 /// The parents of `member`, by name.
-pub(super) fn parents(member: &Relative, names: &HashMap<Uuid, String>) -> Vec<Link> {
+pub(crate) fn parents(member: &Relative, names: &HashMap<Uuid, String>) -> Vec<Link> {
     let link = |id: Uuid| Link {
         id,
         name: names.get(&id).cloned().unwrap_or_else(|| id.to_string()),

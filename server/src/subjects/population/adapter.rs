@@ -72,7 +72,7 @@ pub(crate) async fn download_adapter(
 }
 
 /// `name` with all characters other than letters, digits, `-` and `_` replaced, for file names.
-pub(super) fn file_name(name: &str) -> String {
+pub(crate) fn file_name(name: &str) -> String {
     let safe = |letter: char| {
         if letter.is_ascii_alphanumeric() || letter == '-' || letter == '_' {
             letter

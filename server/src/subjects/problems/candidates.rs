@@ -84,7 +84,7 @@ impl Row {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/candidates.html")]
+#[template(path = "problems/candidates.html")]
 struct CandidatesPage {
     #[serde(skip)]
     layout: Layout,

@@ -14,7 +14,7 @@ const STEPS: [u32; 2] = [3, 7];
 
 /// The body that creates the evaluation: evenly spaced steps of the run, fewer for larger populations. None before the
 /// first step has ended, and for recipes whose members do not propose programs.
-pub(super) fn body(registry: &Registry, detail: &RunDetail) -> Option<String> {
+pub(crate) fn body(registry: &Registry, detail: &RunDetail) -> Option<String> {
     let reached = detail.run.step.max(0).cast_unsigned();
     let recipe = registry.get(&detail.run.recipe).ok()?;
     if reached == 0 || !recipe.capabilities().programs || !registry.is_evaluation("evaluation/frozen_side") {

@@ -29,7 +29,7 @@ use crate::{
 };
 
 #[derive(Template, Serialize)]
-#[template(path = "run/arms_race.html")]
+#[template(path = "population/arms_race.html")]
 struct ArmsRacePage {
     #[serde(skip)]
     layout: Layout,

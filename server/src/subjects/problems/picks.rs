@@ -93,7 +93,7 @@ struct Row {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "picks.html")]
+#[template(path = "problems/picks.html")]
 struct PicksPage {
     #[serde(skip)]
     layout: Layout,

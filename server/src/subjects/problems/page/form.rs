@@ -6,10 +6,10 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::super::population::Link;
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
+    subjects::population::page::Link,
 };
 
 /// The order of a list.

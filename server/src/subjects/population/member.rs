@@ -20,10 +20,7 @@ use serde::Serialize;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use super::{
-    attempts::places,
-    population::{Link, lcb_k, names, parents},
-};
+use super::page::{Link, lcb_k, names, parents};
 use crate::{
     api_error::ApiError,
     frame::{
@@ -36,6 +33,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
+    subjects::problems::attempts::places,
 };
 
 /// Rows of each list; the page links to the whole lists.
@@ -44,7 +42,7 @@ const ROWS: u32 = 20;
 const CHILDREN: u32 = 100;
 
 #[derive(Template, Serialize)]
-#[template(path = "run/member.html")]
+#[template(path = "population/member.html")]
 struct MemberPage {
     #[serde(skip)]
     layout: Layout,

@@ -21,7 +21,7 @@ use std::{
 };
 use uuid::Uuid;
 
-use super::population::Link;
+use super::page::Link;
 use crate::{
     api_error::ApiError,
     frame::{
@@ -95,7 +95,7 @@ impl Cell {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/cross_play.html")]
+#[template(path = "population/cross_play.html")]
 struct CrossPlayPage {
     #[serde(skip)]
     layout: Layout,

@@ -27,7 +27,6 @@ use self::{
     chain::{Link, Novelty, chain, novelty, numbered_as_shown},
     story::{Scene, scenes},
 };
-use super::population::names;
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
@@ -42,7 +41,7 @@ use crate::{
         view::{Filters, Pager, View},
     },
     lab::Lab,
-    subjects::curriculum,
+    subjects::{curriculum, population::page::names},
 };
 
 /// Maximum characters of a name that models or recipes chose.
@@ -58,7 +57,7 @@ pub(crate) struct BiographyFilter {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/problem.html")]
+#[template(path = "problems/biography.html")]
 struct ProblemPage {
     #[serde(skip)]
     layout: Layout,

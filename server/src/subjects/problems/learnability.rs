@@ -17,7 +17,6 @@ use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
 
-use super::population;
 use crate::{
     api_error::ApiError,
     frame::{
@@ -31,6 +30,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
+    subjects::population::page::names,
 };
 
 /// Bands of the solve rate between none and all.
@@ -62,7 +62,7 @@ impl Suspect {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/learnability.html")]
+#[template(path = "problems/learnability.html")]
 struct LearnabilityPage {
     #[serde(skip)]
     layout: Layout,
@@ -102,14 +102,14 @@ pub(crate) async fn show_learnability(
         limit: 4 * POINTS,
         ..MetricsQuery::default()
     };
-    let (bands, metrics, candidates, names) = tokio::try_join!(
+    let (bands, metrics, candidates, family) = tokio::try_join!(
         problems::solve_bands(db, *id, stretch, BANDS),
         metrics::rows(db, *id, &query),
         problems::candidates(db, *id, LOOKED_AT),
         members::names(db, *id, MEMBERS),
     )?;
     let rows = metrics.rows;
-    let names = population::names(names);
+    let names = names(family);
     let looked_at = candidates.len();
     // Programs may be long.
     let suspects = tokio::task::spawn_blocking(move || suspects(candidates, &names))

@@ -16,7 +16,6 @@ use uuid::Uuid;
 
 pub(crate) use self::form::{Choice, types};
 use self::form::{Form, ProblemsFilter, Sort};
-use super::population::{Link, names};
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
@@ -31,6 +30,7 @@ use crate::{
         view::{Filters, Pager, View},
     },
     lab::Lab,
+    subjects::population::page::{Link, names},
 };
 
 /// A row of both pages.
@@ -81,7 +81,7 @@ impl Shown<'_> {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/problems.html")]
+#[template(path = "problems/of_run.html")]
 struct RunProblemsPage {
     #[serde(skip)]
     layout: Layout,
@@ -111,7 +111,7 @@ impl RunProblemsPage {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "problems.html")]
+#[template(path = "problems/of_all_runs.html")]
 struct ProblemsPage {
     #[serde(skip)]
     layout: Layout,
