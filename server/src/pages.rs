@@ -4,16 +4,12 @@
 pub(crate) mod compare;
 mod config_form;
 mod evaluation;
-mod export;
 mod home;
 mod leaderboard;
 pub(crate) mod parallel;
 mod problems_beside;
-mod run_benchmarks;
 mod run_new;
 pub(crate) mod runs;
-mod score_curves;
-mod score_table;
 mod settings;
 
 use actix_web::web::ServiceConfig;
@@ -25,7 +21,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(home::show_home)
         .service(runs::show_runs)
         .service(run_new::show_new_run)
-        .service(run_benchmarks::show_run_benchmarks)
         .service(evaluation::show_one_evaluation)
         .service(settings::show_settings);
 }
@@ -33,9 +28,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
 /// The views of a population, and comparisons of runs.
 fn views(config: &mut ServiceConfig) {
     config
-        .service(export::show_export)
-        .service(export::export_table)
-        .service(export::export_run)
         .service(compare::show_compare)
         .service(problems_beside::show_problems_beside)
         .service(leaderboard::show_leaderboard);

@@ -3,7 +3,7 @@
 pub(crate) mod alerts;
 mod archive;
 mod artifacts;
-mod benchmarks;
+pub(crate) mod benchmarks;
 mod configs;
 pub(crate) mod curriculum;
 pub(crate) mod datasets;
@@ -12,6 +12,7 @@ pub(crate) mod diversity;
 pub(crate) mod evaluations;
 mod events;
 pub(crate) mod experiments;
+mod export;
 pub(crate) mod geometry;
 pub(crate) mod goalposts;
 pub(crate) mod population;
@@ -111,6 +112,10 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(problems::learnability::show_learnability)
         .service(problems::candidates::show_candidates)
         .service(problems::picks::show_picks)
+        .service(benchmarks::page::show_run_benchmarks)
+        .service(export::show_export)
+        .service(export::export_table)
+        .service(export::export_run)
         .service(views::open_view)
         .service(views::show_views)
         .service(work::pages::show_queue)

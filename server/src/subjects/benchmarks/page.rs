@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::{
-    frozen_side_plan, score_curves,
+    curves::{self, Curve},
     score_table::{self, Line, lines},
 };
 use crate::{
@@ -37,8 +37,10 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
-    pages::score_curves::Curve,
-    subjects::evaluations::page::{EvaluationLine, title},
+    subjects::{
+        evaluations::page::{EvaluationLine, title},
+        population::frozen_side_plan,
+    },
 };
 
 /// Evaluations shown; the list has all.
@@ -71,7 +73,7 @@ struct Measurable {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/benchmarks.html")]
+#[template(path = "benchmarks/page.html")]
 struct RunBenchmarksPage {
     #[serde(skip)]
     layout: Layout,
@@ -158,9 +160,9 @@ pub(crate) async fn show_run_benchmarks(
     let Measured { table, results } = measured(db, *id, asked.step, asked.baseline.map(ExecutionId)).await?;
     let scores = benchmarks::scores_by_step(db, *id).await?;
     let steps: BTreeSet<i32> = scores.iter().filter_map(|score| score.step).collect();
-    let pass_at_k = score_curves::curves(&results);
-    let mut figures = score_curves::figures(&scores);
-    figures.extend(score_curves::pass_at_k(&pass_at_k));
+    let pass_at_k = curves::curves(&results);
+    let mut figures = curves::figures(&scores);
+    figures.extend(curves::pass_at_k(&pass_at_k));
     let of_run = EvaluationFilter {
         run: Some(*id),
         kind: Some("benchmark"),

@@ -10,21 +10,21 @@ use crate::frame::format::{difference, score, share};
 
 /// A row.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
-    pub(super) name: String,
+pub(crate) struct Line {
+    pub(crate) name: String,
     /// The member's page, if it is a member of the run.
-    pub(super) address: Option<String>,
-    pub(super) role: String,
+    pub(crate) address: Option<String>,
+    pub(crate) role: String,
     /// Whether it is a summary.
-    pub(super) is_summary: bool,
+    pub(crate) is_summary: bool,
     /// A score for each suite.
-    pub(super) cells: Vec<Score>,
+    pub(crate) cells: Vec<Score>,
     /// An average for each of [`averages`].
-    pub(super) averages: Vec<String>,
+    pub(crate) averages: Vec<String>,
 }
 
 /// The averages of `table`: code, mathematics and both, as far as any row has them.
-pub(super) fn averages(table: &Table) -> Vec<&'static str> {
+pub(crate) fn averages(table: &Table) -> Vec<&'static str> {
     let named = NAMES.into_iter().zip(0..);
     named
         .filter(|(_, place)| has(table, *place))
@@ -48,16 +48,16 @@ fn values(average: &Average) -> [Option<f64>; 3] {
 }
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Score {
-    pub(super) text: String,
+pub(crate) struct Score {
+    pub(crate) text: String,
     /// The difference from the base on the same rows.
-    pub(super) difference: Option<String>,
+    pub(crate) difference: Option<String>,
     /// The address of its samples.
-    pub(super) address: Option<String>,
+    pub(crate) address: Option<String>,
 }
 
 /// The rows of `table`, computed from `results` of `run`: subjects, then summaries.
-pub(super) fn lines(table: &Table, run: ExecutionId, results: &[BenchmarkResult]) -> Vec<Line> {
+pub(crate) fn lines(table: &Table, run: ExecutionId, results: &[BenchmarkResult]) -> Vec<Line> {
     let subjects = table.rows.iter().map(|row| of_subject(table, row, run, results));
     let summaries = table.summaries.iter().flat_map(|summary| of_summary(table, summary));
     subjects.chain(summaries).collect()

@@ -71,7 +71,7 @@ struct Listed {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "run/export.html")]
+#[template(path = "export.html")]
 struct ExportPage {
     #[serde(skip)]
     layout: Layout,
