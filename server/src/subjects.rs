@@ -92,7 +92,6 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(experiments::show_experiments)
         .service(experiments::show_new_experiment)
         .service(experiments::page::show_one_experiment)
-        .configure(run::pages)
         .service(samples::show_samples)
         .service(curriculum::page::show_curriculum)
         .service(diversity::page::show_diversity)
@@ -121,5 +120,7 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(work::pages::show_queue)
         .service(work::pages::show_work_item)
         .service(workers::show_all_workers)
-        .service(workers::show_one_worker);
+        .service(workers::show_one_worker)
+        // After `/runs/new`, which `/runs/{id}` would match too.
+        .configure(run::pages);
 }
