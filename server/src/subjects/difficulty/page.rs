@@ -20,7 +20,7 @@ use crate::{
         view::{Filters, Pager, View},
     },
     lab::Lab,
-    pages::problems::Choice,
+    subjects::problems::page::Choice,
 };
 
 /// Bars of the chart, at most.
