@@ -3,7 +3,7 @@
 
 pub(crate) mod compare;
 mod config_form;
-mod evaluation;
+pub(crate) mod evaluation;
 mod home;
 mod leaderboard;
 pub(crate) mod parallel;

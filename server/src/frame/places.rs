@@ -102,11 +102,11 @@ impl Declared {
 const PAGES: [Declared; 18] = {
     use Place::{Metrics, Population, Result, Samples};
     [
-        Declared::new(Tab::Result, Result, "/runs/{run}", "Result"),
+        Declared::new(Tab::Result, Result, "/runs/{run}", "Summary"),
         Declared::new(Tab::Benchmarks, Result, "/runs/{run}/benchmarks", "Benchmarks"),
-        Declared::new(Tab::Metrics, Metrics, "/runs/{run}/metrics", "Metrics"),
+        Declared::new(Tab::Metrics, Metrics, "/runs/{run}/metrics", "Curves"),
         Declared::new(Tab::Learnability, Metrics, "/runs/{run}/learnability", "Learnability"),
-        Declared::new(Tab::Samples, Samples, "/runs/{run}/samples", "Samples"),
+        Declared::new(Tab::Samples, Samples, "/runs/{run}/samples", "Browse"),
         Declared::new(Tab::Problems, Samples, "/runs/{run}/problems", "Problems"),
         Declared::new(Tab::Attempts, Samples, "/runs/{run}/attempts", "Attempts"),
         Declared::new(Tab::Difficulty, Samples, "/runs/{run}/difficulty", "Difficulty").only_if(
@@ -187,6 +187,9 @@ impl Navigation {
             }
             navigation.places.extend(pages.first().map(|first| Link {
                 label: match first.tab {
+                    Tab::Result => "Result",
+                    Tab::Metrics => "Metrics",
+                    Tab::Samples => "Samples",
                     Tab::Population => "Population",
                     _ => first.label,
                 },
@@ -226,7 +229,7 @@ mod tests {
                 ["Result", "Metrics", "Samples", fourth],
                 "{recipe}"
             );
-            assert_eq!(labels(&navigation.pages), ["Result", "Benchmarks"], "{recipe}");
+            assert_eq!(labels(&navigation.pages), ["Summary", "Benchmarks"], "{recipe}");
         }
         let sage = of("sage", Tab::Population);
         assert_eq!(labels(&sage.pages)[..2], ["Curriculum", "Members"]);

@@ -22,7 +22,7 @@ use crate::{
     },
     lab::Lab,
     pages::compare::labels,
-    subjects::problems::page::{Choice, types},
+    subjects::problems::list::{Choice, types},
 };
 
 /// Maximum problems of each run.

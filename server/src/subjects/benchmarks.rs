@@ -2,7 +2,7 @@
 
 pub(crate) mod curves;
 pub(super) mod export;
-pub(super) mod page;
+pub(super) mod of_run;
 mod score_table;
 pub(super) mod table;
 

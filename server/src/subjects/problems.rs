@@ -1,10 +1,10 @@
 //! Problems of a run and the attempts at them.
 
-pub(crate) mod attempts;
+pub(crate) mod attempt_list;
 pub(super) mod biography;
 pub(super) mod candidates;
 pub(super) mod learnability;
-pub(crate) mod page;
+pub(crate) mod list;
 pub(super) mod picks;
 
 use actix_web::web;

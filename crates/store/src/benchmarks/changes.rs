@@ -47,8 +47,8 @@ pub async fn row_changes(db: &PgPool, result: &RunResult) -> Result<Vec<RowChang
              SELECT b.dataset_id FROM now JOIN benchmark_results b USING (suite, row_set, decoding, run_id, step) LIMIT 1
          )
          SELECT (place - 1)::integer AS row, d.dataset_id, d.row ->> 'task_id' AS task_id,
-             coalesce(d.row #>> '{tags,subject}', d.row #>> '{tags,type}', d.row #>> '{oracle,type}') AS kind,
-             coalesce(d.row #>> '{tags,level}', d.row #>> '{tags,difficulty}') AS level, reference.shares[place] AS before,
+             coalesce(d.row #>> '{tags,subject}', d.row #>> '{tags,type}', d.row #>> '{oracle,type}', d.row ->> 'type') AS kind,
+             coalesce(d.row #>> '{tags,level}', d.row #>> '{tags,difficulty}', d.row ->> 'level') AS level, reference.shares[place] AS before,
              after
          FROM now
          LEFT JOIN reference ON cardinality(reference.shares) = cardinality(now.shares)

@@ -20,7 +20,7 @@ use crate::{
         view::{Filters, Pager, View},
     },
     lab::Lab,
-    subjects::problems::page::Choice,
+    subjects::problems::list::Choice,
 };
 
 /// Bars of the chart, at most.

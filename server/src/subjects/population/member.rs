@@ -33,7 +33,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
-    subjects::problems::attempts::places,
+    subjects::problems::attempt_list::places,
 };
 
 /// Rows of each list; the page links to the whole lists.

@@ -110,8 +110,10 @@ impl Answer {
         (self.count > 1).then_some(self.count)
     }
 
+    /// The answer found, unless it is the whole text.
     pub(super) fn answer(&self) -> Option<Excerpt> {
-        Some(excerpt(self.answer.as_deref()?, SHOWN))
+        let answer = self.answer.as_deref()?;
+        (answer.trim() != self.text.trim()).then(|| excerpt(answer, SHOWN))
     }
 
     pub(super) fn text(&self) -> Excerpt {

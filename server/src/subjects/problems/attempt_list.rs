@@ -16,7 +16,7 @@ use sqlx::PgPool;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use super::page::{Choice, types};
+use super::list::{Choice, types};
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
