@@ -7,6 +7,7 @@ pub(crate) mod figure;
 pub(crate) mod format;
 pub(crate) mod glossary;
 pub(crate) mod layout;
+pub(crate) mod places;
 pub(crate) mod run;
 pub(crate) mod sides;
 pub(crate) mod steps;

@@ -1,43 +1,16 @@
 //! The web pages, one per file, rendered on the server and also available as JSON. `web/README.md` explains how to add
 //! one, `docs/PAGES.md` what each shows.
 
-mod adapter;
-mod archive;
-mod arms_race;
-mod attempts;
-mod candidates;
 pub(crate) mod compare;
 mod config_form;
-mod cross_play;
-mod curriculum;
-mod diversity;
-mod evaluation;
-mod export;
-mod frozen_side_plan;
-mod goalposts;
-mod held_out;
+pub(crate) mod evaluation;
 mod home;
 mod leaderboard;
-mod learnability;
-mod lineage;
-mod member;
 pub(crate) mod parallel;
-mod picks;
-mod population;
-mod problem;
-pub(crate) mod problems;
 mod problems_beside;
-mod run;
-mod run_benchmarks;
 mod run_new;
-mod run_now;
 pub(crate) mod runs;
-mod score_curves;
-mod score_table;
 mod settings;
-mod verdict;
-
-pub(crate) use held_out::chosen as measured_way;
 
 use actix_web::web::ServiceConfig;
 
@@ -48,11 +21,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(home::show_home)
         .service(runs::show_runs)
         .service(run_new::show_new_run)
-        .service(run::show_run)
-        .service(run_now::show_run_now)
-        .service(held_out::show_held_out)
-        .service(verdict::show_verdict)
-        .service(run_benchmarks::show_run_benchmarks)
         .service(evaluation::show_one_evaluation)
         .service(settings::show_settings);
 }
@@ -60,28 +28,7 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
 /// The views of a population, and comparisons of runs.
 fn views(config: &mut ServiceConfig) {
     config
-        .service(arms_race::show_arms_race)
-        .service(population::show_population)
-        .service(member::show_member)
-        .service(adapter::download_adapter)
-        .service(lineage::show_lineage)
-        .service(cross_play::show_cross_play)
-        .service(attempts::show_attempts)
-        .service(archive::show_archive)
-        .service(problems::show_run_problems)
-        .service(problems::show_all_problems)
-        .service(problem::show_problem)
-        .service(curriculum::show_curriculum)
-        .service(diversity::show_diversity)
-        .service(learnability::show_learnability)
-        .service(goalposts::show_run_goalposts)
-        .service(candidates::show_candidates)
-        .service(goalposts::show_goalposts)
-        .service(export::show_export)
-        .service(export::export_table)
-        .service(export::export_run)
         .service(compare::show_compare)
         .service(problems_beside::show_problems_beside)
-        .service(picks::show_picks)
         .service(leaderboard::show_leaderboard);
 }

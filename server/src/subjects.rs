@@ -3,7 +3,7 @@
 pub(crate) mod alerts;
 mod archive;
 mod artifacts;
-mod benchmarks;
+pub(crate) mod benchmarks;
 mod configs;
 pub(crate) mod curriculum;
 pub(crate) mod datasets;
@@ -12,11 +12,14 @@ pub(crate) mod diversity;
 pub(crate) mod evaluations;
 mod events;
 pub(crate) mod experiments;
+mod export;
 pub(crate) mod geometry;
 pub(crate) mod goalposts;
-mod population;
-mod problems;
+pub(crate) mod population;
+pub(crate) mod problems;
+pub(crate) mod run;
 pub(crate) mod runs;
+pub(crate) mod samples;
 pub(crate) mod selection;
 pub(crate) mod service;
 pub(crate) mod sweeps;
@@ -89,10 +92,35 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(experiments::show_experiments)
         .service(experiments::show_new_experiment)
         .service(experiments::page::show_one_experiment)
+        .service(samples::show_samples)
+        .service(curriculum::page::show_curriculum)
+        .service(diversity::page::show_diversity)
+        .service(goalposts::page::show_run_goalposts)
+        .service(goalposts::page::show_goalposts)
+        .service(archive::page::show_archive)
+        .service(population::arms_race::show_arms_race)
+        .service(population::page::show_population)
+        .service(population::member::show_member)
+        .service(population::adapter::download_adapter)
+        .service(population::lineage::show_lineage)
+        .service(population::cross_play::show_cross_play)
+        .service(problems::attempt_list::show_attempts)
+        .service(problems::list::show_run_problems)
+        .service(problems::list::show_all_problems)
+        .service(problems::biography::show_problem)
+        .service(problems::learnability::show_learnability)
+        .service(problems::candidates::show_candidates)
+        .service(problems::picks::show_picks)
+        .service(benchmarks::of_run::show_run_benchmarks)
+        .service(export::show_export)
+        .service(export::export_table)
+        .service(export::export_run)
         .service(views::open_view)
         .service(views::show_views)
         .service(work::pages::show_queue)
         .service(work::pages::show_work_item)
         .service(workers::show_all_workers)
-        .service(workers::show_one_worker);
+        .service(workers::show_one_worker)
+        // After `/runs/new`, which `/runs/{id}` would match too.
+        .configure(run::pages);
 }

@@ -4,8 +4,15 @@ import type { EChartsType } from "echarts/core";
 /** Pixels below which a drag is a click. */
 const least = 6;
 
-/** Calls `chosen` with both ends in x-axis values after a drag, and without arguments after a double click. */
-export function brush(canvas: HTMLElement, chart: EChartsType, chosen: (ends?: [number, number]) => void): void {
+/** Milliseconds in which a second click makes a double click. */
+const second = 300;
+
+/**
+ * Calls `chosen` with both ends in x-axis values after a drag, and without arguments after a double click; `picked` with the
+ * x-axis value of a single click.
+ */
+export function brush(canvas: HTMLElement, chart: EChartsType, chosen: (ends?: [number, number]) => void, picked?: (x: number) => void): void {
+  let click: ReturnType<typeof setTimeout> | undefined;
   let start: number | undefined;
   const mark = document.createElement("div");
   mark.className = "brush";
@@ -32,10 +39,18 @@ export function brush(canvas: HTMLElement, chart: EChartsType, chosen: (ends?: [
     const from = start;
     start = undefined;
     const to = place(event);
-    if (from === undefined || event.type === "pointercancel" || Math.abs(to - from) < least) return;
+    if (from === undefined || event.type === "pointercancel") return;
+    if (Math.abs(to - from) < least) {
+      clearTimeout(click);
+      click = setTimeout(() => picked?.(value(to)), second);
+      return;
+    }
     chosen([value(Math.min(from, to)), value(Math.max(from, to))]);
   };
   canvas.addEventListener("pointerup", end);
   canvas.addEventListener("pointercancel", end);
-  canvas.addEventListener("dblclick", () => chosen());
+  canvas.addEventListener("dblclick", () => {
+    clearTimeout(click);
+    chosen();
+  });
 }

@@ -30,17 +30,17 @@ export type Zoomed = (ends?: [number, number]) => void;
 
 /**
  * Draws a chart into the element `.canvas` of `figure` with the option from `build`, and again whenever the theme
- * changes. Dragging over it or double-clicking calls `zoomed`. The stylesheet fixes the canvas size, so the layout does
- * not shift.
+ * changes. Dragging over it or double-clicking calls `zoomed`, a click calls `picked` with its place on the x axis. The
+ * stylesheet fixes the canvas size, so the layout does not shift.
  */
-export function draw(figure: HTMLElement, build: (colours: Palette, width: number) => EChartsCoreOption, zoomed?: Zoomed): Chart {
+export function draw(figure: HTMLElement, build: (colours: Palette, width: number) => EChartsCoreOption, zoomed?: Zoomed, picked?: (x: number) => void): Chart {
   const canvas = figure.querySelector<HTMLElement>(".canvas");
   if (!canvas) throw new Error("a figure without .canvas");
   const instance = echarts.init(canvas, null, { renderer: "canvas" });
   const redraw = () => instance.setOption(framed(build(palette(), instance.getWidth())), { notMerge: true });
   instance.on("rendered", markFirst);
   redraw();
-  if (zoomed) brush(canvas, instance, zoomed);
+  if (zoomed) brush(canvas, instance, zoomed, picked);
   canvas.dataset.drawn = "true";
   new ResizeObserver(() => {
     if (canvas.clientWidth === instance.getWidth() && canvas.clientHeight === instance.getHeight()) return;

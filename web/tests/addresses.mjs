@@ -10,6 +10,9 @@ export async function addresses(lab, run, second) {
   const experiment = await first("/experiments");
   const evaluation = await first("/evaluations");
   const measured = (await lab.api("GET", "/evaluations?state=completed")).items.find((one) => one.spec.type === "benchmark")?.id;
+  // With results on the suite by its own name.
+  const results = (await Promise.all([run, second].map(async (id) => [id, await lab.api("GET", `/runs/${id}/results`)]))).find(([, { items }]) => items.some((one) => one.suite === "held-out-outputs"));
+  const measuredRun = results?.[0];
   const completed = (await lab.api("GET", "/evaluations?state=completed")).items;
   const ofType = (type) => completed.find((one) => one.spec.type === type)?.id;
   const [frozen, retention, regenerated] = [ofType("frozen_side"), ofType("operator_retention"), ofType("regenerate")];
@@ -17,7 +20,7 @@ export async function addresses(lab, run, second) {
   const climbing = (await lab.api("GET", "/runs?limit=100")).items.find((one) => one.recipe === "gasp")?.id;
   const task = judged && (await first(`/runs/${judged}/problems?valid=true`));
   const ofRun = {
-    overview: "", "arms-race": "/arms-race", population: "/population", member: member && `/members/${member}`, lineage: "/lineage",
+    overview: "", metrics: "/metrics", samples: "/samples", "arms-race": "/arms-race", population: "/population", member: member && `/members/${member}`, lineage: "/lineage",
     "cross-play": "/cross-play", "cross-play-by-cluster": "/cross-play?order=cluster", archive: "/archive",
     "archive-beside": `/archive?beside=${second}&colour=solve_rate`, problems: "/problems", problem: problem && `/problems/${problem}`,
     learnability: "/learnability", "benchmarks-none": "/benchmarks", attempts: "/attempts", export: "/export",
@@ -27,7 +30,7 @@ export async function addresses(lab, run, second) {
     "run-new": "/runs/new", "run-clone": `/runs/new?from=${run}`,
     ...Object.fromEntries(Object.entries(ofRun).filter(([, path]) => path !== undefined).map(([name, path]) => [name, `/runs/${run}${path}`])),
     "all-problems": "/problems", "problems-beside": `/compare/problems?left=${run}&right=${second}&step=1`, "compare-none": "/compare",
-    compare: `/compare?runs=${run},${second}`, "compare-baseline": `/compare?runs=${run},${second}&baseline=${run}`, "runs-parallel": "/runs?columns=config.seed,config.steps,metrics.solve_rate", leaderboard: "/leaderboard", benchmarks: `/runs/${second}/benchmarks`,
+    compare: `/compare?runs=${run},${second}`, "compare-baseline": `/compare?runs=${run},${second}&baseline=${run}`, "runs-parallel": "/runs?columns=config.seed,config.steps,metrics.solve_rate", leaderboard: "/leaderboard", benchmarks: `/runs/${second}/benchmarks`, "result-sampled": `/runs/${second}?curve=pass_at_k`, "samples-of-suite": measuredRun && `/runs/${measuredRun}/samples?suite=held-out-outputs`,
     evaluations: "/evaluations", evaluation: evaluation && `/evaluations/${evaluation}`,
     samples: measured && `/evaluations/${measured}?suite=held-out-outputs&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
     "frozen-side": frozen && `/evaluations/${frozen}`, retention: retention && `/evaluations/${retention}`, regenerate: regenerated && `/evaluations/${regenerated}`,

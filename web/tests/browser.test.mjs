@@ -200,9 +200,8 @@ scenario("curves update without a reload", async () => {
   const table = '[data-chart="entropy"] details';
   const lastStep = () => page.$eval(`${table} tbody tr:last-child th`, (cell) => Number(cell.textContent)).catch(() => -1);
   await page.waitForFunction(() => Number(document.querySelector("#step").textContent) >= 2, patience);
-  await page.$eval("#curves", (form) => form.scrollIntoView());
-  await page.waitForSelector("[data-drawn]", patience);
-  await go(`/runs/${run}`);
+  assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was reloaded");
+  await go(`/runs/${run}/metrics`);
   await page.evaluate(() => (window.sameDocument = true));
   await page.$eval('[data-chart="entropy"]', (figure) => figure.scrollIntoView());
   await page.waitForSelector('[data-chart="entropy"] [data-drawn]', patience);
@@ -222,13 +221,16 @@ scenario("the overview opens with held-out accuracy, which comes without a reloa
   await page.waitForSelector("#held-out-accuracy [data-drawn]", patience);
   assert.equal(await page.evaluate(() => window.sameDocument), true, "the page was reloaded");
   const [head, first] = await savedRows("#held-out-accuracy");
-  for (const curve of ["greedy", "base, greedy", "pass@8", "base, pass@8"]) assert.ok(head.includes(curve), head);
+  for (const curve of ["greedy", "base, greedy"]) assert.ok(head.includes(curve), head);
   const [step, ...values] = first.split(",");
   assert.equal(step, "0", first);
   assert.ok(values.filter((value) => value !== "").every((value) => Number(value) >= 0 && Number(value) <= 100), first);
   assert.ok(await page.$("#held-out-length figcaption"));
-  await page.type("#from", "1");
-  assert.equal(await page.$eval("#from", (input) => input.value), "1", "both kinds of charts follow the form");
+  await press('nav[aria-label=Curve] a:not([aria-current])');
+  assert.equal(new URL(page.url()).search, "?curve=pass_at_k");
+  await page.waitForSelector("#held-out-accuracy [data-drawn]", patience);
+  const [sampled] = await savedRows("#held-out-accuracy");
+  for (const curve of ["pass@8", "base, pass@8"]) assert.ok(sampled.includes(curve), sampled);
 });
 
 scenario("nothing moves on the pages that follow a run, from its first moment", () => atRest(watchRun));
@@ -266,10 +268,10 @@ async function watchRun() {
 }
 
 scenario("a chart drawn late has its members' curves from the first step", async () => {
-  await go(`/runs/${run}`);
-  const step = () => text("#step").then(Number);
+  await go(`/runs/${run}/metrics`);
+  const step = async () => (await lab.api("GET", `/runs/${run}`)).step;
   const seen = await step();
-  await page.waitForFunction((before) => Number(document.querySelector("#step").textContent) >= before + 2, patience, seen);
+  await eventually(step, (now) => now >= seen + 2);
   await page.$eval('[data-chart="entropy"]', (figure) => figure.scrollIntoView());
   await page.waitForSelector('[data-chart="entropy"] [data-drawn]', patience);
   // The members' curves come with a request of their own.
@@ -324,7 +326,7 @@ scenario("a view follows the run, and stops while hidden", async () => {
 });
 
 scenario("a chart is saved as PNG, SVG and CSV", async () => {
-  await go(`/runs/${run}`);
+  await go(`/runs/${run}/metrics`);
   await page.$eval('[data-chart="entropy"]', (figure) => figure.scrollIntoView());
   await page.waitForSelector('[data-chart="entropy"] [data-drawn]', patience);
   for (const [kind, begins] of [["png", "\u0089PNG"], ["svg", "<svg"], ["csv", '"step"']]) {
@@ -338,7 +340,7 @@ scenario("a chart is saved as PNG, SVG and CSV", async () => {
 });
 
 scenario("members of one side have colours of their own", async () => {
-  await go(`/runs/${run}`);
+  await go(`/runs/${run}/metrics`);
   await page.$eval('[data-chart="entropy"]', (figure) => figure.scrollIntoView());
   await page.waitForSelector('[data-chart="entropy"] [data-drawn]', patience);
   const living = (await lab.api("GET", `/runs/${run}/members?alive=true`)).items.length;
@@ -380,7 +382,39 @@ scenario("curves can be smoothed, drawn on a log scale and zoomed, and reset", a
   assert.deepEqual(await page.$$eval("#from, #to", (fields) => fields.map((field) => field.value)), ["", ""]);
 });
 
+scenario("charts are found by their words, and a point leads to the samples of its step", async () => {
+  await go(`/runs/${run}/metrics`);
+  const shown = () => page.$$eval("figure[data-chart]", (all) => all.filter((one) => one.checkVisibility()).map((one) => one.dataset.chart));
+  await page.type("#find-chart", "entropy");
+  const found = await shown();
+  assert.ok(found.length > 0 && found.every((name) => name.includes("entropy")), String(found));
+  await page.waitForSelector('[data-chart="entropy"] [data-drawn]', patience);
+  const box = await (await page.$('[data-chart="entropy"] .canvas')).boundingBox();
+  await Promise.all([page.waitForNavigation(), page.mouse.click(box.x + box.width * 0.5, box.y + box.height / 2)]);
+  const there = new URL(page.url());
+  assert.equal(there.pathname, `/runs/${run}/samples`);
+  const step = there.searchParams.get("step");
+  assert.match(step, /^\d+$/);
+  assert.ok((await page.$$eval("#list ol a > span", (all) => all.map((one) => one.textContent))).every((label) => label.startsWith(`Step ${step},`)));
+});
+
+scenario("from a list of runs to the text of a completion it takes two clicks, and j and k move on", async () => {
+  await go("/runs");
+  await press(`main a[href="/runs/${run}"]`);
+  await press(`nav[aria-label=Run] a[href="/runs/${run}/samples"]`);
+  assert.ok((await text("#text article pre")).length > 0);
+  const open = () => page.$eval("#list [aria-current]", (link) => link.id);
+  const first = await open();
+  await page.keyboard.press("j");
+  await page.waitForFunction((before) => document.querySelector("#list [aria-current]")?.id !== before, patience, first);
+  const second = await open();
+  assert.equal(new URL(page.url()).searchParams.get("open"), second.replace("item-", ""));
+  await page.keyboard.press("k");
+  await page.waitForFunction((before) => document.querySelector("#list [aria-current]")?.id === before, patience, first);
+});
+
 scenario("a run pauses and resumes", async () => {
+  await go(`/runs/${run}`);
   // The page may be loading once more when an event of the run comes in.
   const is = (state) => page.waitForFunction((wanted) => document.querySelector("#state")?.textContent === wanted, patience, state);
   const button = (label) => page.$$eval("button[data-action]", (all, wanted) => all.some((one) => one.textContent === wanted), label);
@@ -553,7 +587,7 @@ scenario("a verdict leads to its evidence", async () => {
 });
 
 scenario("how curves are drawn is kept in the address", async () => {
-  await go(`/runs/${second}`);
+  await go(`/runs/${second}/metrics`);
   assert.equal(await page.$eval("#smoothing", (field) => field.value), "0.6", "curves are smoothed by default");
   await page.$eval("#smoothing", (field) => {
     field.value = "0.3";
@@ -857,7 +891,7 @@ scenario("the keyboard reaches all controls in order", async () => {
     );
     assert.deepEqual(mute, [], `${path} has charts without a table`);
   }
-  await go(`/runs/${run}`);
+  await go(`/runs/${run}/metrics`);
   await page.focus('[data-chart="entropy"] summary');
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelectorAll('[data-chart="entropy"] tbody tr').length > 0, patience);
@@ -914,9 +948,10 @@ scenario("without JavaScript everything is readable, curves as tables", async ()
     const dead = await plain.$$eval("form[data-action], button[data-action], [data-edit]", (all) => all.filter((one) => one.checkVisibility()).map((one) => one.outerHTML.slice(0, 120)));
     assert.deepEqual(dead, [], `${path} offers controls that need JavaScript`);
   }
-  await plain.goto(`${lab.base}/runs/${run}`);
+  await plain.goto(`${lab.base}/runs/${run}/metrics`);
   const rows = await plain.$$eval('[data-chart="solve-rate"] tbody tr', (all) => all.filter((row) => row.checkVisibility()).length);
   assert.ok(rows > 0, "the table of a chart is not shown");
+  await plain.goto(`${lab.base}/runs/${run}`);
   assert.match(await plain.$eval("main", (main) => main.innerText), /JavaScript is off[^]*curl -X POST .*\/cancel/);
   assert.deepEqual(plain.faults, []);
 });

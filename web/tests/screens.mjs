@@ -23,8 +23,8 @@ const looks = [
   { name: "wide", width: 1440, theme: "light" },
   { name: "dark", width: 1440, theme: "dark" },
   { name: "narrow", width: 360, theme: "light" },
-  { name: "laptop", width: 1280, theme: "light", pages: ["overview", "arms-race", "cross-play", "archive", "lineage"] },
-  { name: "4k", width: 3840, theme: "light", pages: ["overview", "arms-race", "cross-play", "archive", "lineage"] },
+  { name: "laptop", width: 1280, theme: "light", pages: ["overview", "metrics", "samples", "arms-race", "cross-play", "archive", "lineage"] },
+  { name: "4k", width: 3840, theme: "light", pages: ["overview", "metrics", "samples", "arms-race", "cross-play", "archive", "lineage"] },
 ];
 /** Pages captured while a run is in progress. */
 const running = ["now", "overview", "work"];
@@ -32,7 +32,7 @@ const running = ["now", "overview", "work"];
 /** Parts of pages for the README, in docs/images. */
 const tour = {
   "held-out": { page: "overview", part: "#held-out section" },
-  curves: { page: "overview", part: "section[aria-labelledby=group-1] .grid" },
+  curves: { page: "metrics", part: "section[aria-labelledby=group-1] .grid" },
   lineage: { page: "lineage", part: "#tree", theme: "dark" },
   "arms-race": { page: "arms-race", part: "#view .grid" },
   "cross-play": { page: "cross-play", part: "section[aria-labelledby=matrix]" },

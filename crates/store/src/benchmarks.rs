@@ -1,5 +1,6 @@
 //! Results of benchmarks, and their samples.
 
+mod changes;
 mod progress;
 mod results;
 mod run_results;
@@ -7,6 +8,7 @@ mod samples;
 mod scores;
 mod write;
 
+pub use changes::{RowAnswer, RowChange, row_answers, row_changes};
 pub use progress::{Answered, Measurement, answered, measurements};
 pub use results::{
     BenchmarkFilter, BenchmarkResult, leaderboard, measured_suites, population_results, results, results_by_step,

@@ -11,6 +11,7 @@ pub use import::{Import, create, create_as};
 
 use chrono::{DateTime, Utc};
 use lyceum_core::{
+    benchmark::reader::self_play,
     dataset::{ImportReport, Purpose},
     id::DatasetId,
 };
@@ -216,14 +217,19 @@ pub async fn remote_slice(server: &Remote, id: DatasetId, first: u32, count: u32
 
 /// The questions of these rows of a benchmark, with their index; unordered, without missing ones.
 pub async fn questions(db: &PgPool, id: DatasetId, places: &[i32]) -> Result<Vec<(i32, String)>> {
-    Ok(sqlx::query_as(
-        "SELECT index, row ->> 'question' FROM dataset_rows
-         WHERE dataset_id = $1 AND index = ANY($2) AND row ->> 'question' IS NOT NULL",
-    )
-    .bind(id.0)
-    .bind(places)
-    .fetch_all(db)
-    .await?)
+    let rows: Vec<(i32, Value)> =
+        sqlx::query_as("SELECT index, row FROM dataset_rows WHERE dataset_id = $1 AND index = ANY($2)")
+            .bind(id.0)
+            .bind(places)
+            .fetch_all(db)
+            .await?;
+    let question = |(index, row): (i32, Value)| {
+        let own = row["question"].as_str().map(str::to_owned);
+        // Problems of self-play have a program and values instead.
+        let asked = own.or_else(|| Some(self_play(0, &row).ok()?.question));
+        Some((index, asked?))
+    };
+    Ok(rows.into_iter().filter_map(question).collect())
 }
 
 /// The newest dataset of a suite, but for parts of others.

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{milliseconds, process::resident_mb};
 
 /// Pages. `{}` is run 1, which has half of all problems; the other names stand for other ones in each round.
-const PAGES: [&str; 68] = [
+const PAGES: [&str; 73] = [
     "/",
     "/experiments",
     "/experiments/{experiment}",
@@ -31,6 +31,11 @@ const PAGES: [&str; 68] = [
     "/runs/{}",
     "/runs/{run}",
     "/runs/{}/now",
+    "/runs/{}/metrics",
+    "/runs/{}/samples",
+    "/runs/{}/samples?step=1500&open={problem}",
+    "/runs/{}/samples?solved=never&type=code_f&proposer={teacher}",
+    "/runs/{}/samples?solved=sometimes&q=seen_4242",
     "/runs/{}/arms-race",
     "/runs/{}/population",
     "/runs/{}/population?alive=false",

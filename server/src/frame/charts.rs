@@ -33,20 +33,25 @@ pub(crate) struct ChartGroup {
     pub(crate) charts: Vec<Chart>,
     /// Its charts of values that never change, which are folded away.
     pub(crate) constant: Vec<Chart>,
+    /// Its charts without a value yet, which are only named.
+    pub(crate) empty: Vec<Chart>,
 }
 
 impl ChartGroup {
-    fn all(&self) -> impl Iterator<Item = &Chart> {
-        self.charts.iter().chain(&self.constant)
+    /// Whether it has anything to draw.
+    pub(crate) fn is_drawn(&self) -> bool {
+        !self.charts.is_empty() || !self.constant.is_empty()
     }
 
-    /// Sets the charts apart whose metrics have `is_constant`.
-    pub(crate) fn fold(self, is_constant: impl Fn(&str) -> bool) -> Self {
-        let never_changes = |chart: &Chart| chart.metrics.iter().all(|metric| is_constant(metric));
-        let (constant, charts) = self.charts.into_iter().partition(never_changes);
+    /// Sets the charts apart whose metrics all have `is_constant`, and those whose metrics all have `is_empty`.
+    pub(crate) fn fold(self, is_constant: impl Fn(&str) -> bool, is_empty: impl Fn(&str) -> bool) -> Self {
+        let all = |chart: &Chart, has: &dyn Fn(&str) -> bool| chart.metrics.iter().all(|metric| has(metric));
+        let (empty, charts): (_, Vec<Chart>) = self.charts.into_iter().partition(|chart| all(chart, &is_empty));
+        let (constant, charts) = charts.into_iter().partition(|chart| all(chart, &is_constant));
         Self {
             charts,
             constant,
+            empty,
             ..self
         }
     }
@@ -69,6 +74,7 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
                     title,
                     charts: Vec::new(),
                     constant: Vec::new(),
+                    empty: Vec::new(),
                 });
                 let last = groups.len() - 1;
                 &mut groups[last]
@@ -94,15 +100,16 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
             title: "Other",
             charts: others,
             constant: Vec::new(),
+            empty: Vec::new(),
         });
     }
     groups
 }
 
-/// The fragment that leads to the chart of `metric` on the overview.
+/// The fragment that leads to the chart of `metric` among a run's metrics.
 pub(crate) fn chart_of(names: &[String], known: &[Metric], metric: &str) -> Option<String> {
     let groups = charts_of(names, known);
-    let mut charts = groups.iter().flat_map(ChartGroup::all);
+    let mut charts = groups.iter().flat_map(|group| &group.charts);
     let chart = charts.find(|chart| chart.metrics.iter().any(|one| one == metric))?;
     Some(format!("#chart-{}", chart.name))
 }
@@ -243,6 +250,7 @@ mod tests {
             title: "Diversity",
             charts: vec![chart],
             constant: Vec::new(),
+            empty: Vec::new(),
         };
         assert_eq!(groups, [group]);
     }
@@ -251,9 +259,10 @@ mod tests {
     fn a_chart_is_folded_away_if_none_of_its_metrics_changes() {
         let names = ["solve_rate", "learnable_share", "mastered_share", "kl"].map(str::to_owned);
         let known = Populora.metrics();
+        let nothing = |_: &str| false;
         let folded = |constant: &[&str]| -> Vec<String> {
             let groups = charts_of(&names, &known).into_iter();
-            let groups = groups.map(|group| group.fold(|metric| constant.contains(&metric)));
+            let groups = groups.map(|group| group.fold(|metric| constant.contains(&metric), nothing));
             groups
                 .flat_map(|group| group.constant)
                 .map(|chart| chart.title)
@@ -266,6 +275,23 @@ mod tests {
             folded(&["solve_rate", "learnable_share", "mastered_share", "kl"]).len(),
             charts
         );
+    }
+
+    #[test]
+    fn a_chart_without_a_value_is_only_named_and_one_with_a_value_is_drawn() {
+        let names = ["learnable_share", "mastered_share", "kl"].map(str::to_owned);
+        let groups = charts_of(&names, &Populora.metrics()).into_iter();
+        let folded = groups.map(|group| group.fold(|_| true, |metric| metric != "mastered_share"));
+        let (empty, constant): (Vec<_>, Vec<_>) = folded.map(|group| (group.empty, group.constant)).unzip();
+        let names = |charts: Vec<Vec<Chart>>| -> Vec<String> {
+            charts.concat().into_iter().flat_map(|chart| chart.metrics).collect()
+        };
+        assert_eq!(
+            names(constant),
+            ["learnable_share", "mastered_share"],
+            "they share a chart"
+        );
+        assert_eq!(names(empty), ["kl"]);
     }
 
     #[test]

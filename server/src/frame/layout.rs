@@ -1,9 +1,7 @@
 //! The frame around every page.
 
 use actix_web::{HttpRequest, http::header::ACCEPT};
-use lyceum_core::recipe::Capabilities;
 use lyceum_store::tokens::Scope;
-use uuid::Uuid;
 
 use crate::{
     contract::caller::masked,
@@ -52,103 +50,12 @@ impl Section {
     ];
 }
 
-/// Pages of a run, shown as tabs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tab {
-    /// Progress and curves.
-    Overview,
-    /// Ratings and matchups.
-    ArmsRace,
-    /// Members.
-    Population,
-    /// Births and deaths.
-    Lineage,
-    /// Proposers by solvers.
-    CrossPlay,
-    /// The map of problems.
-    Archive,
-    Problems,
-    /// Rows of the dataset by how often they are solved.
-    Difficulty,
-    /// The growing set, and the critic that decides what joins it.
-    Curriculum,
-    /// How much the questions of an iteration differ.
-    Diversity,
-    /// Solve rates, and signs of exhausted problems.
-    Learnability,
-    /// Candidates for lemmas and lifts.
-    Candidates,
-    /// Goalposts by when they came into reach.
-    Goalposts,
-    /// Scores on benchmarks.
-    Benchmarks,
-}
-
-impl Tab {
-    const SHOWN: [(Self, &'static str, &'static str); 14] = [
-        (Self::Overview, "", "Overview"),
-        (Self::ArmsRace, "/arms-race", "Arms race"),
-        (Self::Population, "/population", "Population"),
-        (Self::Lineage, "/lineage", "Lineage"),
-        (Self::CrossPlay, "/cross-play", "Cross-play"),
-        (Self::Archive, "/archive", "Archive"),
-        (Self::Problems, "/problems", "Problems"),
-        (Self::Difficulty, "/difficulty", "Difficulty"),
-        (Self::Curriculum, "/curriculum", "Curriculum"),
-        (Self::Diversity, "/diversity", "Diversity"),
-        (Self::Learnability, "/learnability", "Learnability"),
-        (Self::Candidates, "/candidates", "Candidates"),
-        (Self::Goalposts, "/goalposts", "Goalposts"),
-        (Self::Benchmarks, "/benchmarks", "Benchmarks"),
-    ];
-
-    /// Why a run whose recipe has these capabilities lacks the page; `None` if it has it.
-    pub(crate) fn absence(self, recipe: Capabilities) -> Option<&'static str> {
-        let (has_it, why) = match self {
-            Self::ArmsRace => (recipe.rates, "its members play no matchups and have no ratings"),
-            Self::Lineage => (
-                recipe.evolves,
-                "its members do not evolve: none is born or dies after the first step",
-            ),
-            Self::CrossPlay => (recipe.crosses, "its members do not attempt each other's problems"),
-            Self::Archive => (recipe.archives, "it keeps no archive of its problems"),
-            Self::Difficulty => (
-                recipe.repeats,
-                "its problems are not rows of a dataset, which are asked again and again",
-            ),
-            Self::Curriculum => (recipe.admits, "no critic decides which problems join a growing set"),
-            Self::Diversity => (
-                recipe.measures_diversity,
-                "it does not measure how much the questions of an iteration differ",
-            ),
-            Self::Candidates => (recipe.has_goalposts, "it makes no lemmas and lifts"),
-            Self::Goalposts => (
-                recipe.has_goalposts,
-                "it does not work towards goalposts; `/compare/goalposts` has the map of runs that were measured on some",
-            ),
-            Self::Overview | Self::Population | Self::Problems | Self::Learnability | Self::Benchmarks => (true, ""),
-        };
-        (!has_it).then_some(why)
-    }
-}
-
 /// A link of a navigation.
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     pub(crate) address: String,
     pub(crate) label: &'static str,
     pub(crate) current: bool,
-}
-
-/// The tabs of `run`, whose recipe has these capabilities; `open` is shown.
-pub(crate) fn tabs(run: Uuid, open: Tab, recipe: Capabilities) -> Vec<Link> {
-    let present = Tab::SHOWN.iter().filter(|(tab, ..)| tab.absence(recipe).is_none());
-    let link = |(tab, path, label): &(Tab, &str, &'static str)| Link {
-        address: format!("/runs/{run}{path}"),
-        label,
-        current: *tab == open,
-    };
-    present.map(link).collect()
 }
 
 /// Addresses of scripts and styles.

@@ -1,4 +1,4 @@
-//! The name, state and tabs above every page of a run, and what filters can choose: other runs, and recipes.
+//! The name, state and navigation above every page of a run, and what filters can choose: other runs, and recipes.
 
 use lyceum_core::{
     id::ExecutionId,
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use crate::{
     api_error::ApiError,
     frame::{
-        layout::{Link, Tab, tabs},
+        places::{Navigation, Tab},
         view::View,
     },
     lab::Lab,
@@ -30,7 +30,7 @@ pub(crate) struct RunFrame {
     #[serde(flatten)]
     pub(crate) detail: RunDetail,
     #[serde(skip)]
-    pub(crate) tabs: Vec<Link>,
+    pub(crate) navigation: Navigation,
     /// What the run's recipe has.
     #[serde(skip)]
     pub(crate) capabilities: Capabilities,
@@ -72,7 +72,7 @@ impl RunFrame {
             return Err(ApiError::not_found(detail));
         }
         Ok(Self {
-            tabs: tabs(detail.run.id, open, capabilities),
+            navigation: Navigation::of(detail.run.id, open, capabilities),
             capabilities,
             origin: origin(lab.store.pool(), &detail.run).await?,
             detail,

@@ -143,6 +143,12 @@ impl View {
         }
     }
 
+    /// The address of this page, at the same place of its list, with the parameter `open`.
+    pub(crate) fn with_open(&self, open: &str) -> String {
+        let cursor = self.parameter("cursor");
+        self.with(&[("cursor", cursor.as_deref()), ("open", Some(open))])
+    }
+
     /// The parameters of the address that have a value.
     fn parameters(&self) -> Vec<(String, String)> {
         let pairs = web::Query::<Vec<(String, String)>>::from_query(self.request.query_string());

@@ -15,10 +15,6 @@ use lyceum_store::{
 };
 use serde::Serialize;
 
-use super::{
-    run_now::{eta, rate},
-    verdict::VerdictView,
-};
 use crate::{
     api_error::ApiError,
     frame::{
@@ -26,6 +22,7 @@ use crate::{
         view::View,
     },
     lab::Lab,
+    subjects::run::{VerdictView, eta, rate},
 };
 
 /// Maximum running runs and recent runs shown.

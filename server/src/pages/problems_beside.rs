@@ -12,7 +12,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::problems::{Choice, types};
 use crate::{
     api_error::ApiError,
     frame::{
@@ -23,6 +22,7 @@ use crate::{
     },
     lab::Lab,
     pages::compare::labels,
+    subjects::problems::list::{Choice, types},
 };
 
 /// Maximum problems of each run.

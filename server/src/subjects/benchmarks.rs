@@ -1,6 +1,9 @@
 //! Suites, leaderboards, and results of benchmark evaluations with their samples.
 
+pub(crate) mod curves;
 pub(super) mod export;
+pub(super) mod of_run;
+mod score_table;
 pub(super) mod table;
 
 use actix_web::web;

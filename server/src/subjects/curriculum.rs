@@ -1,5 +1,6 @@
 //! How a run's growing set grows, and how good the scores are that decide what joins it.
 
+pub(super) mod page;
 mod scores;
 
 use actix_web::{HttpRequest, HttpResponse, Responder as _, web};

@@ -1,6 +1,7 @@
 //! How much the questions of an iteration differ.
 
 mod neighbours;
+pub(super) mod page;
 
 use actix_web::web;
 use lyceum_core::{

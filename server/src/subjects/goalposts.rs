@@ -1,6 +1,7 @@
 //! Which hard problems the checkpoints of runs solved when: for the pages and the API.
 
 pub(crate) mod endpoints;
+pub(super) mod page;
 
 use lyceum_core::{
     goalpost_map::{self, Ascended, Ascent, Solve},

@@ -1,5 +1,13 @@
 //! The steps of a run, and its population: members, births, matchups, and measurements on rows that it does not learn from.
 
+pub(crate) mod adapter;
+pub(super) mod arms_race;
+pub(super) mod cross_play;
+pub(crate) mod frozen_side_plan;
+pub(crate) mod lineage;
+pub(super) mod member;
+pub(crate) mod page;
+
 use lyceum_core::id::{ExecutionId, MemberId};
 use lyceum_store::{
     births, held_out,

@@ -1,5 +1,12 @@
 //! Problems of a run and the attempts at them.
 
+pub(crate) mod attempt_list;
+pub(super) mod biography;
+pub(super) mod candidates;
+pub(super) mod learnability;
+pub(crate) mod list;
+pub(super) mod picks;
+
 use actix_web::web;
 use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
 use lyceum_store::{

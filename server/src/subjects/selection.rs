@@ -21,7 +21,7 @@ use crate::{
     api_error::ApiError,
     contract::{About, Answer, Endpoint},
     lab::Lab,
-    pages::measured_way,
+    subjects::run::measured_way,
 };
 
 /// The most members and matchups that are read; an audit ends with the last step that they cover.

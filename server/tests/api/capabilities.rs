@@ -10,14 +10,23 @@ use crate::{
     views::browser,
 };
 
-/// The pages that a run links to: `arms-race` and so on.
-async fn pages(reader: &Actor, run: &str) -> BTreeSet<String> {
-    let html = browser(reader).get(run).await.expect(200).text();
+/// The pages that a page of a run links to: `arms-race` and so on.
+async fn links(reader: &Actor, run: &str, page: &str) -> BTreeSet<String> {
+    let html = browser(reader).get(&format!("{run}{page}")).await.expect(200).text();
     let links = attributes(&html, "href").into_iter();
     let pages = links.filter_map(|link| Some(link.strip_prefix(&format!("{run}/"))?.to_owned()));
     pages
         .filter(|page| page.chars().all(|letter| letter == '-' || letter.is_ascii_lowercase()))
         .collect()
+}
+
+/// The pages that a run's own page and those of its places link to.
+async fn pages(reader: &Actor, run: &str) -> BTreeSet<String> {
+    let mut pages = links(reader, run, "").await;
+    for page in pages.clone() {
+        pages.extend(links(reader, run, &format!("/{page}")).await);
+    }
+    pages
 }
 
 #[actix_web::test]

@@ -59,11 +59,13 @@ fn served(folder: &Path, found: &mut Vec<String>) {
 #[test]
 fn every_page_that_is_served_is_documented() {
     let mut pages = Vec::new();
-    served(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src/pages"), &mut pages);
+    for folder in ["src/pages", "src/subjects"] {
+        served(&Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), &mut pages);
+    }
     let documented = documented();
-    // Files, and parts of pages that scripts ask for anew.
+    // Files, redirects, and parts of pages that scripts ask for anew.
     let is_part = |page: &str| {
-        let ends = ["/now", "/held-out", "/verdict", ".zip"];
+        let ends = ["/now", "/held-out", "/verdict", "/views/{id}", ".zip"];
         ends.iter().any(|end| page.ends_with(end)) || page.starts_with("/assets/") || page.contains("export")
     };
     let missing: Vec<&String> = pages

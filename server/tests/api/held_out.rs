@@ -1,4 +1,4 @@
-//! Runs that measure themselves: from the start, the members that solve, on the overview.
+//! Runs that measure themselves: from the start, the members that solve, on the page of their result.
 
 use lyceum_core::id::ExecutionId;
 use lyceum_store::tokens::Scope;

@@ -51,6 +51,7 @@ mod results;
 mod rows_asked;
 mod run_table;
 mod runs;
+mod samples;
 mod schemathesis;
 mod selection;
 mod shares;

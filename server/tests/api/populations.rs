@@ -52,8 +52,8 @@ async fn pages_use_the_names_of_a_run_s_own_roles_and_populations() {
     }
     let member = format!("/members/{}", made.teacher);
     assert_reads_like("roles.members", &shown(&member).await);
-    let overview = island(&shown("").await, "data").expect("data");
-    let members = overview["members"].as_array().expect("members");
+    let curves = island(&shown("/metrics").await, "data").expect("data");
+    let members = curves["members"].as_array().expect("members");
     let critic = members.iter().find(|member| member["name"] == "critic-0");
     let critic = critic.expect("a critic");
     assert_eq!(

@@ -77,7 +77,7 @@ async fn a_verdict_is_made_of_the_run_s_rows_and_leads_to_them() {
     );
     assert_eq!(
         found["findings"][0]["evidence"],
-        format!("/runs/{run}#chart-format_rate")
+        format!("/runs/{run}/metrics#chart-format_rate")
     );
     assert_eq!(
         found["findings"][3]["sentence"],
@@ -85,9 +85,10 @@ async fn a_verdict_is_made_of_the_run_s_rows_and_leads_to_them() {
     );
     let html = writer.clone().with("accept", "text/html");
     let page = html.get(&format!("/runs/{run}")).await.expect(200).text();
+    let charts = html.get(&format!("/runs/{run}/metrics")).await.expect(200).text();
     assert!(
-        attributes(&page, "id").contains(&"chart-format_rate".to_owned()),
-        "the evidence is there: {page}"
+        attributes(&charts, "id").contains(&"chart-format_rate".to_owned()),
+        "the evidence is there: {charts}"
     );
     let sentence = found["findings"][0]["sentence"].as_str().expect("a sentence");
     for told in [
@@ -248,7 +249,7 @@ async fn a_recipe_without_suites_is_judged_by_the_rows_that_it_holds_out() {
     );
     assert_eq!(
         finding["evidence"],
-        format!("/runs/{}#chart-held_out_pass_at_1", made.run)
+        format!("/runs/{}/metrics#chart-held_out_pass_at_1", made.run)
     );
     server.stop().await;
 }

@@ -12,10 +12,8 @@ use uuid::Uuid;
 use crate::{
     api_error::ApiError,
     frame::format,
-    pages::{
-        compare::{RUNS, alignment::Over, compared::Compared},
-        lineage::place_of,
-    },
+    pages::compare::{RUNS, alignment::Over, compared::Compared},
+    subjects::population::lineage::place_of,
 };
 
 /// The address of a comparison; of the usual metrics if `metrics` is empty.

@@ -27,8 +27,7 @@ use crate::{
         text::{Excerpt, SHOWN, SHOWN_IN_LIST, excerpt, inert},
         view::{Pager, View},
     },
-    pages::score_curves,
-    subjects::evaluations::page::title,
+    subjects::{benchmarks::curves, evaluations::page::title},
 };
 
 /// Maximum results shown (subjects × suites). The API lists all.
@@ -192,7 +191,7 @@ pub(super) async fn show(
         generalization: generalization(&frame, &results.items),
         layout: frame.layout(view),
         items: with_questions(db, &results.items, page.items).await?,
-        figures: score_curves::pass_at_k(&score_curves::curves(&results.items)),
+        figures: curves::pass_at_k(&curves::curves(&results.items)),
         more_results: results.next.is_some(),
         results: results.items,
         pager: view.pager(page.next),

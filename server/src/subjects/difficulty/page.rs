@@ -13,13 +13,14 @@ use crate::{
     contract::{Filter as _, Listing},
     frame::{
         figure::{Colour, Figure, Series, Style},
-        layout::{Layout, Section, Tab},
+        layout::{Layout, Section},
+        places::Tab,
         run::RunFrame,
         steps::Steps,
         view::{Filters, Pager, View},
     },
     lab::Lab,
-    pages::problems::Choice,
+    subjects::problems::list::Choice,
 };
 
 /// Bars of the chart, at most.

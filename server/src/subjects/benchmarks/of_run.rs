@@ -1,0 +1,256 @@
+//! `/runs/{id}/benchmarks`: the papers' table of a run (PopuLoRA, Table 3), pass@k over k, and scores over steps.
+
+use actix_web::{HttpResponse, get, web};
+use askama::Template;
+use lyceum_core::{
+    benchmark::{Suite, Table, shipped_suites},
+    id::ExecutionId,
+    recipe::Role,
+};
+use lyceum_store::{
+    StoreError,
+    benchmarks::{self, BenchmarkResult, MeasuredRun, ScoreAtStep},
+    datasets,
+    evaluations::{self, EvaluationFilter},
+    page::{self, Window},
+    versions::weights::{self, Weights},
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use sqlx::PgPool;
+use std::collections::BTreeSet;
+use uuid::Uuid;
+
+use super::{
+    curves::{self, Curve},
+    score_table::{self, Line, lines},
+};
+use crate::{
+    api_error::ApiError,
+    evaluation::{Measured, measured},
+    frame::{
+        figure::Figure,
+        layout::{Layout, Section},
+        places::Tab,
+        run::RunFrame,
+        view::{Filters, View},
+    },
+    lab::Lab,
+    subjects::{
+        evaluations::page::{EvaluationLine, title},
+        population::frozen_side_plan,
+    },
+};
+
+/// Evaluations shown; the list has all.
+const EVALUATIONS: u32 = 5;
+/// Maximum runs to choose a baseline from.
+const BASELINES: u32 = 100;
+
+/// The table requested.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TableFilter {
+    /// The members after this many steps; by default the latest measured.
+    #[schemars(range(max = 2_147_483_647))]
+    step: Option<u32>,
+    /// A run whose latest measured members are shown as the baseline.
+    baseline: Option<Uuid>,
+}
+
+/// An imported suite, and the request for an evaluation on it.
+#[derive(Clone, Debug)]
+struct Measurable {
+    name: &'static str,
+    title: &'static str,
+    rows: i32,
+    /// Answers that it takes.
+    answers: i64,
+    /// A worker's time for them, by the run's earlier measurements.
+    seconds: Option<f64>,
+    body: String,
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "benchmarks/page.html")]
+struct RunBenchmarksPage {
+    #[serde(skip)]
+    layout: Layout,
+    run: RunFrame,
+    /// Finished steps when the table's members were measured.
+    step: Option<i32>,
+    /// All steps at which members were measured.
+    steps: Vec<i32>,
+    baseline: Option<Uuid>,
+    table: Table,
+    pass_at_k: Vec<Curve>,
+    scores: Vec<ScoreAtStep>,
+    /// The request for an evaluation with frozen sides.
+    #[serde(skip)]
+    frozen_side: Option<String>,
+    /// The newest evaluations of this run.
+    evaluations: Vec<EvaluationLine>,
+    #[serde(skip)]
+    asked_step: Option<u32>,
+    #[serde(skip)]
+    lines: Vec<Line>,
+    #[serde(skip)]
+    baselines: Vec<MeasuredRun>,
+    #[serde(skip)]
+    measurable: Vec<Measurable>,
+    #[serde(skip)]
+    measure_all: Option<String>,
+    #[serde(skip)]
+    figures: Vec<Figure>,
+}
+
+impl RunBenchmarksPage {
+    fn titles(&self) -> Vec<&str> {
+        self.table.suites.iter().map(|name| title(name)).collect()
+    }
+
+    fn averages(&self) -> Vec<&'static str> {
+        score_table::averages(&self.table)
+    }
+
+    /// The suite used in examples.
+    fn example(&self) -> &'static str {
+        self.measurable.first().map_or("humaneval", |suite| suite.name)
+    }
+
+    fn is_step(&self, step: &i32) -> bool {
+        self.asked_step == Some(step.cast_unsigned())
+    }
+
+    fn is_baseline(&self, run: &Uuid) -> bool {
+        self.baseline == Some(*run)
+    }
+
+    /// Whether anything is running that the page shows.
+    fn is_live(&self) -> bool {
+        self.run.is_open() || self.evaluations.iter().any(EvaluationLine::is_open)
+    }
+
+    /// Whether the table has members.
+    fn has_members(&self) -> bool {
+        !self.table.summaries.is_empty()
+    }
+
+    /// The API's address of this table in `format`.
+    fn table_address(&self, format: &str) -> String {
+        let step = self.asked_step.map(|step| format!("&step={step}")).unwrap_or_default();
+        let baseline = self.baseline.map(|run| format!("&baseline={run}")).unwrap_or_default();
+        let run = self.run.run().id;
+        format!("/api/v1/runs/{run}/benchmarks/table?format={format}{step}{baseline}")
+    }
+}
+
+/// The benchmark results of a run's members.
+#[get("/runs/{id}/benchmarks")]
+pub(crate) async fn show_run_benchmarks(
+    view: View,
+    lab: web::Data<Lab>,
+    id: web::Path<ExecutionId>,
+    filters: Filters<TableFilter>,
+) -> Result<HttpResponse, ApiError> {
+    let db = lab.store.pool();
+    let asked = filters.0;
+    let run = RunFrame::load(&lab, *id, Tab::Benchmarks).await?;
+    let Measured { table, results } = measured(db, *id, asked.step, asked.baseline.map(ExecutionId)).await?;
+    let scores = benchmarks::scores_by_step(db, *id).await?;
+    let steps: BTreeSet<i32> = scores.iter().filter_map(|score| score.step).collect();
+    let pass_at_k = curves::curves(&results);
+    let mut figures = curves::figures(&scores);
+    figures.extend(curves::pass_at_k(&pass_at_k));
+    let of_run = EvaluationFilter {
+        run: Some(*id),
+        kind: Some("benchmark"),
+        ..EvaluationFilter::default()
+    };
+    let newest = Window {
+        limit: EVALUATIONS,
+        after: None,
+        order: page::Order::Newest,
+    };
+    let evaluations = evaluations::page(db, &of_run, &newest).await?.items;
+    let imported = imported(&lab).await?;
+    let names: Vec<&str> = imported.iter().map(|(suite, _)| suite.name.as_str()).collect();
+    let roles = run.detail.config.pointer("/benchmarks/roles");
+    let roles: Vec<Role> = roles.and_then(|roles| Vec::deserialize(roles).ok()).unwrap_or_default();
+    let subjects = subjects(db, *id, asked.step, &roles).await?;
+    let seconds_per_answer = seconds_per_answer(&results);
+    let plan = |suites: &[&str]| {
+        let mut spec = json!({"type": "benchmark", "suites": suites, "run": *id});
+        // As the run measures itself, so that its curves go on.
+        if !roles.is_empty() {
+            spec["roles"] = json!(roles);
+        }
+        if let Some(step) = asked.step {
+            spec["step"] = step.into();
+        }
+        json!({ "spec": spec }).to_string()
+    };
+    let lines = lines(&table, *id, &results);
+    let mut baselines = match view.caller.has_only_a_link {
+        true => Vec::new(),
+        false => benchmarks::measured_runs(db, BASELINES).await?,
+    };
+    baselines.retain(|other| other.id != id.0 || asked.baseline == Some(other.id));
+    view.show(&RunBenchmarksPage {
+        layout: view.layout(format!("Benchmarks · {}", run.run().name), Section::Runs),
+        step: results.iter().filter_map(|result| result.step).max(),
+        steps: steps.into_iter().collect(),
+        baseline: asked.baseline,
+        asked_step: asked.step,
+        baselines,
+        frozen_side: frozen_side_plan::body(&lab.registry, &run.detail),
+        evaluations: EvaluationLine::of(db, evaluations).await?,
+        measure_all: (names.len() > 1).then(|| plan(&names)),
+        measurable: imported
+            .iter()
+            .map(|(suite, rows)| Measurable {
+                name: &suite.name,
+                title: &suite.title,
+                rows: *rows,
+                answers: i64::from(*rows) * subjects,
+                seconds: seconds_per_answer.map(|seconds| seconds * f64::from(*rows) * subjects as f64),
+                body: plan(&[&suite.name]),
+            })
+            .collect(),
+        table,
+        lines,
+        pass_at_k,
+        scores,
+        figures,
+        run,
+    })
+}
+
+/// How many answer each row of a measurement: the members that play one of the roles, and the base.
+async fn subjects(db: &PgPool, run: ExecutionId, step: Option<u32>, roles: &[Role]) -> Result<i64, ApiError> {
+    let mut connection = db.acquire().await.map_err(StoreError::from)?;
+    let members = weights::of_run(&mut connection, run, step).await?;
+    let plays = |member: &&Weights| roles.is_empty() || member.roles.iter().any(|role| roles.contains(role));
+    Ok(members.iter().filter(plays).count() as i64 + 1)
+}
+
+fn seconds_per_answer(results: &[BenchmarkResult]) -> Option<f64> {
+    let answers: i64 = results
+        .iter()
+        .map(|result| i64::from(result.rows) * i64::from(result.n))
+        .sum();
+    (answers > 0).then(|| results.iter().map(|result| result.seconds).sum::<f64>() / answers as f64)
+}
+
+/// The imported suites, and their numbers of rows.
+async fn imported(lab: &Lab) -> Result<Vec<(&'static Suite, i32)>, ApiError> {
+    let mut db = lab.store.pool().acquire().await.map_err(StoreError::from)?;
+    let mut imported = Vec::new();
+    for suite in shipped_suites() {
+        if let Some(dataset) = datasets::newest_of_suite(&mut db, &suite.name).await? {
+            imported.push((suite, dataset.rows));
+        }
+    }
+    Ok(imported)
+}

@@ -1,0 +1,21 @@
+//! One run: its result and its metrics. Each of its other pages is in the room of its own subject.
+
+mod curves;
+mod result;
+
+use actix_web::web::ServiceConfig;
+
+pub(crate) use result::{
+    held_out::chosen as measured_way,
+    now::{eta, rate, seconds_of},
+    verdict::VerdictView,
+};
+
+pub(super) fn pages(config: &mut ServiceConfig) {
+    config
+        .service(result::show_result)
+        .service(result::now::show_run_now)
+        .service(result::held_out::show_held_out)
+        .service(result::verdict::show_verdict)
+        .service(curves::show_metrics);
+}
