@@ -8,6 +8,7 @@ pub(crate) mod format;
 pub(crate) mod glossary;
 pub(crate) mod layout;
 pub(crate) mod run;
+mod shared;
 pub(crate) mod sides;
 pub(crate) mod steps;
 pub(crate) mod text;

@@ -89,7 +89,7 @@ pub(crate) async fn show_alerts(
         Scope::Worker | Scope::Read | Scope::Write => (None, false),
     };
     view.show(&AlertsPage {
-        layout: view.layout("Alerts", Section::Settings),
+        layout: view.layout("Alerts", Section::Alerts),
         asked: asked.filter,
         items: page.items,
         webhooks,
