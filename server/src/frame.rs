@@ -7,6 +7,7 @@ pub(crate) mod figure;
 pub(crate) mod format;
 pub(crate) mod glossary;
 pub(crate) mod layout;
+pub(crate) mod markdown;
 pub(crate) mod run;
 mod shared;
 pub(crate) mod sides;

@@ -17,6 +17,7 @@ pub(crate) mod goalposts;
 mod population;
 mod problems;
 pub(crate) mod runs;
+mod search;
 pub(crate) mod selection;
 pub(crate) mod service;
 pub(crate) mod sweeps;
@@ -43,8 +44,9 @@ pub(crate) fn routes(config: &mut Described) {
 }
 
 fn endpoints() -> impl Iterator<Item = Endpoint> {
-    let of_subjects: [fn() -> Vec<Endpoint>; 29] = [
+    let of_subjects: [fn() -> Vec<Endpoint>; 31] = [
         alerts::endpoints,
+        alerts::rules::endpoints,
         archive::endpoints,
         artifacts::endpoints,
         benchmarks::endpoints,
@@ -67,6 +69,7 @@ fn endpoints() -> impl Iterator<Item = Endpoint> {
         runs::create::endpoints,
         runs::fork::endpoints,
         runs::metrics::endpoints,
+        search::endpoints,
         selection::endpoints,
         sweeps::endpoints,
         tokens::endpoints,

@@ -51,7 +51,14 @@ mod tests {
         for own in ["", "#data", "?step=3", run, &problem, "/login", "https://example.org/"] {
             assert!(kept(own), "{own}");
         }
-        for other in ["/", "/runs", "/runs/x", "/work?run=1", "//evil.example/", "javascript:alert(1)"] {
+        for other in [
+            "/",
+            "/runs",
+            "/runs/x",
+            "/work?run=1",
+            "//evil.example/",
+            "javascript:alert(1)",
+        ] {
             assert!(!kept(other), "{other}");
         }
         let table = PageAddress::parse("/runs?tag=a&state=running").unwrap();

@@ -93,7 +93,8 @@ impl View {
         } else {
             let html = page.render().map_err(|error| ApiError::internal(&error))?;
             let html = match self.request.extensions().get::<PageAddress>() {
-                Some(shared) => shared::without_links_elsewhere(&html, shared, self.request.uri()).map_err(|error| ApiError::internal(&error))?,
+                Some(shared) => shared::without_links_elsewhere(&html, shared, self.request.uri())
+                    .map_err(|error| ApiError::internal(&error))?,
                 None => html,
             };
             HttpResponse::Ok().content_type("text/html; charset=utf-8").body(html)
@@ -278,8 +279,8 @@ pub(crate) async fn show_errors<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let request_is_for_page = matches!(*request.method(), Method::GET | Method::HEAD)
-        && accepts(request.request(), "text/html");
+    let request_is_for_page =
+        matches!(*request.method(), Method::GET | Method::HEAD) && accepts(request.request(), "text/html");
     let response = next.call(request).await?;
     if !request_is_for_page {
         return Ok(response.map_into_left_body());

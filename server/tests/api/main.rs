@@ -1,6 +1,7 @@
 //! The REST API over a real Postgres and real connections.
 
 mod access;
+mod alert_rules;
 mod alerts;
 mod answers;
 mod benchmark_pages;
@@ -52,6 +53,7 @@ mod rows_asked;
 mod run_table;
 mod runs;
 mod schemathesis;
+mod search;
 mod selection;
 mod shares;
 mod slow_readers;
