@@ -97,12 +97,13 @@ impl ArchivesPage {
         self.maps.iter().map(|map| map.run_id.to_string()).collect()
     }
 
-    /// The address of this page with the map of `run` too, or without it; none if there are as many maps as can be.
+    /// The address of this page with the map of `run` too, or without it; none if there are as many maps as can be, or it is the
+    /// only one.
     fn toggled(&self, run: &Uuid) -> Option<String> {
         let mut shown = self.shown();
-        if self.is_shown(run) {
+        if self.is_shown(run) && shown.len() > 1 {
             shown.retain(|one| *one != run.to_string());
-        } else if shown.len() < MAPS {
+        } else if !self.is_shown(run) && shown.len() < MAPS {
             shown.push(run.to_string());
         } else {
             return None;
