@@ -3,12 +3,15 @@
 pub(crate) mod address;
 pub(crate) mod assets;
 pub(crate) mod charts;
+pub(crate) mod config_form;
 pub(crate) mod figure;
 pub(crate) mod format;
 pub(crate) mod glossary;
 pub(crate) mod layout;
+pub(crate) mod markdown;
 pub(crate) mod places;
 pub(crate) mod run;
+mod shared;
 pub(crate) mod sides;
 pub(crate) mod steps;
 pub(crate) mod text;

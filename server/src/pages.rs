@@ -2,8 +2,6 @@
 //! one, `docs/PAGES.md` what each shows.
 
 pub(crate) mod compare;
-mod config_form;
-pub(crate) mod evaluation;
 mod home;
 mod leaderboard;
 pub(crate) mod parallel;
@@ -21,7 +19,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(home::show_home)
         .service(runs::show_runs)
         .service(run_new::show_new_run)
-        .service(evaluation::show_one_evaluation)
         .service(settings::show_settings);
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod problems;
 pub(crate) mod run;
 pub(crate) mod runs;
 pub(crate) mod samples;
+mod search;
 pub(crate) mod selection;
 pub(crate) mod service;
 pub(crate) mod sweeps;
@@ -46,8 +47,9 @@ pub(crate) fn routes(config: &mut Described) {
 }
 
 fn endpoints() -> impl Iterator<Item = Endpoint> {
-    let of_subjects: [fn() -> Vec<Endpoint>; 29] = [
+    let of_subjects: [fn() -> Vec<Endpoint>; 31] = [
         alerts::endpoints,
+        alerts::rules::endpoints,
         archive::endpoints,
         artifacts::endpoints,
         benchmarks::endpoints,
@@ -70,6 +72,7 @@ fn endpoints() -> impl Iterator<Item = Endpoint> {
         runs::create::endpoints,
         runs::fork::endpoints,
         runs::metrics::endpoints,
+        search::endpoints,
         selection::endpoints,
         sweeps::endpoints,
         tokens::endpoints,
@@ -88,7 +91,11 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(datasets::pages::show_new_dataset)
         .service(datasets::pages::show_one_dataset)
         .service(difficulty::page::show_difficulty)
+        .service(archive::archives::show_archives)
+        .service(benchmarks::pages::show_suites)
         .service(evaluations::page::show_evaluations)
+        .service(evaluations::new::show_new_evaluation)
+        .service(evaluations::result::show_one_evaluation)
         .service(experiments::show_experiments)
         .service(experiments::show_new_experiment)
         .service(experiments::page::show_one_experiment)

@@ -1,8 +1,10 @@
-// Shared by all pages: theme, relative times, action buttons, copy buttons.
+// Shared by all pages: theme, relative times, action buttons, copy buttons, finder and keys.
 import { startActions } from "./actions";
 import { startCopying } from "./copy";
+import { startFinder } from "./finder";
 import { startForms } from "./forms";
 import { startKeeping } from "./keeping";
+import { startKeys } from "./keys";
 import { startMenus } from "./menus";
 import { startNotices } from "./notices";
 import { startTabs } from "./tabs";
@@ -20,3 +22,5 @@ startForms();
 startKeeping();
 startMenus();
 startNotices();
+startFinder();
+startKeys();

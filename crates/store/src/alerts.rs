@@ -1,6 +1,7 @@
 //! Alerts: what somebody may want to know at once.
 
 mod find;
+pub mod rules;
 
 pub use find::{Candidate, candidates};
 
@@ -11,7 +12,7 @@ use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
 
 use crate::{
-    Result,
+    Result, StoreError,
     page::{Page, Window, and, by_seq, keyed_by_seq},
     text::storable,
 };
@@ -42,6 +43,8 @@ pub enum AlertKind {
     Completed,
     /// A run shows a sign of collapse (`docs/VERDICT.md`).
     Collapsing,
+    /// A metric of a run is beyond a bound (`docs/ALERTS.md`).
+    Metric,
     /// A worker disappeared.
     WorkerLost,
     /// A webhook is tried out.
@@ -58,7 +61,7 @@ pub struct Alert {
     pub id: Uuid,
     /// Its number, which increases with time.
     pub seq: i64,
-    /// `failed`, `stalled`, `completed`, `collapsing`, `worker_lost` or `test`.
+    /// `failed`, `stalled`, `completed`, `collapsing`, `metric`, `worker_lost` or `test`.
     #[cfg_attr(feature = "schema", schema(value_type = String, example = "failed"))]
     pub kind: AlertKind,
     /// The run that it is about.
@@ -69,6 +72,10 @@ pub struct Alert {
     pub detail: String,
     /// When it was raised.
     pub created_at: DateTime<Utc>,
+    /// When somebody acknowledged it.
+    pub acknowledged_at: Option<DateTime<Utc>>,
+    /// The name of the token of whoever did.
+    pub acknowledged_by: Option<String>,
 }
 
 keyed_by_seq!(Alert);
@@ -98,9 +105,11 @@ pub struct AlertFilter {
     pub kind: Option<AlertKind>,
     /// About this run.
     pub run: Option<Uuid>,
+    /// Whether somebody acknowledged it.
+    pub acknowledged: Option<bool>,
 }
 
-const COLUMNS: &str = "id, seq, kind, run_id, title, detail, created_at";
+const COLUMNS: &str = "id, seq, kind, run_id, title, detail, created_at, acknowledged_at, acknowledged_by";
 
 /// Raises an alert and has it delivered, unless that was done before.
 pub async fn raise(db: &PgPool, new: &NewAlert<'_>) -> Result<bool> {
@@ -132,7 +141,22 @@ pub async fn page(db: &PgPool, filter: &AlertFilter, window: &Window) -> Result<
     let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM alerts WHERE true"));
     and(&mut query, "kind = ", filter.kind);
     and(&mut query, "run_id = ", filter.run);
+    and(&mut query, "(acknowledged_at IS NOT NULL) = ", filter.acknowledged);
     by_seq(db, query, "seq", window).await
+}
+
+/// Keeps that `who` acknowledged an alert, unless somebody did before.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn acknowledge(db: &PgPool, id: Uuid, who: &str) -> Result<Alert> {
+    let mut query = QueryBuilder::new(
+        "UPDATE alerts SET acknowledged_at = coalesce(acknowledged_at, now()), acknowledged_by = coalesce(acknowledged_by, ",
+    );
+    query.push_bind(who).push(") WHERE id = ").push_bind(id);
+    query.push(format_args!(" RETURNING {COLUMNS}"));
+    let alert = query.build_query_as().fetch_optional(db).await?;
+    alert.ok_or_else(|| StoreError::not_found("alert", id))
 }
 
 /// Removes alerts older than thirty days, with their deliveries.

@@ -36,6 +36,7 @@ pub mod queue;
 pub mod ratings;
 mod remote;
 pub mod runs;
+pub mod search;
 mod seed;
 pub mod sessions;
 pub mod shares;

@@ -1,7 +1,7 @@
 //! Share links: whoever has one may read the page that it shows, without a login, until it expires.
 
 use actix_web::{
-    HttpResponse,
+    HttpMessage as _, HttpResponse,
     cookie::{Cookie, SameSite},
     dev::ServiceRequest,
     get,
@@ -65,7 +65,7 @@ async fn names_another_run(page: &PageAddress, query: &str, lab: &Lab) -> Result
     Ok(!ids.is_empty() && !runs::names(lab.store.pool(), &ids).await?.is_empty())
 }
 
-/// The reader of a shared page; `None` if the request has no link, and an error if its link does not show what is asked for.
+/// The reader of a shared page, which the request has from then on; `None` if the request has no link, and an error if its link does not show what is asked for.
 pub(super) async fn reader(request: &ServiceRequest, lab: &Lab) -> Result<Option<Caller>, ApiError> {
     let Some(cookie) = request.cookie(SHARE_COOKIE) else {
         return Ok(None);
@@ -77,6 +77,7 @@ pub(super) async fn reader(request: &ServiceRequest, lab: &Lab) -> Result<Option
         Err(error) => return Err(error),
     };
     let page = PageAddress::parse(&share.address).map_err(ApiError::not_found)?;
+    request.extensions_mut().insert(page.clone());
     let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
     let is_shown = is_read && page.covers(request.path(), request.query_string());
     if !is_shown || names_another_run(&page, request.query_string(), lab).await? {

@@ -12,42 +12,82 @@ use crate::{
     },
 };
 
-/// Sections of the main navigation.
+/// Pages of the main navigation, and what belongs to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Section {
     /// The start page.
     Home,
-    Experiments,
+    /// Runs, which the start page lists.
     Runs,
-    /// Problems of all runs.
-    Problems,
+    Experiments,
     /// Runs side by side.
     Compare,
+    /// Saved views and share links.
+    Views,
+    /// Maps of problems of several runs.
+    Archives,
+    /// Problems of all runs.
+    Problems,
     /// Members of all runs.
     Leaderboard,
-    Evaluations,
     Datasets,
+    /// Benchmark suites.
+    Suites,
+    Evaluations,
     /// The queue.
     Work,
     Workers,
-    /// Tokens, retention and alerts.
+    Alerts,
+    /// Tokens and retention.
     Settings,
 }
 
+/// The places of the main navigation with their pages: section, address and label. A place leads to its first page.
+pub(crate) const PLACES: [(&str, &[(Section, &str, &str)]); 5] = [
+    (
+        "Lab",
+        &[
+            (Section::Home, "/", "Runs and experiments"),
+            (Section::Experiments, "/experiments", "Experiments"),
+            (Section::Compare, "/compare", "Compare"),
+            (Section::Views, "/views", "Saved views"),
+        ],
+    ),
+    (
+        "Archives",
+        &[
+            (Section::Archives, "/archives", "Maps"),
+            (Section::Problems, "/problems", "Problems"),
+        ],
+    ),
+    ("Leaderboards", &[(Section::Leaderboard, "/leaderboard", "Members")]),
+    (
+        "Data",
+        &[
+            (Section::Datasets, "/datasets", "Datasets"),
+            (Section::Suites, "/benchmarks", "Suites"),
+            (Section::Evaluations, "/evaluations", "Evaluations"),
+        ],
+    ),
+    (
+        "Machines",
+        &[
+            (Section::Work, "/work", "Work"),
+            (Section::Workers, "/workers", "Workers"),
+            (Section::Alerts, "/alerts", "Alerts"),
+            (Section::Settings, "/settings", "Settings"),
+        ],
+    ),
+];
+
 impl Section {
-    const SHOWN: [(Self, &'static str, &'static str); 11] = [
-        (Self::Home, "/", "Now"),
-        (Self::Experiments, "/experiments", "Experiments"),
-        (Self::Runs, "/runs", "Runs"),
-        (Self::Problems, "/problems", "Problems"),
-        (Self::Compare, "/compare", "Compare"),
-        (Self::Leaderboard, "/leaderboard", "Leaderboard"),
-        (Self::Evaluations, "/evaluations", "Evaluations"),
-        (Self::Datasets, "/datasets", "Datasets"),
-        (Self::Work, "/work", "Work"),
-        (Self::Workers, "/workers", "Workers"),
-        (Self::Settings, "/settings", "Settings"),
-    ];
+    /// The section whose page is marked in the navigation.
+    fn shown_as(self) -> Self {
+        match self {
+            Self::Runs => Self::Home,
+            other => other,
+        }
+    }
 }
 
 /// A link of a navigation.
@@ -80,7 +120,10 @@ impl Assets {
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) title: String,
-    pub(crate) sections: Vec<Link>,
+    /// The places; none for whoever has only a link to the page.
+    pub(crate) places: Vec<Link>,
+    /// The pages of the current place, if it has several.
+    pub(crate) pages: Vec<Link>,
     pub(crate) theme: &'static str,
     /// The CSRF token for changes; none for a program with a token.
     pub(crate) csrf: Option<String>,
@@ -99,17 +142,26 @@ pub(crate) struct Layout {
 impl Layout {
     /// The frame of a page called `title`.
     pub(crate) fn new(view: &View, title: impl Into<String>, section: Section) -> Self {
+        let section = section.shown_as();
         let link = |(one, address, label): &(Section, &str, &'static str)| Link {
             address: (*address).to_owned(),
             label,
             current: *one == section,
         };
+        let places = PLACES.iter().filter(|_| !view.caller.has_only_a_link);
+        let places = places.map(|(name, pages)| Link {
+            address: pages[0].1.to_owned(),
+            label: name,
+            current: pages.iter().any(|(one, ..)| *one == section),
+        });
+        let places: Vec<Link> = places.collect();
+        let open = places.iter().position(|place| place.current);
+        let pages = open.map_or(&[][..], |open| PLACES[open].1);
+        let pages = pages.iter().filter(|_| pages.len() > 1);
         Self {
             title: title.into(),
-            sections: match view.caller.has_only_a_link {
-                true => Vec::new(),
-                false => Section::SHOWN.iter().map(link).collect(),
-            },
+            pages: pages.map(link).collect(),
+            places,
             theme: view.theme,
             csrf: view.caller.csrf.as_deref().map(masked),
             token_name: view.caller.token.name.clone(),

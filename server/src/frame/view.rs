@@ -23,8 +23,10 @@ use crate::{
     api_error::ApiError,
     contract::{Answer, Caller, TraceId, query},
     frame::{
+        address::PageAddress,
         figure::Figure,
         layout::{Assets, Layout, Section, accepts, theme_of},
+        shared,
     },
 };
 
@@ -90,6 +92,11 @@ impl View {
             Answer::ok(page).respond_to(&self.request)
         } else {
             let html = page.render().map_err(|error| ApiError::internal(&error))?;
+            let html = match self.request.extensions().get::<PageAddress>() {
+                Some(shared) => shared::without_links_elsewhere(&html, shared, self.request.uri())
+                    .map_err(|error| ApiError::internal(&error))?,
+                None => html,
+            };
             HttpResponse::Ok().content_type("text/html; charset=utf-8").body(html)
         };
         let headers = response.headers_mut();
@@ -267,19 +274,19 @@ struct ErrorPage<'a> {
     bare: Option<String>,
     trace: Option<String>,
     known: bool,
+    /// The page that the viewer's link shows, if that is all that the viewer may see.
+    shared: Option<String>,
     theme: &'static str,
     assets: Assets,
 }
 
-/// Turns errors into pages for browsers that requested a page.
+/// Turns errors into pages for browsers, which follow links to files of the API, too.
 pub(crate) async fn show_errors<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let request_is_for_page = matches!(*request.method(), Method::GET | Method::HEAD)
-        && !request.path().starts_with("/api/")
-        && accepts(request.request(), "text/html")
-        && !wants_json(request.request());
+    let request_is_for_page =
+        matches!(*request.method(), Method::GET | Method::HEAD) && accepts(request.request(), "text/html");
     let response = next.call(request).await?;
     if !request_is_for_page {
         return Ok(response.map_into_left_body());
@@ -304,11 +311,13 @@ fn page<B>(response: &ServiceResponse<B>, error: &ApiError) -> Option<HttpRespon
         .get::<TraceId>()
         .map(|trace| trace.as_str().to_owned());
     let known = request.extensions().get::<Caller>().is_some();
+    let shared = request.extensions().get::<PageAddress>().map(PageAddress::address);
     let page = ErrorPage {
         error,
         bare: (!request.query_string().is_empty()).then(|| request.path().to_owned()),
         trace,
         known,
+        shared,
         theme,
         assets: Assets,
     };

@@ -4,6 +4,7 @@ mod address;
 mod deliver;
 pub(super) mod page;
 mod raise;
+pub(super) mod rules;
 
 use actix_web::{HttpResponse, web};
 use lyceum_core::fault::Fault;

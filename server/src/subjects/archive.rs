@@ -1,5 +1,7 @@
 //! The archive of a run.
 
+pub(super) mod archives;
+mod grid;
 pub(super) mod page;
 
 use actix_web::web;

@@ -224,7 +224,7 @@ pub(crate) async fn show_views(view: View, lab: web::Data<Lab>) -> Result<HttpRe
         false => None,
     };
     view.show(&ViewsPage {
-        layout: view.layout("Saved views", Section::Runs),
+        layout: view.layout("Saved views", Section::Views),
         more_views: saved.next.is_some(),
         more_shares: shares.as_ref().is_some_and(|page| page.next.is_some()),
         items: saved.items,

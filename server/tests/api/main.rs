@@ -1,8 +1,10 @@
 //! The REST API over a real Postgres and real connections.
 
 mod access;
+mod alert_rules;
 mod alerts;
 mod answers;
+mod archives;
 mod benchmark_pages;
 mod benchmarks;
 mod candidates;
@@ -17,6 +19,7 @@ mod dataset_rows;
 mod datasets;
 mod description;
 mod diversity;
+mod evaluation_forms;
 mod events;
 mod every_page;
 mod experiment_page;
@@ -38,6 +41,7 @@ mod kinds;
 mod lists;
 mod login;
 mod machine;
+mod notes;
 mod operator_retention;
 mod outline;
 mod pages;
@@ -53,6 +57,7 @@ mod run_table;
 mod runs;
 mod samples;
 mod schemathesis;
+mod search;
 mod selection;
 mod shares;
 mod slow_readers;

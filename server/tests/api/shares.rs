@@ -68,7 +68,27 @@ async fn a_link_shows_its_page_and_nothing_else() {
         refused.header("content-type").starts_with("text/html"),
         "a browser gets a page: {refused:?}"
     );
-    guest.get(&format!("{page}/population")).await.expect(200);
+    for file in ["/api/v1/runs", "/runs.json", "/api/v1/search?q=other"] {
+        let refused = guest.get(file).await.expect(403);
+        assert!(
+            refused.header("content-type").starts_with("text/html"),
+            "{file}: {refused:?}"
+        );
+        assert!(
+            attributes(&refused.text(), "href").contains(&page),
+            "{file} leads back: {refused:?}"
+        );
+    }
+    let is_shown = |link: &String| {
+        let within = link.is_empty() || link.starts_with(['#', '?']) || link.starts_with(&page);
+        let is_data = link.starts_with(&format!("/api/v1/runs/{mine}/metrics"));
+        within || is_data || link.starts_with("/assets/") || link == "/login" || link == "data:,"
+    };
+    for part in ["", "/population", "/problems", "/attempts", "/benchmarks"] {
+        let shown = guest.get(&format!("{page}{part}")).await.expect(200).text();
+        let links = attributes(&shown, "href");
+        assert!(links.iter().all(is_shown), "{part}: {links:?}");
+    }
     for with_a_choice in ["archive", "benchmarks"] {
         let shown = guest.get(&format!("{page}/{with_a_choice}")).await.expect(200).text();
         assert!(!shown.contains(&other), "{with_a_choice}");

@@ -1,19 +1,27 @@
-//! `/alerts`: what somebody may want to know at once, and the webhooks that are told of it.
+//! `/alerts`: what somebody may want to know at once, the rules of one's own, and the webhooks that are told of it.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_store::{
-    alerts::{self, Alert, AlertFilter, AlertKind},
+    alerts::{
+        self, Alert, AlertFilter, AlertKind,
+        rules::{self, AlertRule, AlertRuleFilter, Comparison},
+    },
     page::{Order, Window},
+    runs,
     tokens::Scope,
     webhooks::{self, Delivery, Webhook},
 };
 use serde::Serialize;
+use std::collections::{BTreeSet, HashMap};
+use uuid::Uuid;
 
+use super::rules::{metrics, words};
 use crate::{
     api_error::ApiError,
     contract::Asked,
     frame::{
+        format,
         layout::{Layout, Section},
         view::{Filters, Pager, View},
     },
@@ -24,6 +32,16 @@ use crate::{
 const DELIVERIES: u32 = 20;
 /// Webhooks that are shown.
 const WEBHOOKS: u32 = 50;
+/// Rules that are shown.
+const RULES: u32 = 100;
+
+/// A rule, and the name of the run that it watches.
+#[derive(Debug, Serialize)]
+struct RuleLine {
+    #[serde(flatten)]
+    rule: AlertRule,
+    run: Option<String>,
+}
 
 /// A webhook and what was sent to it last.
 #[derive(Debug, Serialize)]
@@ -41,6 +59,12 @@ struct AlertsPage {
     #[serde(skip)]
     asked: AlertFilter,
     items: Vec<Alert>,
+    rules: Vec<RuleLine>,
+    /// Whether there are more rules than are shown.
+    more_rules: bool,
+    /// Metrics that rules can be about.
+    #[serde(skip)]
+    metrics: BTreeSet<String>,
     /// Webhooks, for admins only.
     webhooks: Option<Vec<Told>>,
     /// Whether there are more webhooks than are shown.
@@ -55,7 +79,26 @@ impl AlertsPage {
     }
 
     fn is_filtered(&self) -> bool {
-        self.asked.kind.is_some() || self.asked.run.is_some()
+        self.asked.kind.is_some() || self.asked.run.is_some() || self.asked.acknowledged.is_some()
+    }
+
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    fn comparisons(&self) -> [(Comparison, &'static str); Comparison::ALL.len()] {
+        Comparison::ALL.map(|one| (one, words(one)))
+    }
+
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    fn condition(&self, rule: &AlertRule) -> String {
+        let over = match rule.steps {
+            1 => "in the last step".to_owned(),
+            steps => format!("over the last {steps} steps"),
+        };
+        format!(
+            "{} {} {} {over}",
+            rule.metric,
+            words(rule.comparison),
+            format::value(&rule.value)
+        )
     }
 
     #[expect(clippy::unused_self, reason = "templates call it on a value")]
@@ -65,6 +108,7 @@ impl AlertsPage {
             AlertKind::Stalled => "stalled",
             AlertKind::Completed => "completed",
             AlertKind::Collapsing => "collapsing",
+            AlertKind::Metric => "metric",
             AlertKind::WorkerLost => "worker lost",
             AlertKind::Test => "test",
         }
@@ -88,14 +132,36 @@ pub(crate) async fn show_alerts(
         }
         Scope::Worker | Scope::Read | Scope::Write => (None, false),
     };
+    let (rules, more_rules) = rule_lines(&lab).await?;
     view.show(&AlertsPage {
-        layout: view.layout("Alerts", Section::Settings),
+        rules,
+        more_rules,
+        metrics: metrics(&lab),
+        layout: view.layout("Alerts", Section::Alerts),
         asked: asked.filter,
         items: page.items,
         webhooks,
         more_webhooks,
         pager: view.pager(page.next),
     })
+}
+
+/// The newest rules, and whether there are more.
+async fn rule_lines(lab: &Lab) -> Result<(Vec<RuleLine>, bool), ApiError> {
+    let db = lab.store.pool();
+    let newest = Window {
+        limit: RULES,
+        after: None,
+        order: Order::Newest,
+    };
+    let page = rules::page(db, &AlertRuleFilter::default(), &newest).await?;
+    let watched: Vec<Uuid> = page.items.iter().filter_map(|rule| rule.run_id).collect();
+    let names: HashMap<Uuid, String> = runs::names(db, &watched).await?.into_iter().collect();
+    let line = |rule: AlertRule| RuleLine {
+        run: rule.run_id.and_then(|run| names.get(&run).cloned()),
+        rule,
+    };
+    Ok((page.items.into_iter().map(line).collect(), page.next.is_some()))
 }
 
 /// The newest webhooks, and whether there are more.

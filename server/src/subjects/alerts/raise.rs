@@ -1,4 +1,4 @@
-//! Raises alerts: of what happened to runs and workers, and of policies that collapse.
+//! Raises alerts: of what happened to runs and workers, of policies that collapse, and by rules.
 
 use lyceum_core::{
     id::ExecutionId,
@@ -14,6 +14,7 @@ use lyceum_store::{
 use std::collections::HashMap;
 use uuid::Uuid;
 
+use super::rules;
 use crate::{api_error::ApiError, lab::Lab};
 
 /// Raises every alert that is due.
@@ -32,7 +33,8 @@ pub(crate) async fn raise_all(lab: &Lab, collapses: &mut Watch) -> Result<(), Ap
         };
         raise(db, &new).await?;
     }
-    collapses.look(lab).await
+    collapses.look(lab).await?;
+    rules::look(lab).await
 }
 
 /// An alert in a few words, and more about it.
@@ -57,6 +59,7 @@ fn told(found: &Candidate) -> (String, String) {
             "It was not heard from for a minute; its items went back to the queue.".to_owned(),
         ),
         AlertKind::Collapsing => (format!("{name} is collapsing"), String::new()),
+        AlertKind::Metric => (format!("{name}: a metric is beyond its bound"), String::new()),
         AlertKind::Test => ("A test".to_owned(), String::new()),
     }
 }

@@ -1,7 +1,5 @@
 //! `/runs/{id}/archive`: the map of problems at any step, optionally next to another run's.
 
-mod grid;
-
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{archive::ArchiveConfig, id::ExecutionId};
@@ -14,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use strum::VariantArray as _;
 use uuid::Uuid;
 
-use self::grid::{Axis, Colouring, Dimension, Grid};
+use super::grid::{self, Axis, Colouring, Dimension, Grid};
 use crate::{
     api_error::ApiError,
     frame::{

@@ -64,7 +64,7 @@ struct SampleLine {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "evaluation/benchmark.html")]
+#[template(path = "evaluations/benchmark.html")]
 struct BenchmarkPage {
     #[serde(skip)]
     layout: Layout,
