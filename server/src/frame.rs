@@ -3,6 +3,7 @@
 pub(crate) mod address;
 pub(crate) mod assets;
 pub(crate) mod charts;
+pub(crate) mod config_form;
 pub(crate) mod figure;
 pub(crate) mod format;
 pub(crate) mod glossary;

@@ -2,16 +2,14 @@
 //! one, `docs/PAGES.md` what each shows.
 
 mod adapter;
-mod archive;
+pub(crate) mod archive;
 mod arms_race;
 mod attempts;
 mod candidates;
 pub(crate) mod compare;
-mod config_form;
 mod cross_play;
 mod curriculum;
 mod diversity;
-mod evaluation;
 mod export;
 mod frozen_side_plan;
 mod goalposts;
@@ -32,7 +30,7 @@ mod run_benchmarks;
 mod run_new;
 mod run_now;
 pub(crate) mod runs;
-mod score_curves;
+pub(crate) mod score_curves;
 mod score_table;
 mod settings;
 mod verdict;
@@ -53,7 +51,6 @@ pub(crate) fn routes(config: &mut ServiceConfig) {
         .service(held_out::show_held_out)
         .service(verdict::show_verdict)
         .service(run_benchmarks::show_run_benchmarks)
-        .service(evaluation::show_one_evaluation)
         .service(settings::show_settings);
 }
 

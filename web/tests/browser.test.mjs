@@ -597,6 +597,47 @@ scenario("words are explained where they stand", async () => {
   assert.equal(await meaning(), "", "Escape hides it");
 });
 
+scenario("any run is reached from any page by the keyboard, and `?` lists the keys", async () => {
+  const found = await browser.open();
+  await logIn(found, lab);
+  const options = () => found.$$eval("#found [role=option]", (all) => all.map((one) => one.textContent));
+  const active = () => found.$eval("#finder input", (input) => document.getElementById(input.getAttribute("aria-activedescendant"))?.textContent ?? "");
+  await found.goto(`${lab.base}/settings`);
+  await found.keyboard.down("Control");
+  await found.keyboard.press("k");
+  await found.keyboard.up("Control");
+  const pages = await eventually(options, (all) => all.length > 0);
+  assert.ok(pages.some((one) => one.includes("Workers")) && pages.some((one) => one.includes("New run")), pages.join());
+  await found.evaluate(axe);
+  const { violations } = await found.evaluate(() => window.axe.run(document.querySelector("#finder"), { resultTypes: ["violations"] }));
+  assert.deepEqual(violations.map((one) => `${one.id}: ${one.nodes[0]?.html}`), []);
+  const name = (await lab.api("GET", `/runs/${run}`)).name;
+  await found.keyboard.type(name.slice(0, 4));
+  await eventually(active, (text) => text.includes("run"));
+  const first = await active();
+  await found.keyboard.press("ArrowDown");
+  assert.notEqual(await active(), first, "arrows choose");
+  await found.keyboard.press("ArrowUp");
+  assert.equal(await active(), first);
+  // Problems have no names; they are found by the beginning of their ids.
+  const problem = (await lab.api("GET", `/runs/${run}/problems?valid=true`)).items[0].id;
+  await found.$eval("#finder input", (input) => (input.value = ""));
+  await found.keyboard.type(problem.slice(0, 13));
+  await eventually(active, (text) => text.includes(problem));
+  await Promise.all([found.waitForNavigation(), found.keyboard.press("Enter")]);
+  assert.equal(new URL(found.url()).pathname, `/runs/${run}/problems/${problem}`);
+  await found.keyboard.press("?");
+  assert.ok(await found.$eval("#keys", (dialog) => dialog.open && dialog.textContent.includes("Ctrl K")));
+  await found.keyboard.press("Escape");
+  assert.ok(!(await found.$eval("#keys", (dialog) => dialog.open)));
+  await found.goto(`${lab.base}/runs`);
+  await found.focus("#q");
+  await found.keyboard.type("?");
+  assert.ok(!(await found.$eval("#keys", (dialog) => dialog.open)), "letters that are typed are text");
+  assert.deepEqual(found.faults, []);
+  await found.close();
+});
+
 scenario("from the archive to a problem to an attempt", async () => {
   await go(`/runs/${run}/archive`);
   const problems = (await lab.api("GET", `/runs/${run}/problems?valid=true`)).items;

@@ -7,5 +7,5 @@ mod write;
 
 pub use cells::{Cell, cells_at};
 pub use insertions::{Insertion, insertions};
-pub use map::{Growth, MapCell, growth, map_at};
+pub use map::{Archived, Growth, MapCell, archived, growth, map_at};
 pub(crate) use write::write;

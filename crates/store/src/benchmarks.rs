@@ -5,6 +5,7 @@ mod results;
 mod run_results;
 mod samples;
 mod scores;
+mod suites;
 mod write;
 
 pub use progress::{Answered, Measurement, answered, measurements};
@@ -14,4 +15,5 @@ pub use results::{
 pub use run_results::{HELD_OUT_ROWS, LatestResult, RunResult, latest_results, run_results, usual_results};
 pub use samples::{BenchmarkSample, Repeat, SampleFilter, repeats, samples, samples_of_subject};
 pub use scores::{MeasuredRun, ScoreAtStep, measured_runs, scores_by_step};
+pub use suites::{SuiteUse, use_of_suites};
 pub(crate) use write::{write_results, write_samples};

@@ -5,6 +5,6 @@ mod page;
 
 pub use begin::{NewEvaluation, begin};
 pub use page::{
-    Evaluation, EvaluationFilter, EvaluationProgress, MeasuredSuites, find, first_measured_suites, page, parameters,
-    progress,
+    Completed, Evaluation, EvaluationFilter, EvaluationProgress, MeasuredSuites, completed, find,
+    first_measured_suites, page, parameters, progress,
 };

@@ -7,7 +7,9 @@ use uuid::Uuid;
 use crate::api_error::ApiError;
 
 /// Pages that can be saved and shared, by the first part of their path.
-const PAGES: [&str; 8] = [
+const PAGES: [&str; 10] = [
+    "archives",
+    "benchmarks",
     "runs",
     "compare",
     "experiments",

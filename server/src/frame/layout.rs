@@ -26,11 +26,15 @@ pub(crate) enum Section {
     Compare,
     /// Saved views and share links.
     Views,
+    /// Maps of problems of several runs.
+    Archives,
     /// Problems of all runs.
     Problems,
     /// Members of all runs.
     Leaderboard,
     Datasets,
+    /// Benchmark suites.
+    Suites,
     Evaluations,
     /// The queue.
     Work,
@@ -51,12 +55,19 @@ pub(crate) const PLACES: [(&str, &[(Section, &str, &str)]); 5] = [
             (Section::Views, "/views", "Saved views"),
         ],
     ),
-    ("Archives", &[(Section::Problems, "/problems", "Problems")]),
+    (
+        "Archives",
+        &[
+            (Section::Archives, "/archives", "Maps"),
+            (Section::Problems, "/problems", "Problems"),
+        ],
+    ),
     ("Leaderboards", &[(Section::Leaderboard, "/leaderboard", "Members")]),
     (
         "Data",
         &[
             (Section::Datasets, "/datasets", "Datasets"),
+            (Section::Suites, "/benchmarks", "Suites"),
             (Section::Evaluations, "/evaluations", "Evaluations"),
         ],
     ),

@@ -1,6 +1,6 @@
 //! `/runs/{id}/archive`: the map of problems at any step, optionally next to another run's.
 
-mod grid;
+pub(crate) mod grid;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;

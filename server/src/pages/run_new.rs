@@ -16,12 +16,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::config_form::{Input, Line, lines_of};
 use crate::{
     api_error::ApiError,
     contract::document::apart,
     estimate::Estimate,
     frame::{
+        config_form::{Line, lines_of},
         figure::island,
         format,
         layout::{Layout, Section},
@@ -88,19 +88,6 @@ impl NewRunPage {
             "address": self.base_address,
             "step_seconds": self.estimate.step_seconds,
         }))
-    }
-
-    /// Whether the line at `index` ends an outermost group.
-    fn closes_card(&self, index: &usize) -> bool {
-        let depth: i32 = self.lines[..=*index]
-            .iter()
-            .map(|line| match line {
-                Line::Open { .. } => 1,
-                Line::Close => -1,
-                Line::Field(_) => 0,
-            })
-            .sum();
-        depth == 0 && matches!(self.lines[*index], Line::Close)
     }
 
     /// The estimated time of all steps.

@@ -18,7 +18,7 @@ use crate::{
 const LINES: usize = 24;
 
 /// A chart for each suite measured at more than one step; a single step is in the table.
-pub(super) fn figures(scores: &[ScoreAtStep]) -> Vec<Figure> {
+pub(crate) fn figures(scores: &[ScoreAtStep]) -> Vec<Figure> {
     let suites: BTreeSet<&str> = scores.iter().map(|score| score.suite.as_str()).collect();
     suites.into_iter().filter_map(|name| figure(name, scores)).collect()
 }
@@ -159,7 +159,7 @@ fn line(name: &str, member: Uuid, scores: &[&ScoreAtStep]) -> Series {
 
 /// pass@k of one subject on one suite.
 #[derive(Clone, Debug, Serialize)]
-pub(super) struct Curve {
+pub(crate) struct Curve {
     suite: String,
     name: String,
     role: SubjectRole,
@@ -169,7 +169,7 @@ pub(super) struct Curve {
 }
 
 /// The curves of results with more than one sample per row.
-pub(super) fn curves(results: &[BenchmarkResult]) -> Vec<Curve> {
+pub(crate) fn curves(results: &[BenchmarkResult]) -> Vec<Curve> {
     let several = results.iter().filter(|result| result.n > 1);
     several
         .map(|result| Curve {
@@ -183,7 +183,7 @@ pub(super) fn curves(results: &[BenchmarkResult]) -> Vec<Curve> {
 }
 
 /// One chart per suite. Bases, with which the others are compared, are dashed.
-pub(super) fn pass_at_k(curves: &[Curve]) -> Vec<Figure> {
+pub(crate) fn pass_at_k(curves: &[Curve]) -> Vec<Figure> {
     let suites: BTreeSet<&str> = curves.iter().map(|curve| curve.suite.as_str()).collect();
     let line = |curve: &Curve| {
         let is_base = curve.role == SubjectRole::Base;

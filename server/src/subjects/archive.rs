@@ -1,5 +1,7 @@
 //! The archive of a run.
 
+pub(super) mod page;
+
 use actix_web::web;
 use lyceum_core::id::ExecutionId;
 use lyceum_store::{

@@ -1,6 +1,7 @@
 //! Suites, leaderboards, and results of benchmark evaluations with their samples.
 
 pub(super) mod export;
+pub(super) mod pages;
 pub(super) mod table;
 
 use actix_web::web;
@@ -138,17 +139,18 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 }
 
 async fn list_benchmarks(lab: web::Data<Lab>) -> Result<Answer<BenchmarkSuites>, ApiError> {
-    let mut db = lab
-        .store
-        .pool()
-        .acquire()
-        .await
-        .map_err(lyceum_store::StoreError::from)?;
+    let items = suites(lab.store.pool()).await?;
+    Ok(Answer::ok(BenchmarkSuites { items }))
+}
+
+/// All suites with their newest imports.
+async fn suites(db: &PgPool) -> Result<Vec<BenchmarkSuite>, ApiError> {
+    let mut db = db.acquire().await.map_err(lyceum_store::StoreError::from)?;
     let mut items = Vec::new();
     for suite in benchmark::shipped_suites() {
         items.push(described(suite, datasets::newest_of_suite(&mut db, &suite.name).await?));
     }
-    Ok(Answer::ok(BenchmarkSuites { items }))
+    Ok(items)
 }
 
 fn described(suite: &'static Suite, dataset: Option<Dataset>) -> BenchmarkSuite {

@@ -1,9 +1,18 @@
 //! Evaluations: work on frozen versions that does not affect runs.
 
+pub(crate) mod cost;
+pub(crate) mod new;
 pub(crate) mod page;
+pub(crate) mod result;
 
 use actix_web::web;
-use lyceum_core::{config::MAX_PRIORITY, evaluation::EvaluationSpec, fault::Fault, id::ExecutionId};
+use lyceum_core::{
+    config::{MAX_PRIORITY, RunConfig},
+    evaluation::EvaluationSpec,
+    fault::Fault,
+    id::ExecutionId,
+    recipe::Planner,
+};
 use lyceum_store::{
     evaluations::{self, Evaluation, EvaluationFilter, NewEvaluation},
     executions::{self, State},
@@ -11,16 +20,18 @@ use lyceum_store::{
     runs,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::PgPool;
+use std::sync::Arc;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use self::cost::EvaluationCost;
 use crate::{
     api_error::ApiError,
     contract::{
-        About, Answer, Endpoint, Filter, TraceId, act,
+        About, Answer, Endpoint, Filter, Query, TraceId, act,
         document::{Document, RequestBody},
         idempotent::{Begun, IdempotencyKey},
         list, show,
@@ -47,6 +58,24 @@ pub(crate) struct CreateEvaluation {
 
 impl RequestBody for CreateEvaluation {}
 
+/// Whether to create the evaluation or only check it.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateEvaluationQuery {
+    /// `true` creates nothing and returns the resolved config and the cost.
+    dry_run: Option<bool>,
+}
+
+/// What an evaluation would do, and its cost.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct PlannedEvaluation {
+    /// The config with everything that the spec names looked up.
+    #[schema(value_type = Object)]
+    config: Value,
+    /// Its cost.
+    cost: EvaluationCost,
+}
+
 /// Selects evaluations.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct OfRun {
@@ -66,8 +95,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         answer: "The evaluation",
     };
     let new = Endpoint::post(new, "evaluations", create_evaluation);
-    let new = new.idempotent().takes::<CreateEvaluation>();
-    let new = new.creates::<Evaluation>();
+    let new = new.query::<CreateEvaluationQuery>().idempotent();
+    let new = new.takes::<CreateEvaluation>().creates::<Evaluation>();
+    let new = new.or_answers::<PlannedEvaluation>("200", "The resolved config and the cost (`dry_run`)");
     let page = async |db: &PgPool, asked: &OfRun, window: &Window| {
         let filter = EvaluationFilter {
             run: asked.run.map(ExecutionId),
@@ -110,32 +140,26 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 
 async fn create_evaluation(
     lab: web::Data<Lab>,
+    query: Query<CreateEvaluationQuery>,
     key: IdempotencyKey,
     trace: TraceId,
     sent: Document<CreateEvaluation>,
 ) -> Result<Answer<Value>, ApiError> {
-    if let Some(answer) = key.answer(lab.store.pool(), &sent.fingerprint).await? {
+    let is_trial = query.0.dry_run == Some(true);
+    if !is_trial && let Some(answer) = key.answer(lab.store.pool(), &sent.fingerprint).await? {
         return Ok(answer);
     }
     let request = &sent.value;
-    let name = request.spec.name();
-    let Ok(recipe) = lab.registry.planner(&format!("evaluation/{name}")) else {
-        let detail = format!("this server cannot plan evaluations of type `{name}` yet");
-        return Err(ApiError::invalid(vec![Fault::new("/spec/type", detail)]));
-    };
-    let run = request.spec.run();
-    if let Some(run) = run {
-        let found = runs::find(lab.store.pool(), run).await;
-        found.map_err(|error| ApiError::invalid(vec![Fault::new(request.spec.run_pointer(), error.to_string())]))?;
+    let (name, run) = (request.spec.name(), request.spec.run());
+    let (config, recipe) = planned(&lab, &request.spec, request.seed, request.priority).await?;
+    if is_trial {
+        let planned = PlannedEvaluation {
+            cost: EvaluationCost::of(lab.store.pool(), &config).await?,
+            config: serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?,
+        };
+        let planned = serde_json::to_value(planned).map_err(|error| ApiError::internal(&error))?;
+        return Ok(Answer::ok(planned));
     }
-    let asked = Request {
-        store: &lab.store,
-        registry: &lab.registry,
-        planner: recipe.as_ref(),
-        seed: request.seed,
-        priority: request.priority,
-    };
-    let config = configured(&asked, &request.spec).await?;
     let mut creation = match key.begin(lab.store.pool(), sent.fingerprint).await? {
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
@@ -156,4 +180,30 @@ async fn create_evaluation(
     let answer = creation.finish(&made, &format!("/api/v1/evaluations/{id}")).await?;
     tracing::info!(evaluation.id = %id, "created evaluation {id} of type {name}");
     Ok(answer)
+}
+
+/// The config of the evaluation that `spec` describes, and its planner.
+async fn planned(
+    lab: &Lab,
+    spec: &EvaluationSpec,
+    seed: u64,
+    priority: i16,
+) -> Result<(RunConfig, Arc<dyn Planner>), ApiError> {
+    let name = spec.name();
+    let Ok(planner) = lab.registry.planner(&format!("evaluation/{name}")) else {
+        let detail = format!("this server cannot plan evaluations of type `{name}` yet");
+        return Err(ApiError::invalid(vec![Fault::new("/spec/type", detail)]));
+    };
+    if let Some(run) = spec.run() {
+        let found = runs::find(lab.store.pool(), run).await;
+        found.map_err(|error| ApiError::invalid(vec![Fault::new(spec.run_pointer(), error.to_string())]))?;
+    }
+    let asked = Request {
+        store: &lab.store,
+        registry: &lab.registry,
+        planner: planner.as_ref(),
+        seed,
+        priority,
+    };
+    Ok((configured(&asked, spec).await?, planner))
 }

@@ -15,9 +15,10 @@ use crate::{
 };
 
 /// Pages that begin something.
-const BEGINNINGS: [(&str, &str); 3] = [
+const BEGINNINGS: [(&str, &str); 4] = [
     ("/runs/new", "New run"),
     ("/experiments/new", "New experiment"),
+    ("/evaluations/new", "New evaluation"),
     ("/datasets/new", "Import a dataset"),
 ];
 

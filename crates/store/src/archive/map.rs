@@ -72,3 +72,28 @@ pub async fn growth(db: &PgPool, run: ExecutionId, width: u32) -> Result<Vec<Gro
     .fetch_all(db)
     .await?)
 }
+
+/// A run with a filled cell.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
+pub struct Archived {
+    pub id: Uuid,
+    pub name: String,
+    pub recipe: String,
+    /// Finished steps.
+    pub step: i32,
+    /// Filled cells.
+    pub cells: i64,
+    /// Valid problems.
+    pub valid_problems: i64,
+}
+
+/// The newest runs with a filled cell.
+pub async fn archived(db: &PgPool, limit: u32) -> Result<Vec<Archived>> {
+    Ok(sqlx::query_as(
+        "SELECT e.id, r.name, e.recipe, e.step, r.cells, r.valid_problems FROM executions e JOIN runs r ON r.id = e.id
+         WHERE r.cells > 0 ORDER BY e.seq DESC LIMIT $1",
+    )
+    .bind(i64::from(limit))
+    .fetch_all(db)
+    .await?)
+}

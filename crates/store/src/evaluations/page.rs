@@ -101,6 +101,28 @@ pub async fn progress(db: &PgPool, ids: &[Uuid]) -> Result<Vec<EvaluationProgres
     .await?)
 }
 
+/// A completed evaluation, for estimates of the next one.
+#[derive(Clone, Debug, FromRow)]
+pub struct Completed {
+    pub id: Uuid,
+    /// The parameters of its planner.
+    pub parameters: serde_json::Value,
+    /// From its creation to its end.
+    pub seconds: f64,
+}
+
+/// The newest completed evaluations of a planner.
+pub async fn completed(db: &PgPool, planner: &str, limit: u32) -> Result<Vec<Completed>> {
+    Ok(sqlx::query_as(
+        "SELECT id, config -> 'parameters' AS parameters, extract(epoch FROM finished_at - created_at)::float8 AS seconds
+         FROM executions WHERE kind = 'evaluation' AND recipe = $1 AND state = 'completed' ORDER BY seq DESC LIMIT $2",
+    )
+    .bind(planner)
+    .bind(i64::from(limit))
+    .fetch_all(db)
+    .await?)
+}
+
 /// One evaluation.
 ///
 /// # Errors

@@ -60,8 +60,21 @@ pub(crate) enum EvaluationType {
 
 impl EvaluationType {
     /// Its name in specs.
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         self.into()
+    }
+
+    /// What it answers.
+    pub(super) fn question(self) -> &'static str {
+        match self {
+            Self::Benchmark => "How good are members on suites?",
+            Self::CrossPlay => "How would solvers do against proposers that they have not met?",
+            Self::DatasetCheck => "Can the tests of a dataset's rows judge programs?",
+            Self::FrozenSide => "Do both sides really improve?",
+            Self::Goalposts => "Which hard problems do checkpoints solve, and would luck solve them, too?",
+            Self::OperatorRetention => "How much of their parents do the children of each operator keep?",
+            Self::Regenerate => "Can a recorded sample be reproduced?",
+        }
     }
 }
 
@@ -181,7 +194,7 @@ impl EvaluationLine {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "evaluations.html")]
+#[template(path = "evaluations/list.html")]
 struct EvaluationsPage {
     #[serde(skip)]
     layout: Layout,

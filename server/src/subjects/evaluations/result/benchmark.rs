@@ -65,7 +65,7 @@ struct SampleLine {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "evaluation/benchmark.html")]
+#[template(path = "evaluations/benchmark.html")]
 struct BenchmarkPage {
     #[serde(skip)]
     layout: Layout,

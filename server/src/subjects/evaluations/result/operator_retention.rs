@@ -26,7 +26,7 @@ const BAND: f64 = 2.0;
 const PAPER: u32 = 20;
 
 #[derive(Template, Serialize)]
-#[template(path = "evaluation/operator_retention.html")]
+#[template(path = "evaluations/operator_retention.html")]
 struct RetentionPage {
     #[serde(skip)]
     layout: Layout,

@@ -1,4 +1,4 @@
-//! The form of a run config, generated from its JSON Schema.
+//! The form of a run config, or of another document, generated from its JSON Schema.
 
 mod field;
 
@@ -53,6 +53,30 @@ pub(crate) fn lines_of(schema: &Value, config: &Value) -> Vec<Line> {
         0,
     );
     lines
+}
+
+/// The lines of the form for `value`, the part at `path` of a document, which must be valid under `schema`.
+pub(crate) fn lines_under(path: &str, title: &str, schema: &Value, value: &Value) -> Vec<Line> {
+    let mut lines = Vec::new();
+    object(&mut lines, path, title, schema, value, 0);
+    // The page has told what the whole is.
+    if let Some(Line::Open { about, .. }) = lines.first_mut() {
+        about.clear();
+    }
+    lines
+}
+
+/// Whether the line at `index` ends an outermost group.
+pub(crate) fn closes_card(lines: &[Line], index: &usize) -> bool {
+    let depth: i32 = lines[..=*index]
+        .iter()
+        .map(|line| match line {
+            Line::Open { .. } => 1,
+            Line::Close => -1,
+            Line::Field(_) => 0,
+        })
+        .sum();
+    depth == 0 && matches!(lines[*index], Line::Close)
 }
 
 fn object(lines: &mut Vec<Line>, path: &str, title: &str, schema: &Value, value: &Value, depth: usize) {

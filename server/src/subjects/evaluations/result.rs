@@ -1,6 +1,8 @@
-//! `/evaluations/{id}`: one evaluation and its result. Types with a page of their own have a file here.
+//! `/evaluations/{id}`: one evaluation and its result. Each type has a file here.
 
 mod benchmark;
+mod cross_play;
+mod dataset_check;
 mod goalposts;
 mod operator_retention;
 mod regenerate;
@@ -41,11 +43,13 @@ pub(crate) async fn show_one_evaluation(
     let frame = EvaluationFrame::load(db, *id).await?;
     match frame.line.kind() {
         "benchmark" => benchmark::show(&view, db, frame, filters.0).await,
+        "cross_play" => cross_play::show(&view, frame),
+        "dataset_check" => dataset_check::show(&view, db, frame).await,
         "frozen_side" => goalposts::show_frozen_side(&view, frame),
         "goalposts" => goalposts::show(&view, frame),
         "operator_retention" => operator_retention::show(&view, frame),
         "regenerate" => regenerate::show(&view, db, frame).await,
-        _ => show_outcome(&view, frame),
+        _ => show_frame(&view, frame),
     }
 }
 
@@ -87,11 +91,6 @@ impl EvaluationFrame {
         pretty(&self.line.evaluation.spec)
     }
 
-    /// Its result as JSON.
-    pub(crate) fn outcome(&self) -> Option<String> {
-        self.line.evaluation.result.as_ref().map(pretty)
-    }
-
     pub(crate) fn error(&self) -> Option<Excerpt> {
         let error = self.line.evaluation.error.as_deref();
         error.map(|error| excerpt(error, SHOWN_IN_LIST))
@@ -102,16 +101,17 @@ fn pretty(value: &Value) -> String {
     inert(&serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
+/// An evaluation of a type that this release does not know, or one of which the result cannot be read.
 #[derive(Template, Serialize)]
-#[template(path = "evaluation/outcome.html")]
-struct OutcomePage {
+#[template(path = "evaluations/frame.html")]
+struct FramePage {
     #[serde(skip)]
     layout: Layout,
     #[serde(flatten)]
     frame: EvaluationFrame,
 }
 
-pub(crate) fn show_outcome(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
+fn show_frame(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
     let layout = frame.layout(view);
-    view.show(&OutcomePage { layout, frame })
+    view.show(&FramePage { layout, frame })
 }

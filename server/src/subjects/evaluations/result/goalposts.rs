@@ -18,12 +18,12 @@ use crate::{
         text::inert,
         view::View,
     },
-    pages::evaluation::EvaluationFrame,
+    subjects::evaluations::result::EvaluationFrame,
     subjects::goalposts::RUNS,
 };
 
 #[derive(Template, Serialize)]
-#[template(path = "evaluation/goalposts.html")]
+#[template(path = "evaluations/goalposts.html")]
 struct GoalpostsEvaluationPage {
     #[serde(skip)]
     layout: Layout,
@@ -33,6 +33,8 @@ struct GoalpostsEvaluationPage {
     result: Option<GoalpostsResult>,
     #[serde(skip)]
     lines: Vec<Subject>,
+    #[serde(skip)]
+    figures: Vec<Figure>,
 }
 
 /// A checkpoint and its control.
@@ -65,9 +67,43 @@ pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, 
     view.show(&GoalpostsEvaluationPage {
         layout: frame.layout(view),
         lines: result.as_ref().map(lines).unwrap_or_default(),
+        figures: result.as_ref().map(solved_over_steps).into_iter().collect(),
         result,
         frame,
     })
+}
+
+/// Problems solved by each member over the steps of its checkpoints, beside the untrained base with as many attempts.
+fn solved_over_steps(result: &GoalpostsResult) -> Figure {
+    let mut curves: BTreeMap<(bool, &str), Vec<(f64, Option<f64>)>> = BTreeMap::new();
+    for subject in &result.subjects {
+        if let Some(step) = subject.step {
+            let curve = curves.entry((subject.control, &subject.name)).or_default();
+            curve.push((f64::from(step), Some(f64::from(subject.solved))));
+        }
+    }
+    let series = curves.into_iter().take(LINES).map(|((control, name), mut points)| {
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Series {
+            name: match control {
+                true => format!("base for {}", inert(name)),
+                false => inert(name),
+            },
+            style: if control { Style::Dashed } else { Style::Bold },
+            points,
+            ..Series::default()
+        }
+    });
+    Figure {
+        id: "solved-over-steps".to_owned(),
+        title: "Problems solved at least once".to_owned(),
+        x: "step".to_owned(),
+        y: "problems".to_owned(),
+        range: Some([0.0, f64::from(result.problems)]),
+        exact: true,
+        series: series.collect(),
+        ..Figure::default()
+    }
 }
 
 fn lines(result: &GoalpostsResult) -> Vec<Subject> {
@@ -87,7 +123,7 @@ fn lines(result: &GoalpostsResult) -> Vec<Subject> {
 const LINES: usize = 12;
 
 #[derive(Template, Serialize)]
-#[template(path = "evaluation/frozen_side.html")]
+#[template(path = "evaluations/frozen_side.html")]
 struct FrozenSidePage {
     #[serde(skip)]
     layout: Layout,

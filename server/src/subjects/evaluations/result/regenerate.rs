@@ -22,7 +22,7 @@ use crate::{
 };
 
 #[derive(Template, Serialize)]
-#[template(path = "evaluation/regenerate.html")]
+#[template(path = "evaluations/regenerate.html")]
 struct RegeneratePage {
     #[serde(skip)]
     layout: Layout,

@@ -3,7 +3,7 @@
 use lyceum_core::config::pointer_token;
 use serde_json::Value;
 
-use crate::pages::config_form::Line;
+use crate::frame::config_form::Line;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {

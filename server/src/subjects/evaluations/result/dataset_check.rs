@@ -1,0 +1,64 @@
+//! The page of a check of a dataset: how many of its rows can be used, and those that cannot.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use lyceum_core::recipe::DatasetCheckResult;
+use lyceum_store::{
+    datasets::{self, BadRow, Dataset},
+    page::{Order, Window},
+};
+use serde::{Deserialize as _, Serialize};
+use sqlx::PgPool;
+
+use super::EvaluationFrame;
+use crate::{
+    api_error::ApiError,
+    frame::{layout::Layout, text::excerpt, view::View},
+};
+
+/// Bad rows that are shown; the dataset's page has all.
+const SHOWN: u32 = 50;
+
+#[derive(Template, Serialize)]
+#[template(path = "evaluations/dataset_check.html")]
+struct DatasetCheckPage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(flatten)]
+    frame: EvaluationFrame,
+    #[serde(skip)]
+    result: Option<DatasetCheckResult>,
+    #[serde(skip)]
+    dataset: Option<Dataset>,
+    #[serde(skip)]
+    bad: Vec<BadRow>,
+}
+
+impl DatasetCheckPage {
+    fn message(&self, row: &BadRow) -> String {
+        excerpt(&row.message, 400).text
+    }
+}
+
+pub(super) async fn show(view: &View, db: &PgPool, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
+    let result = frame.line.evaluation.result.as_ref();
+    let result = result.and_then(|result| DatasetCheckResult::deserialize(result).ok());
+    let (mut dataset, mut bad) = (None, Vec::new());
+    if let Some(result) = result {
+        // It may have been deleted since.
+        dataset = datasets::find(db, result.dataset).await.ok();
+        let first = Window {
+            limit: SHOWN,
+            after: None,
+            order: Order::Oldest,
+        };
+        bad = datasets::bad_rows(db, result.dataset, &first).await?.items;
+    }
+    view.show(&DatasetCheckPage {
+        layout: frame.layout(view),
+        frame,
+        result,
+        dataset,
+        bad,
+    })
+}
