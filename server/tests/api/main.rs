@@ -41,6 +41,7 @@ mod kinds;
 mod lists;
 mod login;
 mod machine;
+mod notes;
 mod operator_retention;
 mod outline;
 mod pages;

@@ -72,7 +72,7 @@ async function tryOut(): Promise<void> {
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") return;
     create.disabled = true;
-    at("cost")!.textContent = "Not known until the form is complete.";
+    at("cost")!.textContent = "not known until the form is complete";
     if (error instanceof Problem) {
       showFaults(error.errors, error.message);
       const count = Math.max(1, error.errors.length);
