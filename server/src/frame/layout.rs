@@ -42,8 +42,11 @@ pub(crate) enum Section {
     Settings,
 }
 
-/// The places of the main navigation with their pages: section, address and label. A place leads to its first page.
-pub(crate) const PLACES: [(&str, &[(Section, &str, &str)]); 5] = [
+/// Pages of the main navigation: section, address and label.
+type Pages = &'static [(Section, &'static str, &'static str)];
+
+/// The places of the main navigation with their pages. A place leads to its first page.
+pub(crate) const PLACES: [(&str, Pages); 5] = [
     (
         "Lab",
         &[

@@ -75,7 +75,7 @@ pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, 
 
 /// Problems solved by each member over the steps of its checkpoints, beside the untrained base with as many attempts.
 fn solved_over_steps(result: &GoalpostsResult) -> Figure {
-    let mut curves: BTreeMap<(bool, &str), Vec<(f64, Option<f64>)>> = BTreeMap::new();
+    let mut curves: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for subject in &result.subjects {
         if let Some(step) = subject.step {
             let curve = curves.entry((subject.control, &subject.name)).or_default();
