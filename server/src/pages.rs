@@ -16,12 +16,10 @@ mod export;
 mod frozen_side_plan;
 mod goalposts;
 mod held_out;
-mod home;
 mod leaderboard;
 mod learnability;
 mod lineage;
 mod member;
-pub(crate) mod parallel;
 mod picks;
 mod population;
 mod problem;
@@ -30,12 +28,11 @@ mod problems_beside;
 mod run;
 mod run_benchmarks;
 mod run_new;
-mod run_now;
-pub(crate) mod runs;
+pub(crate) mod run_now;
 mod score_curves;
 mod score_table;
 mod settings;
-mod verdict;
+pub(crate) mod verdict;
 
 pub(crate) use held_out::chosen as measured_way;
 
@@ -45,8 +42,6 @@ use actix_web::web::ServiceConfig;
 pub(crate) fn routes(config: &mut ServiceConfig) {
     config.configure(views);
     config
-        .service(home::show_home)
-        .service(runs::show_runs)
         .service(run_new::show_new_run)
         .service(run::show_run)
         .service(run_now::show_run_now)

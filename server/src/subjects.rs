@@ -14,6 +14,7 @@ mod events;
 pub(crate) mod experiments;
 pub(crate) mod geometry;
 pub(crate) mod goalposts;
+pub(crate) mod lab;
 mod population;
 mod problems;
 pub(crate) mod runs;
@@ -89,6 +90,8 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(experiments::show_experiments)
         .service(experiments::show_new_experiment)
         .service(experiments::page::show_one_experiment)
+        .service(lab::show_lab)
+        .service(lab::show_runs)
         .service(views::open_view)
         .service(views::show_views)
         .service(work::pages::show_queue)

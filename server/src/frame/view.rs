@@ -84,6 +84,11 @@ impl View {
         self.caller.token.scope >= Scope::Write
     }
 
+    /// Whether the page is requested as JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.as_json
+    }
+
     /// The page in the requested format.
     pub(crate) fn show<P: Template + Serialize>(&self, page: &P) -> Result<HttpResponse, ApiError> {
         let mut response = if self.as_json {
@@ -141,6 +146,15 @@ impl View {
             true => self.request.path().to_owned(),
             false => format!("{}?{}", self.request.path(), pairs.join("&")),
         }
+    }
+
+    /// The parameters of the address but for `others` and the place in the list, for the hidden fields of a form.
+    pub(crate) fn kept(&self, others: &[&str]) -> Vec<(String, String)> {
+        let is_kept = |name: &str| name != "cursor" && !others.contains(&name);
+        self.parameters()
+            .into_iter()
+            .filter(|(name, _)| is_kept(name))
+            .collect()
     }
 
     /// The parameters of the address that have a value.
@@ -215,7 +229,16 @@ const DRAWING: [&str; 5] = ["smoothing", "log", "members", "pins", "only"];
 fn without_empty(query: &str) -> String {
     let counts = |(name, value): (&str, &str)| !value.is_empty() && !DRAWING.contains(&name);
     let given = query.split('&').filter(|pair| pair.split_once('=').is_some_and(counts));
-    given.collect::<Vec<_>>().join("&")
+    let mut kept: Vec<String> = Vec::new();
+    for pair in given {
+        // The ticked boxes of a form each send the parameter once more.
+        let ticked = pair.strip_prefix("overlay=");
+        match (ticked, kept.iter_mut().find(|other| other.starts_with("overlay="))) {
+            (Some(more), Some(other)) => other.push_str(&format!(",{more}")),
+            _ => kept.push(pair.to_owned()),
+        }
+    }
+    kept.join("&")
 }
 
 /// Marks a request whose address asked for JSON.
@@ -327,6 +350,7 @@ mod tests {
             "from=2"
         );
         assert_eq!(without_empty(""), "");
+        assert_eq!(without_empty("overlay=a&q=b&overlay=c"), "overlay=a,c&q=b");
     }
 
     #[test]

@@ -89,7 +89,7 @@ impl RunNow {
 }
 
 /// Seconds until the end of `run` at its current speed.
-pub(super) fn eta(run: &Run, pace: &Pace) -> Option<f64> {
+pub(crate) fn eta(run: &Run, pace: &Pace) -> Option<f64> {
     let left = f64::from(run.steps - run.step);
     pace.median_seconds
         .filter(|_| run.state == State::Running)

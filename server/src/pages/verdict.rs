@@ -67,7 +67,7 @@ impl Shown {
 
 impl VerdictView {
     /// The verdict on `run`. `may_write`: whether to offer what only writers may do.
-    pub(super) async fn load(lab: &Lab, run: &RunDetail, may_write: bool) -> Result<Self, ApiError> {
+    pub(crate) async fn load(lab: &Lab, run: &RunDetail, may_write: bool) -> Result<Self, ApiError> {
         let db = lab.store.pool();
         let id = ExecutionId(run.run.id);
         let recipe = lab.registry.get(&run.run.recipe).ok();
@@ -129,7 +129,7 @@ impl VerdictView {
     }
 }
 
-fn tone(headline: &Finding) -> &'static str {
+pub(crate) fn tone(headline: &Finding) -> &'static str {
     match headline {
         Finding::Failed { .. } | Finding::Collapsing { .. } | Finding::Worse(_) => "bad",
         Finding::Stalled | Finding::LostContact { .. } | Finding::NoSignal { .. } => "warn",

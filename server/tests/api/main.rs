@@ -35,6 +35,7 @@ mod hub_push;
 mod imports;
 mod judges;
 mod kinds;
+mod lab;
 mod lists;
 mod login;
 mod machine;

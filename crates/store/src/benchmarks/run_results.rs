@@ -81,14 +81,15 @@ impl RunResult {
     }
 }
 
-const COLUMNS: &str =
-    "x.run_id, suite, of_suite, row_set, decoding, step, base_model, temperature, n, rows, members, pass_at_1,
-    standard_error, reference, reference_step, difference_low, difference_high";
+/// The columns of a [`RunResult`] of the table `x`.
+pub(crate) const RESULT_COLUMNS: &str =
+    "x.run_id, x.suite, x.of_suite, x.row_set, x.decoding, x.step, x.base_model, x.temperature, x.n, x.rows, x.members,
+    x.pass_at_1, x.standard_error, x.reference, x.reference_step, x.difference_low, x.difference_high";
 
 /// The results of a run and of its past, by suite, row set, decoding and step. What a fork has copied counts once.
 pub async fn run_results(db: &PgPool, run: ExecutionId) -> Result<Vec<RunResult>> {
     let query = format!(
-        "SELECT DISTINCT ON (suite, row_set, decoding, step) {COLUMNS} FROM past_of($1) past JOIN run_results x USING (run_id)
+        "SELECT DISTINCT ON (suite, row_set, decoding, step) {RESULT_COLUMNS} FROM past_of($1) past JOIN run_results x USING (run_id)
          WHERE past.before IS NULL OR step <= past.before ORDER BY suite, row_set, decoding, step, past.before DESC"
     );
     Ok(sqlx::query_as(sqlx::AssertSqlSafe(query))
@@ -130,7 +131,7 @@ pub struct LatestResult {
 pub async fn latest_results(db: &PgPool, runs: &[ExecutionId]) -> Result<Vec<LatestResult>> {
     let ids: Vec<Uuid> = runs.iter().map(|run| run.0).collect();
     let query = format!(
-        "SELECT DISTINCT ON (of_run, suite) of_run, shares, {COLUMNS}
+        "SELECT DISTINCT ON (of_run, suite) of_run, shares, {RESULT_COLUMNS}
          FROM unnest($1) AS of_run, LATERAL past_of(of_run) past JOIN run_results x USING (run_id)
          WHERE past.before IS NULL OR step <= past.before
          ORDER BY of_run, suite, step DESC, n = 1 DESC, rows DESC, row_set, decoding"

@@ -24,8 +24,11 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
-    pages::{compare, parallel::Parallel, runs::Column},
-    subjects::goalposts::RUNS as RUNS_OF_MAP,
+    pages::compare,
+    subjects::{
+        goalposts::RUNS as RUNS_OF_MAP,
+        lab::{column::Column, parallel::Parallel},
+    },
 };
 
 /// Maximum runs shown; the list of runs has all.
