@@ -3,9 +3,11 @@
 
 CREATE TABLE latest_results (
     run_id    uuid NOT NULL REFERENCES runs ON DELETE CASCADE,
+    of_run    uuid NOT NULL,
     suite     text NOT NULL,
     row_set   text NOT NULL,
     decoding  text NOT NULL,
+    step      integer NOT NULL,
     rows      integer NOT NULL,
     pass_at_1 double precision NOT NULL,
     reference double precision,
@@ -59,10 +61,10 @@ BEGIN
     END IF;
     DELETE FROM latest_results WHERE run_id = ANY (heirs);
     INSERT INTO latest_results
-    SELECT DISTINCT ON (heir.id, suite) heir.id, suite, row_set, decoding, rows, pass_at_1, reference
+    SELECT DISTINCT ON (heir.id, suite) heir.id, x.run_id, suite, row_set, decoding, step, rows, pass_at_1, reference
     FROM unnest(heirs) AS heir (id), LATERAL past_of(heir.id) past JOIN run_results x USING (run_id)
     WHERE past.before IS NULL OR step <= past.before
-    ORDER BY heir.id, suite, step DESC, n = 1 DESC, rows DESC, row_set, decoding;
+    ORDER BY heir.id, suite, step DESC, n = 1 DESC, rows DESC, row_set, decoding, past.before DESC;
     DELETE FROM run_outcomes WHERE run_id = ANY (heirs);
     INSERT INTO run_outcomes
     SELECT DISTINCT ON (heir.id) heir.id, x.run_id, suite, row_set, decoding, step, pass_at_1 - reference
@@ -93,8 +95,9 @@ BEGIN
 END $$;
 CREATE TRIGGER outcomes_inherited AFTER INSERT ON runs
     FOR EACH ROW WHEN (NEW.forked_from IS NOT NULL) EXECUTE FUNCTION note_origin();
-CREATE TRIGGER outcomes_disinherited AFTER UPDATE OF forked_from ON runs
-    FOR EACH ROW WHEN (NEW.forked_from IS DISTINCT FROM OLD.forked_from) EXECUTE FUNCTION note_origin();
+CREATE TRIGGER outcomes_disinherited AFTER UPDATE OF forked_from, forked_at_step ON runs
+    FOR EACH ROW WHEN ((NEW.forked_from, NEW.forked_at_step) IS DISTINCT FROM (OLD.forked_from, OLD.forked_at_step))
+    EXECUTE FUNCTION note_origin();
 
 CREATE FUNCTION note_cost() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

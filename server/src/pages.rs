@@ -6,7 +6,6 @@ mod archive;
 mod arms_race;
 mod attempts;
 mod candidates;
-pub(crate) mod compare;
 mod config_form;
 mod cross_play;
 mod curriculum;
@@ -16,15 +15,13 @@ mod export;
 mod frozen_side_plan;
 mod goalposts;
 mod held_out;
-mod leaderboard;
 mod learnability;
-mod lineage;
+pub(crate) mod lineage;
 mod member;
 mod picks;
 mod population;
 mod problem;
 pub(crate) mod problems;
-mod problems_beside;
 mod run;
 mod run_benchmarks;
 mod run_new;
@@ -75,8 +72,5 @@ fn views(config: &mut ServiceConfig) {
         .service(export::show_export)
         .service(export::export_table)
         .service(export::export_run)
-        .service(compare::show_compare)
-        .service(problems_beside::show_problems_beside)
-        .service(picks::show_picks)
-        .service(leaderboard::show_leaderboard);
+        .service(picks::show_picks);
 }

@@ -4,6 +4,7 @@ pub(crate) mod alerts;
 mod archive;
 mod artifacts;
 mod benchmarks;
+pub(crate) mod comparison;
 mod configs;
 pub(crate) mod curriculum;
 pub(crate) mod datasets;
@@ -15,6 +16,7 @@ pub(crate) mod experiments;
 pub(crate) mod geometry;
 pub(crate) mod goalposts;
 pub(crate) mod lab;
+mod leaderboard;
 mod population;
 mod problems;
 pub(crate) mod runs;
@@ -82,6 +84,8 @@ fn endpoints() -> impl Iterator<Item = Endpoint> {
 pub(crate) fn pages(config: &mut ServiceConfig) {
     config
         .service(alerts::page::show_alerts)
+        .service(comparison::show_compare)
+        .service(comparison::problems::show_problems_beside)
         .service(datasets::pages::show_datasets)
         .service(datasets::pages::show_new_dataset)
         .service(datasets::pages::show_one_dataset)
@@ -92,6 +96,7 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(experiments::page::show_one_experiment)
         .service(lab::show_lab)
         .service(lab::show_runs)
+        .service(leaderboard::show_leaderboard)
         .service(views::open_view)
         .service(views::show_views)
         .service(work::pages::show_queue)

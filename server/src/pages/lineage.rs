@@ -102,7 +102,7 @@ pub(crate) async fn show_lineage(
 }
 
 /// The position of `name` among the metrics of a run.
-pub(super) fn place_of(parameter: &str, name: &str, metrics: &[String]) -> Result<usize, ApiError> {
+pub(crate) fn place_of(parameter: &str, name: &str, metrics: &[String]) -> Result<usize, ApiError> {
     metrics.iter().position(|metric| metric == name).ok_or_else(|| {
         let near = nearest(name, metrics.iter().map(String::as_str));
         let hint = near.map_or_else(

@@ -5,7 +5,7 @@ mod chips;
 pub(crate) mod column;
 mod group;
 mod now;
-mod overlay;
+pub(crate) mod overlay;
 pub(crate) mod parallel;
 mod row;
 mod sort;
@@ -185,6 +185,13 @@ pub(crate) async fn show_lab(
     }
     if let Some(name) = &asked.column {
         return Ok(see(&chips::with_column(&view, name)));
+    }
+    // The ticked boxes of a form; links keep one list.
+    if let (true, Some(ids)) = (
+        view.request().query_string().matches("overlay=").count() > 1,
+        &asked.overlay,
+    ) {
+        return Ok(see(&view.with(&[("overlay", Some(ids))])));
     }
     let now = match view.caller.has_only_a_link {
         true => None,

@@ -64,7 +64,12 @@ fn every_page_that_is_served_is_documented() {
     // Files, and parts of pages that scripts ask for anew.
     let is_part = |page: &str| {
         let ends = ["/now", "/held-out", "/verdict", ".zip"];
-        ends.iter().any(|end| page.ends_with(end)) || page.starts_with("/assets/") || page.contains("export")
+        // What leads to another page, and what is for those who are not logged in.
+        let leads = ["/runs", "/login", "/views/{id}", "/shared/{secret}"];
+        ends.iter().any(|end| page.ends_with(end))
+            || leads.contains(&page)
+            || page.starts_with("/assets/")
+            || page.contains("export")
     };
     let missing: Vec<&String> = pages
         .iter()

@@ -62,7 +62,7 @@ async fn a_name_reverses_no_title() {
     let body = json!({"preset": "small", "name": "run \u{202e}lanif\u{2066}"});
     let made = writer.post("/api/v1/runs", &body).await.expect(201).json();
     let id = made["id"].as_str().expect("an id");
-    for path in [format!("/runs/{id}"), "/runs".to_owned(), format!("/compare?runs={id}")] {
+    for path in [format!("/runs/{id}"), "/".to_owned(), format!("/compare?runs={id}")] {
         let page = writer.clone().with("accept", "text/html").get(&path).await.expect(200);
         let html = page.text();
         let (before_data, _) = html

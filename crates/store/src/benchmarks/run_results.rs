@@ -141,3 +141,29 @@ pub async fn latest_results(db: &PgPool, runs: &[ExecutionId]) -> Result<Vec<Lat
         .fetch_all(db)
         .await?)
 }
+
+/// A run and its latest result on a suite.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
+pub struct RankedRun {
+    /// The run's name.
+    pub name: String,
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub result: RunResult,
+}
+
+/// The latest results of runs on a suite that can be compared with their bases, those first that are on the row set and in the
+/// decoding in which most were measured, the largest difference first. What a fork inherits is its origin's alone.
+pub async fn run_leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<RankedRun>> {
+    let query = format!(
+        "SELECT r.name, {RESULT_COLUMNS}
+         FROM latest_results l JOIN runs r ON r.id = l.run_id
+         JOIN run_results x ON (x.run_id, x.suite, x.row_set, x.decoding, x.step) = (l.run_id, l.suite, l.row_set, l.decoding, l.step)
+         WHERE l.suite = $1 AND l.of_run = l.run_id AND x.reference IS NOT NULL AND x.reference_step IS NULL
+         ORDER BY count(*) OVER (PARTITION BY x.row_set, x.decoding) DESC, x.rows DESC, x.row_set, x.decoding,
+             x.pass_at_1 - x.reference DESC, x.run_id
+         LIMIT $2"
+    );
+    let query = sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(suite);
+    Ok(query.bind(i64::from(limit)).fetch_all(db).await?)
+}

@@ -162,7 +162,10 @@ pub(super) async fn with(view: &View, lab: &Lab, text: &str) -> Result<String, A
             },
             "recipe" if lab.registry.get(value).is_err() => {
                 let known: Vec<&str> = lab.registry.names().collect();
-                return fault(format!("there is no recipe `{value}`; valid are {}", known.join(", ")));
+                return fault(match nearest(value, known.iter().copied()) {
+                    Some(near) => format!("there is no recipe `{value}`; did you mean `{near}`?"),
+                    None => format!("there is no recipe `{value}`; valid are {}", known.join(", ")),
+                });
             }
             _ => value.to_owned(),
         };

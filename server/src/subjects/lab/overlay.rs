@@ -8,8 +8,7 @@ use super::row::interval_of_base;
 use crate::{
     api_error::ApiError,
     frame::figure::{Colour, Figure, Series, Style},
-    pages::compare,
-    subjects::evaluations::page::title,
+    subjects::{comparison, evaluations::page::title},
 };
 
 /// The ids in the address.
@@ -25,21 +24,24 @@ pub(super) fn ticked(text: &str) -> Result<Vec<Uuid>, String> {
         }
     }
     match ids.len() {
-        0..=compare::RUNS => Ok(ids),
-        many => Err(format!("{many} runs are too many; at most {} are drawn", compare::RUNS)),
+        0..=comparison::RUNS => Ok(ids),
+        many => Err(format!(
+            "{many} runs are too many; at most {} are drawn",
+            comparison::RUNS
+        )),
     }
 }
 
 /// Curves over one another.
 #[derive(Default)]
-pub(super) struct Overlay {
-    pub(super) figures: Vec<Figure>,
+pub(crate) struct Overlay {
+    pub(crate) figures: Vec<Figure>,
     /// The names of runs that have nothing to draw.
     pub(super) unmeasured: Vec<String>,
 }
 
 impl Overlay {
-    pub(super) async fn of(db: &PgPool, ids: &[Uuid]) -> Result<Self, ApiError> {
+    pub(crate) async fn of(db: &PgPool, ids: &[Uuid]) -> Result<Self, ApiError> {
         if ids.is_empty() {
             return Ok(Self::default());
         }

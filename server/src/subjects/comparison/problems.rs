@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::problems::{Choice, types};
+use super::labels;
 use crate::{
     api_error::ApiError,
     frame::{
@@ -22,7 +22,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
-    pages::compare::labels,
+    pages::problems::{Choice, types},
 };
 
 /// Maximum problems of each run.
@@ -63,7 +63,7 @@ impl Side {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "problems_beside.html")]
+#[template(path = "comparison/problems.html")]
 struct BesidePage {
     #[serde(skip)]
     layout: Layout,
