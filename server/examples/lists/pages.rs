@@ -13,11 +13,13 @@ use uuid::Uuid;
 use super::{milliseconds, process::resident_mb};
 
 /// Pages. `{}` is run 1, which has half of all problems; the other names stand for other ones in each round.
-const PAGES: [&str; 68] = [
+const PAGES: [&str; 70] = [
     "/",
     "/experiments",
     "/experiments/{experiment}",
     "/?sort=difference",
+    "/?sort=difference&order=oldest",
+    "/?columns=benchmarks.humaneval,difference.humaneval&sort=difference.humaneval",
     "/?state=failed",
     "/?name=run%204",
     "/?tag=tag7&sort=valid_problems",

@@ -158,6 +158,11 @@ impl LabPage {
         }
     }
 
+    /// Columns, so that the head of a section is as wide as all of them.
+    fn width(&self) -> usize {
+        9 + self.table.columns.len() + usize::from(self.layout.may_write())
+    }
+
     /// Whether the rows have heads.
     fn has_heads(&self) -> bool {
         self.table.items.iter().any(|row| row.run.experiment_id.is_some())

@@ -3,6 +3,7 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{
+    benchmark::SubjectRole,
     id::ExecutionId,
     recipe::{Registry, Role, Side},
 };
@@ -103,13 +104,14 @@ impl LeaderboardPage {
         self.runs.get(&result.run_id?).map(String::as_str)
     }
 
-    /// Members and bases, those together that can be compared, by their difference from the base.
+    /// Members, those together that can be compared, by their difference from the base.
     fn ways(&self) -> Vec<Vec<&BenchmarkResult>> {
         let way = |one: &BenchmarkResult| (one.row_set.clone(), one.decoding.clone());
         let gain = |one: &BenchmarkResult| one.comparison().map_or(f64::NEG_INFINITY, |found| found.gain());
         let ways = self.measured.chunk_by(|a, b| way(a) == way(b));
         let sorted = ways.map(|way| {
-            let mut way: Vec<&BenchmarkResult> = way.iter().collect();
+            let members = way.iter().filter(|one| one.role != SubjectRole::Base);
+            let mut way: Vec<&BenchmarkResult> = members.collect();
             way.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
             way
         });

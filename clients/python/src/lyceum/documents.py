@@ -502,6 +502,8 @@ class CreateExperiment(TypedDict):
     name: str
     """Its name, which must be unique."""
 
+    stopping: NotRequired[Stopping | None]
+
     tags: NotRequired[list[str]]
     """Labels."""
 
@@ -847,6 +849,9 @@ class Experiment(TypedDict):
 
     name: str
     """Its name, unique."""
+
+    stopping: NotRequired[dict[str, Any] | None]
+    """When its arms have enough seeds: `alpha`, `beta`, `h0` and `h1` of a sequential test; none if the rule is off."""
 
     tags: list[str]
     """Labels."""
@@ -1965,6 +1970,25 @@ class Step(TypedDict):
     """Items planned so far."""
 
 
+class Stopping(TypedDict):
+    """When an experiment has enough seeds: a sequential test of the difference of each arm's held-out accuracy from the first arm's. When it has decided about every arm, sweeps begin no more runs."""
+
+    alpha: NotRequired[float]
+    """The share of such tests that decide for `h1` although the difference is `h0`."""
+
+    beta: NotRequired[float]
+    """The share of such tests that decide for `h0` although the difference is `h1`."""
+
+    h0: NotRequired[float]
+    """A difference that is not worth having, as a share: 0.02 is two percentage points."""
+
+    h1: NotRequired[float]
+    """A difference that is."""
+
+    on: NotRequired[bool]
+    """`false` switches the rule off."""
+
+
 class Sweep(TypedDict):
     """A sweep."""
 
@@ -2097,6 +2121,8 @@ class UpdateExperiment(TypedDict):
 
     name: NotRequired[str | None]
     """Its name."""
+
+    stopping: NotRequired[Stopping | None]
 
     tags: NotRequired[list[str] | None]
     """Labels."""

@@ -21,7 +21,10 @@ use crate::{
         figure::{Figure, Series, Style},
         format,
     },
-    subjects::{evaluations::page::title, lab::overlay::is_alike},
+    subjects::{
+        evaluations::page::title,
+        lab::overlay::{is_alike, of_base},
+    },
 };
 
 /// Maximum runs looked at; the list of runs has all.
@@ -140,7 +143,11 @@ impl Arms {
     /// Held-out accuracy over steps: a curve for each arm with one standard deviation over its seeds on either side, and faint
     /// ones of runs that have not completed.
     pub(super) fn figure(&self) -> Figure {
-        let mut series = Vec::new();
+        let last = self.outcomes.values().flat_map(|one| &one.steps).max();
+        let measured = self.arms.iter().flat_map(|arm| &arm.runs);
+        let first = measured.filter_map(|run| self.outcomes.get(&run.id)).next();
+        let base = first.and_then(|one| of_base(one, last.copied().unwrap_or_default()));
+        let mut series: Vec<Series> = base.into_iter().collect();
         for (place, arm) in self.arms.iter().enumerate().take(DRAWN) {
             let all: Vec<&Outcome> = finished(&arm.runs, &self.outcomes).map(|(_, one)| one).collect();
             if let Some(curve) = mean_curve(&all) {
@@ -166,7 +173,7 @@ impl Arms {
             id: "arms".to_owned(),
             title: format!("Held-out accuracy: {}", self.suite().unwrap_or_default()),
             note: "Each curve is the mean over an arm's completed seeds with one standard deviation on either side; faint lines are \
-                   runs that have not completed."
+                   runs that have not completed. The band of the base is its interval of 95 %."
                 .to_owned(),
             x: "step".to_owned(),
             y: "solved".to_owned(),

@@ -85,21 +85,7 @@ fn figure(place: usize, way: &[(String, Outcome)]) -> Figure {
         .max()
         .copied()
         .unwrap_or_default();
-    if let Some(base) = first.reference.filter(|_| first.reference_step.is_none()) {
-        let ends = [0.0, f64::from(last.max(1))];
-        let band = interval_of_base(base, first.rows);
-        series.push(Series {
-            name: format!("base ({})", first.base_model),
-            style: Style::Dashed,
-            colour: Colour::Muted,
-            points: ends.map(|x| (x, Some(base))).into(),
-            band: band
-                .into_iter()
-                .flat_map(|band| ends.map(|x| (x, band.low, band.high)))
-                .collect(),
-            ..Series::default()
-        });
-    }
+    series.extend(of_base(&way[0].1, last));
     series.extend(way.iter().map(|(name, outcome)| {
         let points = outcome.steps.iter().zip(&outcome.scores);
         Series {
@@ -123,6 +109,22 @@ fn figure(place: usize, way: &[(String, Outcome)]) -> Figure {
         width: 1,
         ..Figure::default()
     }
+}
+
+/// The base's accuracy with its interval of 95 %, as a line up to the step `last`; none if `outcome` has none.
+pub(crate) fn of_base(outcome: &Outcome, last: i32) -> Option<Series> {
+    let result = &outcome.result;
+    let base = result.reference.filter(|_| result.reference_step.is_none())?;
+    let ends = [0.0, f64::from(last.max(1))];
+    let band = interval_of_base(base, result.rows).into_iter();
+    Some(Series {
+        name: format!("base ({})", result.base_model),
+        style: Style::Dashed,
+        colour: Colour::Muted,
+        points: ends.map(|x| (x, Some(base))).into(),
+        band: band.flat_map(|band| ends.map(|x| (x, band.low, band.high))).collect(),
+        ..Series::default()
+    })
 }
 
 #[cfg(test)]

@@ -99,11 +99,6 @@ impl Table {
     pub(super) fn has_repeats(&self) -> bool {
         self.groups.iter().flatten().any(|group| group.repeats > 0)
     }
-
-    /// Columns, so that the head of a section is as wide as all of them.
-    pub(super) fn width(&self) -> usize {
-        9 + self.columns.len()
-    }
 }
 
 async fn rows(
