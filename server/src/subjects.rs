@@ -4,6 +4,7 @@ pub(crate) mod alerts;
 mod archive;
 mod artifacts;
 pub(crate) mod benchmarks;
+pub(crate) mod comparison;
 mod configs;
 pub(crate) mod curriculum;
 pub(crate) mod datasets;
@@ -15,6 +16,8 @@ pub(crate) mod experiments;
 mod export;
 pub(crate) mod geometry;
 pub(crate) mod goalposts;
+pub(crate) mod lab;
+mod leaderboard;
 pub(crate) mod population;
 pub(crate) mod problems;
 pub(crate) mod run;
@@ -87,6 +90,8 @@ fn endpoints() -> impl Iterator<Item = Endpoint> {
 pub(crate) fn pages(config: &mut ServiceConfig) {
     config
         .service(alerts::page::show_alerts)
+        .service(comparison::show_compare)
+        .service(comparison::problems::show_problems_beside)
         .service(datasets::pages::show_datasets)
         .service(datasets::pages::show_new_dataset)
         .service(datasets::pages::show_one_dataset)
@@ -122,6 +127,9 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(export::show_export)
         .service(export::export_table)
         .service(export::export_run)
+        .service(lab::show_lab)
+        .service(lab::show_runs)
+        .service(leaderboard::show_leaderboard)
         .service(views::open_view)
         .service(views::show_views)
         .service(work::pages::show_queue)

@@ -26,11 +26,11 @@ export async function addresses(lab, run, second) {
     learnability: "/learnability", "benchmarks-none": "/benchmarks", attempts: "/attempts", export: "/export",
   };
   const pages = {
-    now: "/", experiments: "/experiments", experiment: experiment && `/experiments/${experiment}`, runs: "/runs", "runs-none": "/runs?state=failed",
+    lab: "/", "lab-overlay": `/?overlay=${run},${second}`, experiments: "/experiments", experiment: experiment && `/experiments/${experiment}`, "lab-none": "/?state=failed",
     "run-new": "/runs/new", "run-clone": `/runs/new?from=${run}`,
     ...Object.fromEntries(Object.entries(ofRun).filter(([, path]) => path !== undefined).map(([name, path]) => [name, `/runs/${run}${path}`])),
     "all-problems": "/problems", "problems-beside": `/compare/problems?left=${run}&right=${second}&step=1`, "compare-none": "/compare",
-    compare: `/compare?runs=${run},${second}`, "compare-baseline": `/compare?runs=${run},${second}&baseline=${run}`, "runs-parallel": "/runs?columns=config.seed,config.steps,metrics.solve_rate", leaderboard: "/leaderboard", benchmarks: `/runs/${second}/benchmarks`, "result-sampled": `/runs/${second}?curve=pass_at_k`, "samples-of-suite": measuredRun && `/runs/${measuredRun}/samples?suite=held-out-outputs`,
+    compare: `/compare?runs=${run},${second}`, "compare-baseline": `/compare?runs=${run},${second}&baseline=${run}`, "lab-parallel": "/?columns=config.seed,config.steps,metrics.solve_rate", leaderboard: "/leaderboard", "leaderboard-members": "/leaderboard?by=members", benchmarks: `/runs/${second}/benchmarks`, "result-sampled": `/runs/${second}?curve=pass_at_k`, "samples-of-suite": measuredRun && `/runs/${measuredRun}/samples?suite=held-out-outputs`,
     evaluations: "/evaluations", evaluation: evaluation && `/evaluations/${evaluation}`,
     samples: measured && `/evaluations/${measured}?suite=held-out-outputs&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
     "frozen-side": frozen && `/evaluations/${frozen}`, retention: retention && `/evaluations/${retention}`, regenerate: regenerated && `/evaluations/${regenerated}`,

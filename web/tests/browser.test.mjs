@@ -133,14 +133,14 @@ scenario("a login leads to the page that was asked for, and a link works in a ta
 });
 
 scenario("logging in leads to the first steps", async () => {
-  await go("/runs");
+  await go("/");
   assert.match(page.url(), /\/login(\?|$)/, "redirects to the login page");
   await page.type("#token", "lyc_guess");
   await press("button[type=submit]");
   assert.match(await text("[role=alert]"), /unknown/);
   await logIn(page, lab);
   assert.equal(new URL(page.url()).pathname, "/");
-  assert.ok(await page.$('#view a[href="/runs/new"]'), "there is no run yet");
+  assert.ok(await page.$('#view [data-action="/api/v1/runs"]'), "there is no run yet: one button starts the demo");
 });
 
 scenario("the form shows errors next to fields while typing, and then creates the run", async () => {
@@ -469,7 +469,7 @@ scenario("a run can be forked before its current step or an earlier one", async 
 });
 
 scenario("a run's tags and note are edited in the list", async () => {
-  await go("/runs");
+  await go("/");
   await page.click(`[data-edit="${second}"]`);
   await page.waitForSelector("#edit[open]", patience);
   assert.equal(await page.$eval("#edit-tags", (field) => field.value), "tagged");
@@ -488,22 +488,26 @@ scenario("a run's tags and note are edited in the list", async () => {
 });
 
 scenario("a table of runs has columns of one's choice and is compared from", async () => {
-  await go("/runs");
-  await Promise.all([page.waitForNavigation(), page.select("#column-choice", "metrics.solve_rate")]);
+  await go("/");
+  await page.type("#column", "metrics.solve_rate");
+  await press('[aria-label="Columns"] button');
   assert.equal(new URL(page.url()).searchParams.get("columns"), "metrics.solve_rate");
   const heads = () => page.$$eval("thead th", (all) => all.map((head) => head.textContent.trim()));
   assert.ok((await heads()).includes("solve rate"), String(await heads()));
   await Promise.all([page.waitForNavigation(), page.$$eval("thead .sorts", (all) => all.find((one) => one.textContent === "solve rate").click())]);
   assert.equal(await page.$eval('[aria-sort="descending"]', (head) => head.textContent.trim()), "solve rate");
-  await page.type("#q", "ANOTHER SEED");
-  await press("#table button");
-  assert.deepEqual(await page.$$eval("tbody th", (all) => [...new Set(all.map((one) => one.textContent.includes("another seed")))]), [true]);
-  await go("/runs");
+  await page.type("#filter", "ANOTHER SEED");
+  await press('[aria-label="Filter runs"] button');
+  assert.equal(new URL(page.url()).searchParams.get("q"), "ANOTHER SEED");
+  assert.deepEqual(await page.$$eval("tbody th[scope=row]", (all) => [...new Set(all.map((one) => one.textContent.includes("another seed")))]), [true]);
+  await go("/");
   for (const one of [run, second]) await page.click(`[data-choose="${one}"]`);
   assert.equal(await text("#chosen-count"), "2 runs are selected.");
+  await page.waitForSelector("#overlay-0 [data-drawn]", patience);
+  assert.equal(new URL(page.url()).searchParams.get("overlay"), `${run},${second}`);
   await press('[data-chosen="compare"]');
   assert.equal(new URL(page.url()).searchParams.get("runs"), `${run},${second}`);
-  await go("/runs?group=config.seed&columns=metrics.solve_rate");
+  await go("/?group=config.seed&columns=metrics.solve_rate");
   assert.ok((await page.$$eval("tbody tr", (all) => all.length)) >= 2, "a group for each seed");
 });
 
@@ -514,7 +518,7 @@ scenario("selected runs are tagged, moved and deleted, and found by what is insi
     await lab.api("POST", `/runs/${made.id}/cancel`);
     spare.push(made.id);
   }
-  const names = () => page.$$eval("tbody th", (all) => all.map((one) => one.textContent.trim()).sort());
+  const names = () => page.$$eval("tbody th[scope=row] > a", (all) => all.map((one) => one.textContent.trim()).sort());
   const choose = async () => {
     for (const one of spare) await page.click(`[data-choose="${one}"]`);
   };
@@ -523,12 +527,12 @@ scenario("selected runs are tagged, moved and deleted, and found by what is insi
     await page.type(`${dialog} [name="${field}"]`, value);
     await press(`${dialog} button:not([type])`);
   };
-  await go("/runs?q=PARE");
+  await go("/?q=PARE");
   assert.deepEqual(await names(), ["spare one", "spare two"]);
   await choose();
   await page.click('[data-chosen="tag"]');
   await answer("#tag-chosen", "tags", "left over, twice");
-  await go("/runs?tag=left+over");
+  await go("/?tag=left+over");
   assert.deepEqual(await names(), ["spare one", "spare two"]);
   await choose();
   await page.click('[data-chosen="move"]');
@@ -542,7 +546,7 @@ scenario("selected runs are tagged, moved and deleted, and found by what is insi
 
 scenario("runs are lines across parameters and outcomes, each of which leads to its run", async () => {
   page.faults.length = 0;
-  await go("/runs?columns=config.seed,config.steps,metrics.solve_rate,metrics.entropy");
+  await go("/?columns=config.seed,config.steps,metrics.solve_rate,metrics.entropy");
   await page.$eval("#parallel", (figure) => figure.scrollIntoView());
   await page.waitForSelector("#parallel [data-drawn]", patience);
   assert.ok((await save("#parallel", "svg")).startsWith("<svg"));
@@ -936,7 +940,7 @@ scenario("the keyboard reaches all controls in order", async () => {
   await page.focus('[data-chart="entropy"] summary');
   await page.keyboard.press("Enter");
   await page.waitForFunction(() => document.querySelectorAll('[data-chart="entropy"] tbody tr').length > 0, patience);
-  await go("/runs");
+  await go("/");
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   assert.equal(await page.evaluate(() => location.hash), "#main", "the first stop is the skip link");

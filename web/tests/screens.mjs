@@ -27,7 +27,7 @@ const looks = [
   { name: "4k", width: 3840, theme: "light", pages: ["overview", "metrics", "samples", "arms-race", "cross-play", "archive", "lineage"] },
 ];
 /** Pages captured while a run is in progress. */
-const running = ["now", "overview", "work"];
+const running = ["lab", "overview", "work"];
 
 /** Parts of pages for the README, in docs/images. */
 const tour = {

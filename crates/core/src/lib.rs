@@ -30,6 +30,7 @@ pub mod rating;
 pub mod recipes;
 pub mod reward;
 pub mod seed;
+pub mod sequential;
 pub mod seriation;
 mod shipped;
 pub mod simulation;

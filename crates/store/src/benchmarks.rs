@@ -14,7 +14,10 @@ pub use progress::{Answered, Measurement, answered, measurements};
 pub use results::{
     BenchmarkFilter, BenchmarkResult, leaderboard, measured_suites, population_results, results, results_by_step,
 };
-pub use run_results::{HELD_OUT_ROWS, LatestResult, RunResult, latest_results, run_results, usual_results};
+pub(crate) use run_results::RESULT_COLUMNS;
+pub use run_results::{
+    HELD_OUT_ROWS, LatestResult, RankedRun, RunResult, latest_results, run_leaderboard, run_results, usual_results,
+};
 pub use samples::{BenchmarkSample, Repeat, SampleFilter, repeats, samples, samples_of_subject};
 pub use scores::{MeasuredRun, ScoreAtStep, measured_runs, scores_by_step};
 pub use suites::{SuiteUse, use_of_suites};

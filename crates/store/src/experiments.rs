@@ -27,30 +27,37 @@ pub struct Experiment {
     pub description: String,
     /// Labels.
     pub tags: Vec<String>,
+    /// When its arms have enough seeds: `alpha`, `beta`, `h0` and `h1` of a sequential test; none if the rule is off.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    pub stopping: Option<serde_json::Value>,
     /// When it was created.
     pub created_at: DateTime<Utc>,
     /// When it last changed.
     pub updated_at: DateTime<Utc>,
 }
 
-const COLUMNS: &str = "id, seq, name, description, tags, created_at, updated_at";
+const COLUMNS: &str = "id, seq, name, description, tags, stopping, created_at, updated_at";
 
 /// The editable fields of a new experiment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct NewExperiment<'a> {
     pub name: &'a str,
     pub description: &'a str,
     /// Labels.
     pub tags: &'a [String],
+    /// The rule by which it has enough seeds.
+    pub stopping: Option<serde_json::Value>,
 }
 
 /// Changes to an experiment; `None` leaves a field as it is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct ExperimentChanges<'a> {
     pub name: Option<&'a str>,
     pub description: Option<&'a str>,
     /// Labels.
     pub tags: Option<&'a [String]>,
+    /// The rule by which it has enough seeds, or that there is none.
+    pub stopping: Option<Option<serde_json::Value>>,
 }
 
 /// Selects experiments.
@@ -67,7 +74,7 @@ pub struct ExperimentFilter {
 /// # Errors
 /// [`StoreError::Taken`] if the name is in use.
 pub async fn create(tx: &mut PgConnection, new: &NewExperiment<'_>) -> Result<Experiment> {
-    let mut query = QueryBuilder::new("INSERT INTO experiments (id, name, description, tags) VALUES (");
+    let mut query = QueryBuilder::new("INSERT INTO experiments (id, name, description, tags, stopping) VALUES (");
     query
         .push_bind(Uuid::now_v7())
         .push(", ")
@@ -75,7 +82,9 @@ pub async fn create(tx: &mut PgConnection, new: &NewExperiment<'_>) -> Result<Ex
         .push(", ")
         .push_bind(new.description)
         .push(", ")
-        .push_bind(new.tags);
+        .push_bind(new.tags)
+        .push(", ")
+        .push_bind(&new.stopping);
     query.push(format_args!(") ON CONFLICT (name) DO NOTHING RETURNING {COLUMNS}"));
     let experiment = query.build_query_as().fetch_optional(tx).await?;
     experiment.ok_or_else(|| StoreError::taken("experiment", new.name))
@@ -131,7 +140,11 @@ pub async fn update(db: &PgPool, id: ExperimentId, changes: &ExperimentChanges<'
         .push_bind(changes.description)
         .push(", description), tags = coalesce(")
         .push_bind(changes.tags);
-    query.push(", tags) WHERE id = ").push_bind(id.0);
+    query.push(", tags)");
+    if let Some(stopping) = &changes.stopping {
+        query.push(", stopping = ").push_bind(stopping);
+    }
+    query.push(" WHERE id = ").push_bind(id.0);
     query.push(format_args!(" RETURNING {COLUMNS}"));
     match query.build_query_as().fetch_optional(db).await {
         Ok(experiment) => experiment.ok_or_else(|| StoreError::not_found("experiment", id)),

@@ -3,5 +3,5 @@
 mod read;
 mod write;
 
-pub use read::{MetricRow, MetricRows, MetricsQuery, ends, means, rows, sums};
+pub use read::{MetricRow, MetricRows, MetricsQuery, ends, ends_of_each, means, rows, sums};
 pub(crate) use write::write;

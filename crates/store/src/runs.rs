@@ -6,6 +6,7 @@ mod condition;
 mod figures;
 mod fork;
 mod inherit;
+mod outcome;
 mod page;
 mod present;
 mod remove;
@@ -17,6 +18,7 @@ pub use column::{LastSteps, RunColumn, have_metric, have_parameter, newest_confi
 pub use condition::{Comparison, Condition, Operand, RunFilter};
 pub use figures::{GroupBy, RunGroup, RunValue, groups, values};
 pub use fork::{Fork, fork, state_at};
+pub use outcome::{Outcome, Standing, costs, outcomes, standings, tags};
 pub use page::{RunSort, page};
 pub(crate) use present::present;
 pub use remove::remove;

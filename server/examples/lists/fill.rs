@@ -34,7 +34,7 @@ const FUNCTIONS: [&str; 8] = [
 
 /// Rows by table, in the order in which they refer to one another. Their contents are made in `made_of`: the number of
 /// problems, a config and the names of its metrics.
-static FILL: [(&str, &str); 35] = [
+static FILL: [(&str, &str); 36] = [
     (
         "experiments",
         "INSERT INTO experiments (id, name, description)
@@ -255,6 +255,17 @@ static FILL: [(&str, &str); 35] = [
          FROM generate_series(1, 10000) r, generate_series(1, 10) k",
     ),
     (
+        "outcomes of runs",
+        "WITH latest AS (
+             INSERT INTO latest_results (run_id, of_run, suite, row_set, decoding, step, rows, pass_at_1, reference)
+             SELECT run_id, run_id, suite, row_set, decoding, step, rows, pass_at_1, reference FROM run_results WHERE step = 10
+             RETURNING *
+         ), costs AS (
+             INSERT INTO run_costs SELECT run_id, 60 * rows FROM latest
+         )
+         INSERT INTO run_outcomes SELECT run_id, run_id, suite, row_set, decoding, step, pass_at_1 - reference FROM latest",
+    ),
+    (
         "totals",
         "UPDATE runs SET problems = p.problems, valid_problems = p.valid, attempts = p.attempts, cells = p.cells,
              matchups = (SELECT count(*) FROM matchups m WHERE m.run_id = runs.id)
@@ -319,7 +330,13 @@ static FILL: [(&str, &str); 35] = [
 ];
 
 /// What lists of runs show.
-const OF_RUNS: [&str; 4] = ["experiments", "runs", "recent metrics", "results of runs"];
+const OF_RUNS: [&str; 5] = [
+    "experiments",
+    "runs",
+    "recent metrics",
+    "results of runs",
+    "outcomes of runs",
+];
 
 /// Writes it all, or what lists of runs show.
 pub(super) async fn fill(store: &Store, problems: i64, runs_alone: bool) -> anyhow::Result<()> {

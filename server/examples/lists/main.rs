@@ -43,7 +43,7 @@ struct Options {
     /// The 95th percentile that no page may pass, in milliseconds
     #[arg(long, default_value_t = 100.0)]
     page_limit: f64,
-    /// Fill in only what lists of runs show, which takes seconds; measure these with `--no-lists --page /runs?`
+    /// Fill in only what lists of runs show, which takes seconds; measure these with `--no-lists --page "/?"`
     #[arg(long)]
     runs_alone: bool,
     /// A folder for the database, which is filled once and then measured again; a new one each time without

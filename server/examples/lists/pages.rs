@@ -13,19 +13,21 @@ use uuid::Uuid;
 use super::{milliseconds, process::resident_mb};
 
 /// Pages. `{}` is run 1, which has half of all problems; the other names stand for other ones in each round.
-const PAGES: [&str; 73] = [
+const PAGES: [&str; 75] = [
     "/",
     "/experiments",
     "/experiments/{experiment}",
-    "/runs",
-    "/runs?state=failed",
-    "/runs?name=run%204",
-    "/runs?tag=tag7&sort=valid_problems",
-    "/runs?columns=metrics.solve_rate,metrics.entropy,metrics.validity,metrics.format_rate,metrics.coverage,metrics.kl",
-    "/runs?columns=metrics.solve_rate,metrics.entropy,metrics.validity,metrics.format_rate,metrics.coverage,metrics.kl&sort=metrics.entropy",
-    "/runs?columns=metrics.solve_rate&where=metrics.entropy%3E0.5&q=run%204",
-    "/runs?columns=metrics.solve_rate,metrics.entropy&group=experiment",
-    "/runs?columns=config.seed,config.parameters.samples_per_problem&sort=config.seed",
+    "/?sort=difference",
+    "/?sort=difference&order=oldest",
+    "/?columns=benchmarks.humaneval,difference.humaneval&sort=difference.humaneval",
+    "/?state=failed",
+    "/?name=run%204",
+    "/?tag=tag7&sort=valid_problems",
+    "/?columns=metrics.solve_rate,metrics.entropy,metrics.validity,metrics.format_rate,metrics.coverage,metrics.kl",
+    "/?columns=metrics.solve_rate,metrics.entropy,metrics.validity,metrics.format_rate,metrics.coverage,metrics.kl&sort=metrics.entropy",
+    "/?columns=metrics.solve_rate&where=metrics.entropy%3E0.5&q=run%204",
+    "/?columns=metrics.solve_rate,metrics.entropy&group=experiment",
+    "/?columns=config.seed,config.parameters.samples_per_problem&sort=config.seed",
     "/runs/new?preset=demo",
     "/runs/new?from={}",
     "/runs/{}",

@@ -56,7 +56,7 @@ impl PageAddress {
         let (path, query) = address.split_once('?').unwrap_or((address, ""));
         let is_plain = address.len() <= 2000 && address.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
         let mut parts = path.split('/').skip(1);
-        let is_page = parts.next().is_some_and(|first| PAGES.contains(&first));
+        let is_page = path == "/" || parts.next().is_some_and(|first| PAGES.contains(&first));
         if !is_plain || !path.starts_with('/') || !is_page || path.split('/').any(|part| part == ".." || part == ".") {
             return Err(format!(
                 "`{}` is not a page that can be saved or shared: path and query of a page of this server are valid, such as \
@@ -73,7 +73,9 @@ impl PageAddress {
     /// Path and query.
     pub(crate) fn address(&self) -> String {
         match self.query.as_str() {
+            "" if self.path.is_empty() => "/".to_owned(),
             "" => self.path.clone(),
+            query if self.path.is_empty() => format!("/?{query}"),
             query => format!("{}?{query}", self.path),
         }
     }
@@ -127,7 +129,9 @@ impl PageAddress {
         if whole_run.as_deref() == Some(self.path.as_str()) {
             return path == self.path || path.strip_prefix(&self.path).is_some_and(|rest| rest.starts_with('/'));
         }
-        !self.is_form() && path.trim_end_matches('/') == self.path && selection(query) == selection(&self.query)
+        !self.is_form()
+            && table(path.trim_end_matches('/')) == table(&self.path)
+            && selection(query) == selection(&self.query)
     }
 
     /// Checks that the runs which it names are there.
@@ -138,6 +142,14 @@ impl PageAddress {
         let named = self.runs();
         let known = runs::names(db, &named).await?;
         Ok(named.into_iter().find(|id| !known.iter().any(|(known, _)| known == id)))
+    }
+}
+
+/// The path of a page: the table of runs has two.
+fn table(path: &str) -> &str {
+    match path {
+        "/runs" => "",
+        other => other,
     }
 }
 
@@ -179,7 +191,14 @@ mod tests {
 
     #[test]
     fn only_pages_of_this_server_are_saved() {
-        for address in ["/runs", "/runs?state=running", "/compare?runs=a", "/experiments/x#top"] {
+        for address in [
+            "/",
+            "/?sort=step",
+            "/runs",
+            "/runs?state=running",
+            "/compare?runs=a",
+            "/experiments/x#top",
+        ] {
             assert!(PageAddress::parse(address).is_ok(), "{address}");
         }
         for address in [
@@ -206,6 +225,11 @@ mod tests {
     #[test]
     fn a_table_is_shared_with_its_filters_however_it_is_sorted() {
         let shared = page("/runs?experiment=e&columns=metrics.a");
+        assert!(
+            shared.covers("/", "columns=metrics.a&experiment=e"),
+            "where its table is now"
+        );
+        assert!(!shared.covers("/", ""));
         assert!(shared.covers("/runs", "columns=metrics.a&experiment=e"));
         assert!(shared.covers("/runs", "columns=metrics.a&experiment=e&sort=metrics.a&cursor=x&state="));
         assert!(!shared.covers("/runs", "experiment=f&columns=metrics.a"));

@@ -1,10 +1,6 @@
-//! The name, state and navigation above every page of a run, and what filters can choose: other runs, and recipes.
+//! The name, state and navigation above every page of a run, and other runs to choose from.
 
-use lyceum_core::{
-    id::ExecutionId,
-    recipe::{Capabilities, Registry},
-    work::Sampler,
-};
+use lyceum_core::{id::ExecutionId, recipe::Capabilities, work::Sampler};
 use lyceum_store::{
     executions::State,
     page::{Order, Window},
@@ -183,13 +179,4 @@ pub(crate) async fn newest(view: &View, db: &PgPool, limit: u32) -> Result<Vec<R
     Ok(runs::page(db, &RunFilter::default(), &RunSort::Age, &newest)
         .await?
         .items)
-}
-
-/// The names of all recipes, and `asked`, so that an active filter is visible even if there is no such recipe.
-pub(crate) fn recipes(registry: &Registry, asked: Option<&str>) -> Vec<String> {
-    let mut names: Vec<String> = registry.names().map(str::to_owned).collect();
-    if let Some(asked) = asked.filter(|asked| !names.iter().any(|name| name == asked)) {
-        names.push(asked.to_owned());
-    }
-    names
 }

@@ -14,7 +14,7 @@ use actix_web::{
 };
 use askama::Template;
 use lyceum_store::tokens::Scope;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use std::future::{Ready, ready};
@@ -32,6 +32,9 @@ use crate::{
 
 /// The first step wanted in a page's charts, for viewers that have the earlier points.
 const FROM_STEP: &str = "lyceum-from-step";
+
+/// What is encoded in values of parameters; ids stay readable.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-');
 
 /// A request for a page.
 #[derive(Clone, Debug)]
@@ -84,6 +87,11 @@ impl View {
     /// Whether the viewer may make changes.
     pub(crate) fn may_write(&self) -> bool {
         self.caller.token.scope >= Scope::Write
+    }
+
+    /// Whether the page is requested as JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.as_json
     }
 
     /// The page in the requested format.
@@ -139,7 +147,7 @@ impl View {
         let added = changes
             .iter()
             .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?.to_owned())));
-        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let encoded = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
         let pairs: Vec<String> = kept
             .chain(added)
             .map(|(name, value)| format!("{name}={}", encoded(&value)))
@@ -154,6 +162,15 @@ impl View {
     pub(crate) fn with_open(&self, open: &str) -> String {
         let cursor = self.parameter("cursor");
         self.with(&[("cursor", cursor.as_deref()), ("open", Some(open))])
+    }
+
+    /// The parameters of the address but for `others` and the place in the list, for the hidden fields of a form.
+    pub(crate) fn kept(&self, others: &[&str]) -> Vec<(String, String)> {
+        let is_kept = |name: &str| name != "cursor" && !others.contains(&name);
+        self.parameters()
+            .into_iter()
+            .filter(|(name, _)| is_kept(name))
+            .collect()
     }
 
     /// The parameters of the address that have a value.
@@ -228,7 +245,16 @@ const DRAWING: [&str; 5] = ["smoothing", "log", "members", "pins", "only"];
 fn without_empty(query: &str) -> String {
     let counts = |(name, value): (&str, &str)| !value.is_empty() && !DRAWING.contains(&name);
     let given = query.split('&').filter(|pair| pair.split_once('=').is_some_and(counts));
-    given.collect::<Vec<_>>().join("&")
+    let mut kept: Vec<String> = Vec::new();
+    for pair in given {
+        // The ticked boxes of a form each send the parameter once more.
+        let ticked = pair.strip_prefix("overlay=");
+        match (ticked, kept.iter_mut().find(|other| other.starts_with("overlay="))) {
+            (Some(more), Some(other)) => other.push_str(&format!(",{more}")),
+            _ => kept.push(pair.to_owned()),
+        }
+    }
+    kept.join("&")
 }
 
 /// Marks a request whose address asked for JSON.
@@ -342,6 +368,7 @@ mod tests {
             "from=2"
         );
         assert_eq!(without_empty(""), "");
+        assert_eq!(without_empty("overlay=a&q=b&overlay=c"), "overlay=a,c&q=b");
     }
 
     #[test]

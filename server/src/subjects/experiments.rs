@@ -1,6 +1,8 @@
 //! Experiments: `/experiments`.
 
+pub(crate) mod arms;
 pub(super) mod page;
+pub(crate) mod stopping;
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use askama::Template;
@@ -11,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
+use self::stopping::Stopping;
 use crate::{
     api_error::ApiError,
     contract::{
@@ -41,6 +44,8 @@ pub(crate) struct CreateExperiment {
     #[serde(default)]
     #[schemars(length(max = bounds::TAGS))]
     tags: Vec<String>,
+    /// When its arms have enough seeds.
+    stopping: Option<Stopping>,
 }
 
 /// Changes to an experiment.
@@ -56,6 +61,8 @@ pub(crate) struct UpdateExperiment {
     /// Labels.
     #[schemars(length(max = bounds::TAGS))]
     tags: Option<Vec<String>>,
+    /// When its arms have enough seeds; `{"on": false}` switches the rule off.
+    stopping: Option<Stopping>,
 }
 
 impl RequestBody for CreateExperiment {}
@@ -121,6 +128,7 @@ async fn create_experiment(
         name: &sent.value.name,
         description: &sent.value.description,
         tags: &sent.value.tags,
+        stopping: Stopping::stored(sent.value.stopping.as_ref(), "/stopping")?.flatten(),
     };
     let made = experiments::create(&mut creation.tx, &new).await?;
     creation
@@ -140,6 +148,7 @@ async fn update_experiment(
         name: sent.value.name.as_deref(),
         description: sent.value.description.as_deref(),
         tags: sent.value.tags.as_deref(),
+        stopping: Stopping::stored(sent.value.stopping.as_ref(), "/stopping")?,
     };
     Ok(Answer::ok(experiments::update(db, *id, &changes).await?))
 }
@@ -154,7 +163,7 @@ struct Counted {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "experiments.html")]
+#[template(path = "experiments/list.html")]
 struct ExperimentsPage {
     #[serde(skip)]
     layout: Layout,
@@ -205,7 +214,7 @@ pub(crate) async fn show_experiments(
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "experiment_new.html")]
+#[template(path = "experiments/new.html")]
 struct NewExperimentPage {
     #[serde(skip)]
     layout: Layout,

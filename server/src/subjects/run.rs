@@ -7,8 +7,8 @@ use actix_web::web::ServiceConfig;
 
 pub(crate) use result::{
     held_out::chosen as measured_way,
-    now::{eta, rate, seconds_of},
-    verdict::VerdictView,
+    now::{eta, seconds_of},
+    verdict::{VerdictView, tone},
 };
 
 pub(super) fn pages(config: &mut ServiceConfig) {

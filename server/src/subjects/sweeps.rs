@@ -34,6 +34,7 @@ use crate::{
     },
     frame::format,
     lab::Lab,
+    subjects::experiments::stopping::Stopping,
 };
 
 /// Whether to begin the sweep or only check it.
@@ -166,6 +167,7 @@ async fn create_sweep(
         name: &plan.title,
         description: &plan.description,
         tags: &[],
+        stopping: Stopping::stored(plan.stopping.as_ref(), &format!("{}/stopping", source.pointer()))?.flatten(),
     };
     let experiment = experiments::create(&mut creation.tx, &new).await?;
     let document = serde_json::to_value(&plan).map_err(|error| ApiError::internal(&error))?;

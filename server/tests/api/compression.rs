@@ -18,7 +18,7 @@ async fn pages_and_json_are_compressed_for_clients_that_accept_it() {
     let reader = server.actor(Scope::Read).await;
     let made = filled(&server, 60).await;
     for address in [
-        "/runs".to_owned(),
+        "/".to_owned(),
         format!("/runs/{}/problems", made.run),
         format!("/api/v1/runs/{}/problems", made.run),
         "/api/v1/openapi.json".to_owned(),
@@ -69,7 +69,7 @@ async fn streams_files_and_what_is_compressed_already_are_sent_as_they_are() {
     );
     assert_eq!(events.headers().get("content-encoding"), None);
     drop(events);
-    let page = String::from_utf8(reader.get("/runs").await.expect(200).body.to_vec()).expect("UTF-8");
+    let page = String::from_utf8(reader.get("/").await.expect(200).body.to_vec()).expect("UTF-8");
     let script = page
         .split('"')
         .find(|part| part.starts_with("/assets/"))
@@ -86,12 +86,7 @@ async fn no_two_answers_have_the_same_text_for_the_secret_of_a_session() {
     let writer = server.actor(Scope::Write).await;
     let (browser, _) = crate::login::session_of(&server, &writer).await;
     let shown = async || {
-        let page = browser
-            .clone()
-            .with("accept", "text/html")
-            .get("/runs")
-            .await
-            .expect(200);
+        let page = browser.clone().with("accept", "text/html").get("/").await.expect(200);
         let text = String::from_utf8(page.body.to_vec()).expect("UTF-8");
         let mut secrets: Vec<String> = ["name=\"csrf-token\" content=\"", "name=\"csrf_token\" value=\""]
             .iter()

@@ -38,6 +38,7 @@ mod hub_push;
 mod imports;
 mod judges;
 mod kinds;
+mod lab;
 mod lists;
 mod login;
 mod machine;

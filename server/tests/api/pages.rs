@@ -43,8 +43,7 @@ async fn pages_of_an_empty_lab_say_so() {
     for path in [
         "/",
         "/experiments",
-        "/runs",
-        "/runs?state=failed",
+        "/?state=failed",
         "/work",
         "/workers",
         "/workers?alive=true",
@@ -63,7 +62,7 @@ async fn a_name_reverses_no_title() {
     let body = json!({"preset": "small", "name": "run \u{202e}lanif\u{2066}"});
     let made = writer.post("/api/v1/runs", &body).await.expect(201).json();
     let id = made["id"].as_str().expect("an id");
-    for path in [format!("/runs/{id}"), "/runs".to_owned(), format!("/compare?runs={id}")] {
+    for path in [format!("/runs/{id}"), "/".to_owned(), format!("/compare?runs={id}")] {
         let page = writer.clone().with("accept", "text/html").get(&path).await.expect(200);
         let html = page.text();
         let (before_data, _) = html
@@ -95,7 +94,7 @@ async fn pages_of_a_run_without_a_step_and_of_one_with_steps_are_whole() {
         both(&writer, &format!("/runs/new?from={run}")).await;
         writer.get(&format!("/runs/{run}/now")).await.expect(200);
     }
-    let listed = both(&writer, "/runs?tag=a%26b&name=").await;
+    let listed = both(&writer, "/?tag=a%26b&name=").await;
     assert_eq!(listed["items"].as_array().map(Vec::len), Some(1));
     let work = both(&writer, "/work").await;
     let item = work["items"][0]["id"].as_str().expect("an item");
@@ -114,8 +113,8 @@ async fn what_is_wrong_with_an_address_is_said_with_its_status() {
         (format!("/runs/{nothing}"), 404),
         ("/runs/x".to_owned(), 404),
         (format!("/work/{nothing}"), 404),
-        ("/runs?state=bogus".to_owned(), 400),
-        ("/runs?cursor=x".to_owned(), 400),
+        ("/?state=bogus".to_owned(), 400),
+        ("/?cursor=x".to_owned(), 400),
         ("/work?nothing=x".to_owned(), 400),
         ("/runs/new?preset=smal".to_owned(), 400),
     ] {
@@ -188,7 +187,7 @@ async fn runs_sorted_by_a_count_are_all_shown_once() {
         ("valid_problems", "oldest", 2),
         ("cells", "oldest", 1),
     ] {
-        let page = both(&reader, &format!("/runs?sort={sort}&order={order}")).await;
+        let page = both(&reader, &format!("/?sort={sort}&order={order}")).await;
         let ids: Vec<&str> = page["items"]
             .as_array()
             .expect("runs")

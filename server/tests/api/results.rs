@@ -15,18 +15,18 @@ use crate::{
 };
 
 /// A result as it is written: of whom, on what, and which rows were solved.
-struct Written<'a> {
-    run: ExecutionId,
-    name: &'a str,
-    step: Option<i32>,
-    dataset: Option<Uuid>,
-    temperature: f64,
-    correct: &'a [i32],
+pub(crate) struct Written<'a> {
+    pub(crate) run: ExecutionId,
+    pub(crate) name: &'a str,
+    pub(crate) step: Option<i32>,
+    pub(crate) dataset: Option<Uuid>,
+    pub(crate) temperature: f64,
+    pub(crate) correct: &'a [i32],
 }
 
 impl Written<'_> {
     /// Writes it, of an evaluation of its own.
-    async fn write(&self, server: &TestServer) {
+    pub(crate) async fn write(&self, server: &TestServer) {
         sqlx::query(
             "WITH e AS (INSERT INTO executions (id, kind, recipe, config, state, step, steps, finished_at)
                  VALUES (gen_random_uuid(), 'evaluation', 'evaluation/benchmark', '{}', 'completed', 1, 1, now()) RETURNING id),
@@ -51,7 +51,7 @@ impl Written<'_> {
 }
 
 /// A run with two students, and a dataset of four rows.
-async fn prepared(server: &TestServer, writer: &Actor) -> (ExecutionId, Uuid) {
+pub(crate) async fn prepared(server: &TestServer, writer: &Actor) -> (ExecutionId, Uuid) {
     let run = filled(server, 1).await.run;
     sqlx::query(
         "INSERT INTO members (id, run_id, population_id, name, roles, born_step)

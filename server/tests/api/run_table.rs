@@ -130,9 +130,9 @@ async fn a_table_is_filtered_by_text_and_conditions_and_grouped() {
         "a single run"
     );
     let html = writer.clone().with("accept", "text/html");
-    let shown = html.get("/runs?group=config.seed&q=a").await.expect(200).text();
+    let shown = html.get("/?group=config.seed&q=a").await.expect(200).text();
     let links = attributes(&shown, "href");
-    let runs = "/runs?q=a&where=config%2Eseed%3D1".to_owned();
+    let runs = "/?q=a&where=config%2Eseed%3D1".to_owned();
     assert!(links.contains(&runs), "a group leads to its runs: {links:?}");
     server.stop().await;
 }
@@ -164,7 +164,7 @@ async fn the_mean_of_an_arm_is_over_its_seeds_and_says_how_many_have_a_value() {
     let entropy = &group["values"]["metrics.entropy"];
     assert_eq!((&entropy["mean"], &entropy["n"]), (&json!(1.0), &json!(1)), "{grouped}");
     let html = writer.clone().with("accept", "text/html");
-    let shown = html.get(&format!("/runs?{address}")).await.expect(200).text();
+    let shown = html.get(&format!("/?{address}")).await.expect(200).text();
     assert_reads_like("runs.by-arm", &shown);
     let others = page(&writer, "group=config.seed&columns=metrics.solve_rate").await;
     assert_eq!(
@@ -196,7 +196,7 @@ async fn what_a_table_cannot_show_is_told_by_parameter() {
     }
     let hostile = "columns=metrics.x'%20OR%201%3D1,config.%3Cb%3E&sort=metrics.x'&where=config.a%22%3D'";
     let html = writer.clone().with("accept", "text/html");
-    let shown = html.get(&format!("/runs?{hostile}")).await.expect(400).text();
+    let shown = html.get(&format!("/?{hostile}")).await.expect(400).text();
     assert!(!shown.contains("<b>"), "{shown}");
     server.stop().await;
 }
@@ -237,18 +237,18 @@ async fn a_head_sorts_and_sorts_the_other_way_round() {
     let writer = server.actor(Scope::Write).await;
     run(&server, &writer, "one", 1, &[[0.5, 1.0]]).await;
     let html = writer.clone().with("accept", "text/html");
-    let shown = html.get("/runs?columns=metrics.entropy&q=o").await.expect(200).text();
+    let shown = html.get("/?columns=metrics.entropy&q=o").await.expect(200).text();
     let links = attributes(&shown, "href");
-    let sorting = "/runs?columns=metrics%2Eentropy&q=o&sort=metrics%2Eentropy".to_owned();
+    let sorting = "/?columns=metrics%2Eentropy&q=o&sort=metrics%2Eentropy".to_owned();
     assert!(links.contains(&sorting), "{links:?}");
     let sorted = html
-        .get("/runs?columns=metrics.entropy&sort=metrics.entropy")
+        .get("/?columns=metrics.entropy&sort=metrics.entropy")
         .await
         .expect(200)
         .text();
     assert_eq!(attributes(&sorted, "aria-sort"), ["descending"]);
     let links = attributes(&sorted, "href");
-    let reversed = "/runs?columns=metrics%2Eentropy&sort=metrics%2Eentropy&order=oldest".to_owned();
+    let reversed = "/?columns=metrics%2Eentropy&sort=metrics%2Eentropy&order=oldest".to_owned();
     assert!(links.contains(&reversed), "{links:?}");
     server.stop().await;
 }
@@ -261,7 +261,7 @@ async fn two_columns_are_drawn_as_parallel_coordinates() {
     run(&server, &writer, "other", 2, &[[0.75, 2.0]]).await;
     let browser = writer.clone().with("accept", "text/html");
     let html = browser
-        .get("/runs?columns=metrics.solve_rate,config.seed,config.recipe")
+        .get("/?columns=metrics.solve_rate,config.seed,config.recipe")
         .await
         .expect(200)
         .text();
@@ -276,9 +276,9 @@ async fn two_columns_are_drawn_as_parallel_coordinates() {
     );
     assert_eq!(data[0]["lines"][1]["values"], json!([0.25, 1.0, 0.0]));
     for few in [
-        "/runs?columns=metrics.solve_rate",
-        "/runs?columns=metrics.solve_rate,metrics.kl",
-        "/runs",
+        "/?columns=metrics.solve_rate",
+        "/?columns=metrics.solve_rate,metrics.kl",
+        "/",
     ] {
         let html = browser.get(few).await.expect(200).text();
         assert_eq!(island(&html, "parallels"), None, "{few} has a single axis");

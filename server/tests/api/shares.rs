@@ -158,12 +158,19 @@ async fn a_table_is_shared_with_its_filters() {
     let share = shared(&writer, "/runs?name=alpha&columns=metrics.reward").await;
     let (guest, _) = guest(&server, &share).await;
     let shown = guest
-        .get("/runs?columns=metrics.reward&name=alpha&order=oldest")
+        .get("/?columns=metrics.reward&name=alpha&order=oldest")
         .await
         .expect(200)
         .text();
     assert!(shown.contains("alpha") && !shown.contains("beta"));
-    for foreign in ["/runs", "/runs?name=beta&columns=metrics.reward", "/runs?name=alpha"] {
+    let moved = guest.get("/runs?name=alpha&columns=metrics.reward").await.expect(303);
+    assert_eq!(moved.header("location"), "/?name=alpha&columns=metrics.reward");
+    for foreign in [
+        "/",
+        "/runs",
+        "/runs?name=beta&columns=metrics.reward",
+        "/runs?name=alpha",
+    ] {
         guest.get(foreign).await.expect(403);
     }
     server.stop().await;

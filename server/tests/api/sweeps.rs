@@ -5,7 +5,10 @@ use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-use crate::harness::{Actor, TestServer, config};
+use crate::{
+    experiment_page::judged,
+    harness::{Actor, TestServer, config},
+};
 
 /// A server that begins the runs of sweeps.
 async fn coordinating() -> TestServer {
@@ -297,5 +300,38 @@ async fn a_sweep_can_be_paused_changed_and_cancelled() {
         .await
         .expect(409);
     assert!(again.text().contains("widths"), "{again:?}");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_sweep_begins_no_more_runs_once_its_stopping_rule_has_decided() {
+    let server = coordinating().await;
+    let writer = server.actor(Scope::Write).await;
+    let plan = json!({
+        "title": "enough",
+        "seeds": [1, 2, 3, 4, 5, 6, 7, 8],
+        "concurrency": 2,
+        "arms": {"a": {"config": config(), "overrides": {"parameters.width": 3}}, "b": {"config": config(), "overrides": {"parameters.width": 4}}},
+        "stopping": {"h1": 0.1},
+    });
+    let sweep = begun(&writer, &plan).await;
+    let id = sweep["id"].as_str().expect("an id").to_owned();
+    for seed in 1..=5 {
+        once(&writer, &id, |sweep| sweep["open"] == json!(2)).await;
+        judged(&server, 3, seed, "completed", 0.3).await;
+        judged(&server, 4, seed, "completed", 0.4 + f64::from(seed) / 1000.0).await;
+    }
+    let paused = once(&writer, &id, |sweep| sweep["state"] == "paused").await;
+    assert!(
+        paused["reason"]
+            .as_str()
+            .is_some_and(|reason| reason.contains("stopping rule")),
+        "{paused}"
+    );
+    // The next run of the first arm may have begun before the last pair was complete.
+    assert!(
+        paused["planned"].as_u64().is_some_and(|planned| planned >= 5),
+        "the others are held back: {paused}"
+    );
     server.stop().await;
 }

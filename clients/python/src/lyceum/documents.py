@@ -8,12 +8,6 @@ from typing import Any, Literal, NotRequired, TypedDict
 class Alert(TypedDict):
     """An alert."""
 
-    acknowledged_at: NotRequired[str | None]
-    """When somebody acknowledged it."""
-
-    acknowledged_by: NotRequired[str | None]
-    """The name of the token of whoever did."""
-
     created_at: str
     """When it was raised."""
 
@@ -24,7 +18,7 @@ class Alert(TypedDict):
     """The alert."""
 
     kind: str
-    """`failed`, `stalled`, `completed`, `collapsing`, `metric`, `worker_lost` or `test`."""
+    """`failed`, `stalled`, `completed`, `collapsing`, `worker_lost` or `test`."""
 
     run_id: NotRequired[str | None]
     """The run that it is about."""
@@ -35,42 +29,8 @@ class Alert(TypedDict):
     title: str
     """What happened, in a few words."""
 
-AlertKind = Literal["failed", "stalled", "completed", "collapsing", "metric", "worker_lost", "test"]
+AlertKind = Literal["failed", "stalled", "completed", "collapsing", "worker_lost", "test"]
 """What an alert is about."""
-
-
-class AlertRule(TypedDict):
-    """A rule."""
-
-    comparison: str
-    """How the mean is compared with `value`: `above`, `at_least`, `below` or `at_most`."""
-
-    created_at: str
-    """When it was created."""
-
-    created_by: str
-    """The name of the token that created it."""
-
-    holds_of: int
-    """Number of runs that it holds of at present."""
-
-    id: str
-    """The rule."""
-
-    metric: str
-    """The metric."""
-
-    run_id: NotRequired[str | None]
-    """The run that it watches; null if it watches all with a tag."""
-
-    steps: int
-    """The mean is over so many of the last steps."""
-
-    tag: NotRequired[str | None]
-    """The tag of the runs that it watches; null if it watches one."""
-
-    value: float
-    """The bound."""
 
 
 class AllPresets(TypedDict):
@@ -498,28 +458,6 @@ class Cell(TypedDict):
     """The step in which the elite was inserted."""
 
 
-class CreateAlertRule(TypedDict):
-    """A rule to create: an alert is raised when the mean of a metric over the last steps of a run is beyond a bound."""
-
-    comparison: str
-    """How the mean is compared with `value`."""
-
-    metric: str
-    """A metric that the run, or some recipe, records."""
-
-    run: NotRequired[str | None]
-    """The run to watch. Exactly one of `run` and `tag` is given."""
-
-    steps: NotRequired[int | None]
-    """The mean is over so many of the last steps; 1 by default. A run with fewer steps is not looked at."""
-
-    tag: NotRequired[str | None]
-    """All runs with this tag are watched, also those that get it later."""
-
-    value: float
-    """The bound."""
-
-
 class CreateDataset(TypedDict):
     """A dataset to import."""
 
@@ -563,6 +501,8 @@ class CreateExperiment(TypedDict):
 
     name: str
     """Its name, which must be unique."""
+
+    stopping: NotRequired[Stopping | None]
 
     tags: NotRequired[list[str]]
     """Labels."""
@@ -872,22 +812,6 @@ class Evaluation(TypedDict):
     """When it last changed."""
 
 
-class EvaluationCost(TypedDict):
-    """What an evaluation costs."""
-
-    answers: int
-    """Answers that models give, to proposals too; in a check of a dataset, rows that are tried. Of operator retention, at most so many, and without those of retraining."""
-
-    like: NotRequired[str | None]
-    """The evaluation of that pace."""
-
-    rows: int
-    """Rows of datasets, or problems, that are answered, each counted once."""
-
-    seconds: NotRequired[float | None]
-    """Expected seconds, at the pace of the fastest of the last five completed evaluations of the type; null if there is none."""
-
-
 class Event(TypedDict):
     """An event of an execution."""
 
@@ -926,6 +850,9 @@ class Experiment(TypedDict):
     name: str
     """Its name, unique."""
 
+    stopping: NotRequired[dict[str, Any] | None]
+    """When its arms have enough seeds: `alpha`, `beta`, `h0` and `h1` of a sequential test; none if the rule is off."""
+
     tags: list[str]
     """Labels."""
 
@@ -960,9 +887,6 @@ class ForkRun(TypedDict):
 
     step: NotRequired[int | None]
     """The step before which to fork; by default where the run is now, or its end."""
-
-FoundKind = Literal["page", "action", "run", "experiment", "member", "problem", "evaluation", "dataset"]
-"""What something that was found is."""
 
 
 class Geometry(TypedDict):
@@ -1516,16 +1440,6 @@ class Parent(TypedDict):
     """The weights."""
 
 
-class PlannedEvaluation(TypedDict):
-    """What an evaluation would do, and its cost."""
-
-    config: dict[str, Any]
-    """The config with everything that the spec names looked up."""
-
-    cost: EvaluationCost
-    """Its cost."""
-
-
 class Preset(TypedDict):
     """A run config to start from."""
 
@@ -2056,30 +1970,23 @@ class Step(TypedDict):
     """Items planned so far."""
 
 
-class Suggestion(TypedDict):
-    """Something that was found."""
+class Stopping(TypedDict):
+    """When an experiment has enough seeds: a sequential test of the difference of each arm's held-out accuracy from the first arm's. When it has decided about every arm, sweeps begin no more runs."""
 
-    address: str
-    """The address of its page."""
+    alpha: NotRequired[float]
+    """The share of such tests that decide for `h1` although the difference is `h0`."""
 
-    id: NotRequired[str | None]
-    """Its id; none of a page."""
+    beta: NotRequired[float]
+    """The share of such tests that decide for `h0` although the difference is `h1`."""
 
-    kind: FoundKind
-    """What it is."""
+    h0: NotRequired[float]
+    """A difference that is not worth having, as a share: 0.02 is two percentage points."""
 
-    name: str
-    """Its name; of a problem or an evaluation, its type."""
+    h1: NotRequired[float]
+    """A difference that is."""
 
-    of: str
-    """The run that it is of, or the place of a page; empty if there is none."""
-
-
-class Suggestions(TypedDict):
-    """What was found."""
-
-    items: list[Suggestion]
-    """Pages and actions first, then what has the text in its name or id, by kind."""
+    on: NotRequired[bool]
+    """`false` switches the rule off."""
 
 
 class Sweep(TypedDict):
@@ -2214,6 +2121,8 @@ class UpdateExperiment(TypedDict):
 
     name: NotRequired[str | None]
     """Its name."""
+
+    stopping: NotRequired[Stopping | None]
 
     tags: NotRequired[list[str] | None]
     """Labels."""

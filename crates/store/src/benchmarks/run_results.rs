@@ -81,14 +81,15 @@ impl RunResult {
     }
 }
 
-const COLUMNS: &str =
-    "x.run_id, suite, of_suite, row_set, decoding, step, base_model, temperature, n, rows, members, pass_at_1,
-    standard_error, reference, reference_step, difference_low, difference_high";
+/// The columns of a [`RunResult`] of the table `x`.
+pub(crate) const RESULT_COLUMNS: &str =
+    "x.run_id, x.suite, x.of_suite, x.row_set, x.decoding, x.step, x.base_model, x.temperature, x.n, x.rows, x.members,
+    x.pass_at_1, x.standard_error, x.reference, x.reference_step, x.difference_low, x.difference_high";
 
 /// The results of a run and of its past, by suite, row set, decoding and step. What a fork has copied counts once.
 pub async fn run_results(db: &PgPool, run: ExecutionId) -> Result<Vec<RunResult>> {
     let query = format!(
-        "SELECT DISTINCT ON (suite, row_set, decoding, step) {COLUMNS} FROM past_of($1) past JOIN run_results x USING (run_id)
+        "SELECT DISTINCT ON (suite, row_set, decoding, step) {RESULT_COLUMNS} FROM past_of($1) past JOIN run_results x USING (run_id)
          WHERE past.before IS NULL OR step <= past.before ORDER BY suite, row_set, decoding, step, past.before DESC"
     );
     Ok(sqlx::query_as(sqlx::AssertSqlSafe(query))
@@ -130,7 +131,7 @@ pub struct LatestResult {
 pub async fn latest_results(db: &PgPool, runs: &[ExecutionId]) -> Result<Vec<LatestResult>> {
     let ids: Vec<Uuid> = runs.iter().map(|run| run.0).collect();
     let query = format!(
-        "SELECT DISTINCT ON (of_run, suite) of_run, shares, {COLUMNS}
+        "SELECT DISTINCT ON (of_run, suite) of_run, shares, {RESULT_COLUMNS}
          FROM unnest($1) AS of_run, LATERAL past_of(of_run) past JOIN run_results x USING (run_id)
          WHERE past.before IS NULL OR step <= past.before
          ORDER BY of_run, suite, step DESC, n = 1 DESC, rows DESC, row_set, decoding"
@@ -139,4 +140,30 @@ pub async fn latest_results(db: &PgPool, runs: &[ExecutionId]) -> Result<Vec<Lat
         .bind(ids)
         .fetch_all(db)
         .await?)
+}
+
+/// A run and its latest result on a suite.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
+pub struct RankedRun {
+    /// The run's name.
+    pub name: String,
+    #[sqlx(flatten)]
+    #[serde(flatten)]
+    pub result: RunResult,
+}
+
+/// The latest results of runs on a suite that can be compared with their bases, those first that are on the row set and in the
+/// decoding in which most were measured, the largest difference first. What a fork inherits is its origin's alone.
+pub async fn run_leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<RankedRun>> {
+    let query = format!(
+        "SELECT r.name, {RESULT_COLUMNS}
+         FROM latest_results l JOIN runs r ON r.id = l.run_id
+         JOIN run_results x ON (x.run_id, x.suite, x.row_set, x.decoding, x.step) = (l.run_id, l.suite, l.row_set, l.decoding, l.step)
+         WHERE l.suite = $1 AND l.of_run = l.run_id AND x.reference IS NOT NULL AND x.reference_step IS NULL
+         ORDER BY count(*) OVER (PARTITION BY x.row_set, x.decoding) DESC, x.rows DESC, x.row_set, x.decoding,
+             x.pass_at_1 - x.reference DESC, x.run_id
+         LIMIT $2"
+    );
+    let query = sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(suite);
+    Ok(query.bind(i64::from(limit)).fetch_all(db).await?)
 }

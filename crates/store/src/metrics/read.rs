@@ -143,6 +143,17 @@ pub async fn means(
 /// The run's own values of the metrics with the indices `places` in its first and its last `span` steps, by step. A
 /// missing value is NaN or `None`.
 pub async fn ends(db: &PgPool, run: ExecutionId, places: &[usize], span: u32) -> Result<Vec<Vec<Option<f64>>>> {
+    let ends = ends_of_each(db, &[run.0], places, span).await?;
+    Ok(ends.into_iter().map(|(_, values)| values).collect())
+}
+
+/// The same of each of `runs`, whose metrics are at the same places.
+pub async fn ends_of_each(
+    db: &PgPool,
+    runs: &[Uuid],
+    places: &[usize],
+    span: u32,
+) -> Result<Vec<(Uuid, Vec<Option<f64>>)>> {
     if places.is_empty() {
         return Ok(Vec::new());
     }
@@ -150,15 +161,18 @@ pub async fn ends(db: &PgPool, run: ExecutionId, places: &[usize], span: u32) ->
         .iter()
         .map(|place| i32::try_from(*place).unwrap_or(i32::MAX - 1) + 1)
         .collect();
-    Ok(sqlx::query_scalar(
-        "SELECT ARRAY(SELECT m.\"values\"[place] FROM unnest($2::int[]) WITH ORDINALITY AS asked (place, rank)
+    // Two ranges of the index: of a long run, what is between them is not looked at.
+    Ok(sqlx::query_as(
+        "SELECT run, ARRAY(SELECT \"values\"[place] FROM unnest($2::int[]) WITH ORDINALITY AS asked (place, rank)
              ORDER BY rank)
-         FROM metrics m
-         WHERE run_id = $1 AND member_id IS NULL AND (step < $3 OR step >
-             (SELECT max(step) FROM metrics WHERE run_id = $1 AND member_id IS NULL) - $3)
-         ORDER BY step",
+         FROM unnest($1::uuid[]) AS each (run), LATERAL (
+             SELECT step, \"values\" FROM metrics WHERE run_id = run AND member_id IS NULL AND step < $3
+             UNION ALL
+             SELECT step, \"values\" FROM metrics WHERE run_id = run AND member_id IS NULL AND step >= greatest($3, 1 - $3 +
+                 (SELECT max(step) FROM metrics WHERE run_id = run AND member_id IS NULL))) ends
+         ORDER BY run, step",
     )
-    .bind(run.0)
+    .bind(runs)
     .bind(places)
     .bind(i32::try_from(span).unwrap_or(i32::MAX))
     .fetch_all(db)

@@ -100,17 +100,16 @@ impl RunColumn {
 /// of the decoding of most runs. Others are no numbers to sort, filter or average by.
 fn push_result(query: &mut QueryBuilder<Postgres>, suite: &str, is_usual: bool, expression: &str) {
     query
-        .push("(SELECT CASE WHEN ((row_set, decoding) = (SELECT row_set, decoding FROM run_results WHERE suite = ")
+        .push("(SELECT CASE WHEN ((row_set, decoding) = (SELECT row_set, decoding FROM latest_results WHERE suite = ")
         .push_bind(suite.to_owned());
     query
         .push(format_args!(
-            " GROUP BY row_set, decoding ORDER BY count(DISTINCT run_id) DESC, max(rows) DESC, row_set, decoding LIMIT 1))
+            " GROUP BY row_set, decoding ORDER BY count(*) DESC, max(rows) DESC, row_set, decoding LIMIT 1))
                  = {is_usual} THEN {expression} END
-             FROM past_of(e.id) past JOIN run_results x USING (run_id)
-             WHERE (past.before IS NULL OR step <= past.before) AND suite = "
+             FROM latest_results own WHERE own.run_id = e.id AND own.suite = "
         ))
         .push_bind(suite.to_owned());
-    query.push(" ORDER BY step DESC, n = 1 DESC, rows DESC, row_set, decoding LIMIT 1)");
+    query.push(")");
 }
 
 /// Whether a run has recorded a metric of this name.

@@ -22,6 +22,8 @@ pub enum RunSort {
     ValidProblems,
     /// By number of occupied cells of the archive.
     Cells,
+    /// By the difference from the base in the result by which a run is judged; runs without one come last.
+    Difference,
     /// By the number in a column; runs without one come last.
     Column(RunColumn),
 }
@@ -72,6 +74,7 @@ pub async fn page(db: &PgPool, filter: &RunFilter, sort: &RunSort, window: &Wind
         RunSort::Age | RunSort::Step => query.push("e.step::double precision"),
         RunSort::ValidProblems => query.push("r.valid_problems::double precision"),
         RunSort::Cells => query.push("r.cells::double precision"),
+        RunSort::Difference => query.push("(SELECT difference FROM run_outcomes o WHERE o.run_id = e.id)"),
         RunSort::Column(column) => {
             column.push_number(&mut query);
             &mut query

@@ -23,7 +23,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
-    pages::compare::labels,
+    subjects::comparison::labels,
     subjects::diversity::{
         Diversity, Iteration, Neighbours, RepeatedWording, Similarity, Wordings, neighbours, wordings,
     },

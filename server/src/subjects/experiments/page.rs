@@ -4,32 +4,36 @@ mod sweep;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::id::ExperimentId;
+use lyceum_core::{id::ExperimentId, sequential::SequentialTest};
 use lyceum_store::{
     experiments::{self, Experiment},
     goalposts,
-    page::{Order, Window},
-    runs::{self, Run, RunFilter, RunSort},
+    runs::Run,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::sweep::SweepView;
+use super::arms::{Arm, Arms, Beside, rule};
 use crate::{
     api_error::ApiError,
     frame::{
+        figure::Figure,
         format::counted,
         layout::{Layout, Section},
         view::{Filters, View},
     },
     lab::Lab,
-    pages::{compare, parallel::Parallel, runs::Column},
-    subjects::goalposts::RUNS as RUNS_OF_MAP,
+    subjects::{
+        comparison,
+        goalposts::RUNS as RUNS_OF_MAP,
+        lab::{column::Column, parallel::Parallel},
+    },
 };
 
-/// Maximum runs shown; the list of runs has all.
-const RUNS: u32 = 300;
+/// Percentage points to which the interval of a difference is to be narrowed, unless the address says otherwise.
+const WITHIN: f64 = 2.0;
 
 /// What the tables of sweeps show.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -38,17 +42,13 @@ pub(crate) struct ExperimentFilter {
     /// Names of columns, separated by commas.
     #[schemars(length(max = 1000))]
     columns: Option<String>,
-}
-
-/// Runs that differ only by seed.
-#[derive(Debug, Serialize)]
-struct Arm {
-    arm: String,
-    runs: Vec<Run>,
+    /// Percentage points to which the interval of a difference is to be narrowed.
+    #[schemars(range(min = 0.1, max = 50.0))]
+    within: Option<f64>,
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "experiment.html")]
+#[template(path = "experiments/page.html")]
 struct ExperimentPage {
     #[serde(skip)]
     layout: Layout,
@@ -59,6 +59,14 @@ struct ExperimentPage {
     #[serde(skip)]
     columns: String,
     arms: Vec<Arm>,
+    /// Every other arm beside the first one.
+    comparisons: Vec<Beside>,
+    #[serde(skip)]
+    figure: Figure,
+    #[serde(skip)]
+    within: f64,
+    #[serde(skip)]
+    view: View,
     /// Whether there are more runs.
     more: bool,
     /// The runs whose checkpoints attempted goalposts, as many as a map can show.
@@ -70,6 +78,27 @@ impl ExperimentPage {
     /// Whether a sweep may begin runs.
     fn is_going_on(&self) -> bool {
         self.sweeps.iter().any(SweepView::is_going_on)
+    }
+
+    /// The arms with their places, from 1, and what they are beside the first one.
+    fn beside(&self) -> Vec<(usize, &Arm, Option<&Beside>)> {
+        let of = |place: usize| self.comparisons.iter().find(|one| one.place == place);
+        let arms = (1..).zip(&self.arms);
+        arms.map(|(place, arm)| (place, arm, of(place))).collect()
+    }
+
+    /// The data of the chart.
+    fn curves(&self) -> String {
+        Figure::island(std::slice::from_ref(&self.figure))
+    }
+
+    fn rule(&self) -> Option<SequentialTest> {
+        rule(&self.experiment)
+    }
+
+    /// The hidden fields of the form for the precision.
+    fn kept(&self) -> Vec<(String, String)> {
+        self.view.kept(&["within"])
     }
 
     fn parallels(&self) -> Vec<&Parallel> {
@@ -84,21 +113,24 @@ impl ExperimentPage {
     /// The runs to compare, of every arm in turn, as many as a chart can show.
     fn ids(&self) -> String {
         let arms: Vec<&[Run]> = self.arms.iter().map(|arm| &arm.runs[..]).collect();
-        let runs = in_turn(&arms).take(compare::RUNS);
+        let runs = in_turn(&arms).take(comparison::RUNS);
         runs.map(|run| run.id.to_string()).collect::<Vec<_>>().join(",")
     }
 
     /// Why the comparison is not of all runs, if it is not.
     fn left_out(&self) -> Option<String> {
         let runs: usize = self.arms.iter().map(|arm| arm.runs.len()).sum();
-        let left_out = runs.checked_sub(compare::RUNS).filter(|left_out| *left_out > 0)?;
-        let mut told = format!("Compare takes {} runs, of every arm in turn; {left_out}", compare::RUNS);
+        let left_out = runs.checked_sub(comparison::RUNS).filter(|left_out| *left_out > 0)?;
+        let mut told = format!(
+            "Compare takes {} runs, of every arm in turn; {left_out}",
+            comparison::RUNS
+        );
         told.push_str(if self.more {
             " and all after these are left out"
         } else {
             " are left out"
         });
-        if let Some(arms) = self.arms.len().checked_sub(compare::RUNS).filter(|arms| *arms > 0) {
+        if let Some(arms) = self.arms.len().checked_sub(comparison::RUNS).filter(|arms| *arms > 0) {
             told.push_str(&format!(", among them all of {}", counted(&(arms as i64), "arm")));
         }
         told.push('.');
@@ -121,38 +153,24 @@ pub(crate) async fn show_one_experiment(
 ) -> Result<HttpResponse, ApiError> {
     let db = lab.store.pool();
     let experiment = experiments::find(db, *id).await?;
+    let within = filters.0.within.unwrap_or(WITHIN);
     let columns = filters.0.columns.unwrap_or_else(|| sweep::COLUMNS.to_owned());
     let chosen =
         Column::parse_all(&columns).map_err(|detail| ApiError::invalid_query(vec![("columns".to_owned(), detail)]))?;
     let sweeps = SweepView::of(db, *id, &chosen).await?;
-    let filter = RunFilter {
-        experiment: Some(*id),
-        ..RunFilter::default()
-    };
-    let first = Window {
-        limit: RUNS,
-        after: None,
-        order: Order::Oldest,
-    };
-    let page = runs::page(db, &filter, &RunSort::Age, &first).await?;
-    let mut arms: Vec<Arm> = Vec::new();
-    for run in page.items {
-        match arms.iter_mut().find(|arm| arm.arm == run.arm) {
-            Some(arm) => arm.runs.push(run),
-            None => arms.push(Arm {
-                arm: run.arm.clone(),
-                runs: vec![run],
-            }),
-        }
-    }
+    let found = Arms::load(db, *id).await?;
     let measured = goalposts::runs_of_experiment(db, *id, RUNS_OF_MAP as u32).await?;
     view.show(&ExperimentPage {
         layout: view.layout(experiment.name.clone(), Section::Experiments),
+        comparisons: found.beside(within / 100.0, rule(&experiment)),
+        figure: found.figure(),
+        within,
+        view: view.clone(),
         experiment,
         sweeps,
         columns,
-        arms,
-        more: page.next.is_some(),
+        more: found.more,
+        arms: found.arms,
         measured: measured.iter().map(Uuid::to_string).collect::<Vec<_>>().join(","),
     })
 }

@@ -24,7 +24,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
-    pages::compare::labels,
+    subjects::comparison::labels,
 };
 
 /// Maximum steps of the figure.

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-use crate::subjects::sweeps::expand::MAX_RUNS;
+use crate::subjects::{experiments::stopping::Stopping, sweeps::expand::MAX_RUNS};
 
 /// What `script/results` reads in such a file besides, to measure and to judge the runs.
 const OF_STUDIES: [&str; 9] = [
@@ -62,6 +62,9 @@ pub(crate) struct SweepPlan {
     /// How long all of it may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) budget: Option<Budget>,
+    /// When there are enough seeds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stopping: Option<Stopping>,
 }
 
 /// An arm: runs that differ by the grid and by seed.

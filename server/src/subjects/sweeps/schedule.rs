@@ -3,7 +3,7 @@
 use actix_web::http::StatusCode;
 use lyceum_core::id::{ExecutionId, ExperimentId};
 use lyceum_store::{
-    StoreError,
+    StoreError, experiments,
     sweeps::{self, PlannedRun, Progress},
 };
 use serde::Serialize;
@@ -21,6 +21,7 @@ use crate::{
     estimate::like_pace,
     lab::Lab,
     subjects::{
+        experiments::arms,
         runs::create::{self, configured, settle_datasets},
         sweeps::file::{Source, SweepPlan},
     },
@@ -85,6 +86,15 @@ async fn look(lab: &Lab, id: Uuid) -> Result<Looked, ApiError> {
             sweeps::pause(&mut tx, id, Some("its budget is spent; raise it to continue")).await?;
             Looked::Done
         }
+        Some(_) if has_decided(lab, &progress).await? => {
+            sweeps::pause(
+                &mut tx,
+                id,
+                Some("its stopping rule has decided; switch the rule off to continue"),
+            )
+            .await?;
+            Looked::Done
+        }
         Some(planned) => match begin(&mut tx, lab, &progress, &planned).await {
             Ok(run) => {
                 sweeps::begun(&mut tx, id, planned.ordinal, run).await?;
@@ -100,6 +110,13 @@ async fn look(lab: &Lab, id: Uuid) -> Result<Looked, ApiError> {
     };
     tx.commit().await.map_err(StoreError::from)?;
     Ok(looked)
+}
+
+/// Whether the experiment's stopping rule is on and has decided.
+async fn has_decided(lab: &Lab, progress: &Progress) -> Result<bool, ApiError> {
+    let db = lab.store.pool();
+    let experiment = experiments::find(db, ExperimentId(progress.experiment_id)).await?;
+    arms::has_decided(db, &experiment).await
 }
 
 /// Whether the same attempt may succeed later.

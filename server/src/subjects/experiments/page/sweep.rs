@@ -14,9 +14,9 @@ use uuid::Uuid;
 
 use crate::{
     api_error::ApiError,
-    pages::{
+    subjects::lab::{
+        column::{Column, Value},
         parallel::{Coordinates, Parallel},
-        runs::{Column, Value},
     },
 };
 

@@ -129,7 +129,7 @@ impl VerdictView {
     }
 }
 
-fn tone(headline: &Finding) -> &'static str {
+pub(crate) fn tone(headline: &Finding) -> &'static str {
     match headline {
         Finding::Failed { .. } | Finding::Collapsing { .. } | Finding::Worse(_) => "bad",
         Finding::Stalled | Finding::LostContact { .. } | Finding::NoSignal { .. } => "warn",

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::labels;
 use crate::{
     api_error::ApiError,
     frame::{
@@ -21,7 +22,6 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
-    pages::compare::labels,
     subjects::problems::list::{Choice, types},
 };
 
@@ -63,7 +63,7 @@ impl Side {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "problems_beside.html")]
+#[template(path = "comparison/problems.html")]
 struct BesidePage {
     #[serde(skip)]
     layout: Layout,

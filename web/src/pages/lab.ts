@@ -1,6 +1,7 @@
-// The table of runs: editing one in place, and what is done with several at once.
+// The table of runs: editing one in place, what is done with several at once, and their curves above it.
 import { Problem, get, send } from "../api";
-import { onNews } from "../news";
+import { onNews, tell } from "../news";
+import { pageAt, take } from "../page";
 import { say } from "../say";
 
 interface Run {
@@ -28,8 +29,8 @@ async function edit(id: string): Promise<void> {
   }
 }
 
-/** The selected runs. They stay selected while the table updates itself. */
-const chosen = new Set<string>();
+/** The selected runs. They stay selected while the table updates itself, and the address names them. */
+const chosen = new Set((new URLSearchParams(location.search).get("overlay") ?? "").split(",").filter((id) => id !== ""));
 const boxes = () => [...document.querySelectorAll<HTMLInputElement>("[data-choose]")];
 
 /** Shows what is selected. */
@@ -101,6 +102,24 @@ async function actOnChosen(action: string): Promise<void> {
   }
 }
 
+/** At most so many curves are drawn over one another. */
+const curves = 12;
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** Draws the curves of the selected runs above the table. */
+async function overlay(): Promise<void> {
+  const address = new URL(location.href);
+  address.searchParams.delete("overlay");
+  if (chosen.size > 0) address.searchParams.set("overlay", [...chosen].slice(-curves).join(","));
+  history.replaceState(null, "", address);
+  const page = await pageAt(address.href);
+  if (!page) return;
+  tell(page);
+  take(page, "view");
+  showChosen();
+  if (document.querySelector("#figures")) await import("./figures");
+}
+
 document.addEventListener("change", (event) => {
   if (!(event.target instanceof HTMLInputElement)) return;
   const { target } = event;
@@ -110,7 +129,10 @@ document.addEventListener("change", (event) => {
     if (target.checked) chosen.add(id);
     else chosen.delete(id);
   }
-  if (changed.length > 0) showChosen();
+  if (changed.length === 0) return;
+  showChosen();
+  clearTimeout(timer);
+  timer = setTimeout(() => overlay().catch(() => say("The server does not respond.", true)), 250);
 });
 
 document.addEventListener("click", (event) => {
@@ -121,15 +143,6 @@ document.addEventListener("click", (event) => {
   if (action) void actOnChosen(action.dataset.chosen ?? "");
   const open = event.target.closest("dialog");
   if (open && (event.target.closest("[data-close]") || event.target === open)) open.close();
-});
-
-const choice = document.querySelector<HTMLSelectElement>("#column-choice");
-choice?.addEventListener("change", () => {
-  const columns = document.querySelector<HTMLInputElement>("#columns");
-  if (!columns || choice.value === "") return;
-  const others = columns.value.split(",").map((name) => name.trim()).filter((name) => name !== "" && name !== choice.value);
-  columns.value = [...others, choice.value].join(",");
-  columns.form?.requestSubmit();
 });
 
 // The news are told before they are in the document.

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::collections::BTreeSet;
 
-use super::runs::Value;
+use super::column::Value;
 use crate::frame::format;
 
 /// Lines across axes.

@@ -7,7 +7,8 @@ use lyceum_store::{
 };
 use serde_json::Value;
 
-use crate::{api_error::ApiError, contract::Order, frame::view::View, lab::Lab, pages::runs::column::Column};
+use super::column::Column;
+use crate::{api_error::ApiError, contract::Order, frame::view::View, lab::Lab};
 
 /// What the table is sorted by.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,16 +18,19 @@ pub(super) enum Sort {
     Step,
     ValidProblems,
     Cells,
+    /// The difference from the base.
+    Difference,
     /// A chosen one.
     Column(Column),
 }
 
 /// The built-in columns that sort, by their names in addresses.
-static BUILT_IN: [(&str, Sort); 4] = [
+static BUILT_IN: [(&str, Sort); 5] = [
     ("age", Sort::Age),
     ("step", Sort::Step),
     ("valid_problems", Sort::ValidProblems),
     ("cells", Sort::Cells),
+    ("difference", Sort::Difference),
 ];
 
 impl Sort {
@@ -62,6 +66,7 @@ impl Sort {
             Self::Step => RunSort::Step,
             Self::ValidProblems => RunSort::ValidProblems,
             Self::Cells => RunSort::Cells,
+            Self::Difference => RunSort::Difference,
             Self::Column(column) => RunSort::Column(column.column.clone()),
         }
     }
@@ -118,7 +123,7 @@ pub(super) fn heads(view: &View, sort: &Sort, order: Option<Order>, columns: &[C
             is_chosen,
         }
     };
-    let titles = ["Created", "Step", "Valid problems", "Cells"];
+    let titles = ["Age", "Step", "Valid problems", "Cells", "Δ held-out"];
     let built_in = BUILT_IN
         .iter()
         .zip(titles)
@@ -203,7 +208,7 @@ fn unknown(what: &str, kind: &str, name: &str, known: &[&str]) -> String {
 }
 
 /// The paths of all fields that hold no object.
-fn leaves(value: &Value, path: String, paths: &mut Vec<String>) {
+pub(super) fn leaves(value: &Value, path: String, paths: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {

@@ -1,13 +1,14 @@
-//! `/leaderboard`: members of all runs by rating, and by benchmark.
+//! `/leaderboard`: runs and members by their difference from the base on equal rows and protocol; ratings within a population.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{
+    benchmark::SubjectRole,
     id::ExecutionId,
     recipe::{Registry, Role, Side},
 };
 use lyceum_store::{
-    benchmarks::{self, BenchmarkResult},
+    benchmarks::{self, BenchmarkResult, RankedRun},
     ratings::{self, Standing, StandingFilter},
     runs::{self, Run},
 };
@@ -21,7 +22,6 @@ use crate::{
     contract::Listing,
     frame::{
         layout::{Layout, Section},
-        run::recipes,
         view::{Filters, Pager, View},
     },
     lab::Lab,
@@ -30,10 +30,26 @@ use crate::{
 /// Maximum rows of a benchmark's table.
 const MEASURED: u32 = 100;
 
+/// What is ranked.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+enum Ranked {
+    #[default]
+    Runs,
+    Members,
+}
+
+lyceum_core::named!(Ranked, "what is ranked");
+
 /// Filters of members.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct LeaderboardFilter {
+    /// `runs` (the default) or `members`.
+    by: Option<Ranked>,
     /// In this role; by default the solvers' role of a recipe that rates.
     role: Option<Role>,
     run: Option<Uuid>,
@@ -45,7 +61,7 @@ pub(crate) struct LeaderboardFilter {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "leaderboard.html")]
+#[template(path = "leaderboard/page.html")]
 struct LeaderboardPage {
     #[serde(skip)]
     layout: Layout,
@@ -56,6 +72,10 @@ struct LeaderboardPage {
     suite: Option<String>,
     /// The best result of each member and each base.
     measured: Vec<BenchmarkResult>,
+    /// The latest result of each run.
+    ranked_runs: Vec<RankedRun>,
+    #[serde(skip)]
+    by: Ranked,
     /// The run to which the ratings are limited.
     run: Option<Run>,
     /// The names of the runs of `measured`.
@@ -68,16 +88,12 @@ struct LeaderboardPage {
     #[serde(skip)]
     filter: StandingFilter,
     #[serde(skip)]
-    recipes: Vec<String>,
+    view: View,
 }
 
 impl LeaderboardPage {
     fn roles(&self) -> Vec<(&'static str, bool)> {
         Role::ALL.iter().map(|role| (role.name(), *role == self.role)).collect()
-    }
-
-    fn has_recipe(&self, recipe: &str) -> bool {
-        self.filter.recipe.as_deref() == Some(recipe)
     }
 
     fn is_suite(&self, suite: &str) -> bool {
@@ -88,19 +104,42 @@ impl LeaderboardPage {
         self.runs.get(&result.run_id?).map(String::as_str)
     }
 
-    /// The results, those together that can be compared.
-    fn ways(&self) -> impl Iterator<Item = &[BenchmarkResult]> {
+    /// Members, those together that can be compared, by their difference from the base.
+    fn ways(&self) -> Vec<Vec<&BenchmarkResult>> {
         let way = |one: &BenchmarkResult| (one.row_set.clone(), one.decoding.clone());
-        self.measured.chunk_by(move |a, b| way(a) == way(b))
+        let gain = |one: &BenchmarkResult| one.comparison().map_or(f64::NEG_INFINITY, |found| found.gain());
+        let ways = self.measured.chunk_by(|a, b| way(a) == way(b));
+        let sorted = ways.map(|way| {
+            let members = way.iter().filter(|one| one.role != SubjectRole::Base);
+            let mut way: Vec<&BenchmarkResult> = members.collect();
+            way.sort_by(|a, b| gain(b).total_cmp(&gain(a)));
+            way
+        });
+        sorted.collect()
     }
 
-    /// Whether there may be more results.
-    fn is_cut(&self) -> bool {
-        self.measured.len() >= MEASURED as usize
+    /// Runs, those together that can be compared.
+    fn ways_of_runs(&self) -> impl Iterator<Item = &[RankedRun]> {
+        let way = |one: &RankedRun| (one.result.row_set.clone(), one.result.decoding.clone());
+        self.ranked_runs.chunk_by(move |a, b| way(a) == way(b))
     }
 
-    fn is_filtered(&self) -> bool {
-        self.filter.run.is_some() || self.filter.recipe.is_some() || self.filter.alive.is_some()
+    /// The tabs: name, address, and whether it is open.
+    fn tabs(&self) -> [(&'static str, String, bool); Ranked::ALL.len()] {
+        let address = |by: Ranked| match &self.suite {
+            Some(suite) => self.view.with(&[("by", Some(by.name())), ("suite", Some(suite))]),
+            None => self.view.with(&[("by", Some(by.name()))]),
+        };
+        Ranked::ALL.map(|by| (by.name(), address(by), by == self.by))
+    }
+
+    /// The hidden fields of a form that sets `others` anew.
+    fn kept(&self, others: &[&str]) -> Vec<(String, String)> {
+        self.view.kept(others)
+    }
+
+    fn is_of_runs(&self) -> bool {
+        self.by == Ranked::Runs
     }
 
     fn is_alive(&self, alive: bool) -> bool {
@@ -108,7 +147,7 @@ impl LeaderboardPage {
     }
 }
 
-/// Members of all runs by the lower bound of their rating.
+/// Runs and members by what they gained.
 #[get("/leaderboard")]
 pub(crate) async fn show_leaderboard(
     view: View,
@@ -141,24 +180,29 @@ pub(crate) async fn show_leaderboard(
         Some(suite) => benchmarks::leaderboard(lab.store.pool(), suite, MEASURED).await?,
         None => Vec::new(),
     };
+    let ranked_runs = match &suite {
+        Some(suite) => benchmarks::run_leaderboard(lab.store.pool(), suite, MEASURED).await?,
+        None => Vec::new(),
+    };
     // An active filter is always visible, even if it matches nothing.
     if let Some(suite) = suite.as_ref().filter(|suite| !suites.contains(suite)) {
         suites.push(suite.clone());
     }
     let ids: Vec<Uuid> = measured.iter().filter_map(|result| result.run_id).collect();
-    let recipes = recipes(&lab.registry, filter.recipe.as_deref());
     view.show(&LeaderboardPage {
-        layout: view.layout("Leaderboard", Section::Leaderboard),
+        layout: view.layout("Leaderboards", Section::Leaderboard),
         suite,
         measured,
+        ranked_runs,
+        by: asked.by.unwrap_or_default(),
         suites,
         role,
         filter,
-        recipes,
         run,
         runs: runs::names(lab.store.pool(), &ids).await?.into_iter().collect(),
         items: page.items,
         pager: view.pager(page.next),
+        view: view.clone(),
     })
 }
 

@@ -4,6 +4,7 @@ mod alignment;
 mod arms;
 mod choice;
 mod compared;
+pub(super) mod problems;
 mod scores;
 
 use actix_web::{HttpResponse, get, web};
@@ -37,6 +38,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
+    subjects::lab::overlay::Overlay,
 };
 
 /// Maximum runs of a comparison.
@@ -66,7 +68,7 @@ pub(crate) struct CompareFilter {
 }
 
 #[derive(Template, Serialize)]
-#[template(path = "compare.html")]
+#[template(path = "comparison/page.html")]
 struct ComparePage {
     #[serde(skip)]
     layout: Layout,
@@ -99,9 +101,18 @@ struct ComparePage {
     others: Vec<Run>,
     #[serde(skip)]
     figures: Vec<Figure>,
+    /// Held-out accuracy of all runs.
+    #[serde(skip)]
+    held_out: Overlay,
 }
 
 impl ComparePage {
+    /// The data of all charts.
+    fn curves(&self) -> String {
+        let all = self.held_out.figures.iter().chain(&self.figures);
+        Figure::island(&all.cloned().collect::<Vec<_>>())
+    }
+
     fn ids(&self) -> String {
         self.runs
             .iter()
@@ -242,7 +253,10 @@ pub(crate) async fn show_compare(
         Finals::of(metric, unit(metric), values, baseline)
     });
     let scores = scores(db, &ids, baseline).await?;
+    let held_out = ids.iter().map(|id| id.0).collect::<Vec<_>>();
+    let held_out = Overlay::of(db, &held_out).await?;
     view.show(&ComparePage {
+        held_out,
         layout: view.layout("Compare", Section::Compare),
         differences: compared::differences(&configs),
         accounts,

@@ -10,12 +10,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
-use crate::{
-    api_error::ApiError,
-    frame::steps::level_for,
-    lab::Lab,
-    pages::compare::alignment::{Over, Progress},
-};
+use super::alignment::{Over, Progress};
+use crate::{api_error::ApiError, frame::steps::level_for, lab::Lab};
 
 /// Runs whose curves have a band from minimum to maximum where a point covers several steps; those of more would hide one another.
 const BANDS: usize = 4;

@@ -4,6 +4,7 @@ use lyceum_core::{compute::compute_account, id::ExecutionId, recipe::Expense};
 use lyceum_store::{members, metrics, runs::RunDetail, steps};
 use serde::Serialize;
 
+use super::{Compared, alignment::Over};
 use crate::{
     api_error::ApiError,
     frame::{
@@ -12,7 +13,6 @@ use crate::{
         steps::curve,
     },
     lab::Lab,
-    pages::compare::{Compared, alignment::Over},
 };
 
 /// The curves of one metric.

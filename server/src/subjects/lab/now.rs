@@ -1,0 +1,136 @@
+//! What the lab is doing: its running runs, its machines, and what went wrong.
+
+use chrono::{DateTime, TimeDelta, Utc};
+use futures::future::try_join_all;
+use lyceum_core::id::ExecutionId;
+use lyceum_store::{
+    alerts::{self, Alert, AlertFilter},
+    crashes::{self, Crash},
+    executions::{self, Pace, State},
+    page::{Order, Window},
+    runs::{self, Run, RunFilter, RunSort},
+    work::{self, Backlog},
+    workers::{self, Worker, WorkerFilter},
+};
+use serde::Serialize;
+
+use crate::{
+    api_error::ApiError,
+    frame::view::View,
+    lab::Lab,
+    subjects::run::{VerdictView, eta},
+};
+
+/// Maximum running runs and recent runs.
+const RUNS: u32 = 8;
+/// Crashes of the last days are shown, at most so many.
+const CRASH_DAYS: i32 = 3;
+const CRASHES: i64 = 5;
+/// Alerts of so many hours are shown, at most so many.
+const ALERT_HOURS: i64 = 24;
+const ALERTS: u32 = 20;
+
+/// A running run.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Running {
+    #[serde(flatten)]
+    pub(super) run: Run,
+    pace: Pace,
+    pub(super) eta_seconds: Option<f64>,
+    pub(super) stalled_since: Option<DateTime<Utc>>,
+    /// In JSON alone; the table has it in short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<VerdictView>,
+}
+
+impl Running {
+    async fn load(lab: &Lab, view: &View, run: Run) -> Result<Self, ApiError> {
+        let db = lab.store.pool();
+        let id = ExecutionId(run.id);
+        let (pace, stalled_since) = futures::try_join!(executions::pace(db, id), executions::stalled_since(db, id))?;
+        Ok(Self {
+            verdict: match view.is_json() {
+                true => Some(VerdictView::load(lab, &runs::find(db, id).await?, view.may_write()).await?),
+                false => None,
+            },
+            eta_seconds: eta(&run, &pace).filter(|_| stalled_since.is_none()),
+            run,
+            pace,
+            stalled_since,
+        })
+    }
+}
+
+/// The strip above the table.
+#[derive(Clone, Debug, Serialize)]
+pub(super) struct Now {
+    pub(super) running: Vec<Running>,
+    /// In JSON alone: the verdict on the newest run, if none is running.
+    latest: Option<VerdictView>,
+    pub(super) recent: Vec<Run>,
+    pub(super) workers: Vec<Worker>,
+    pub(super) backlog: Vec<Backlog>,
+    pub(super) crashes: Vec<Crash>,
+    /// Those of the last day.
+    pub(super) alerts: Vec<Alert>,
+}
+
+impl Now {
+    pub(super) async fn load(lab: &Lab, view: &View) -> Result<Self, ApiError> {
+        let db = lab.store.pool();
+        let newest = |limit| Window {
+            limit,
+            after: None,
+            order: Order::Newest,
+        };
+        let (is_running, any) = (
+            RunFilter {
+                state: Some(State::Running),
+                ..RunFilter::default()
+            },
+            RunFilter::default(),
+        );
+        let alive = WorkerFilter {
+            alive: Some(true),
+            ..WorkerFilter::default()
+        };
+        let (few, more, latest_alerts) = (newest(RUNS), newest(50), newest(ALERTS));
+        let any_alert = AlertFilter::default();
+        let (running, recent, workers, backlog, crashes, mut alerts) = futures::try_join!(
+            runs::page(db, &is_running, &RunSort::Age, &few),
+            runs::page(db, &any, &RunSort::Age, &few),
+            workers::page(db, &alive, &more),
+            work::backlog(db),
+            crashes::recent(db, CRASH_DAYS, CRASHES),
+            alerts::page(db, &any_alert, &latest_alerts),
+        )?;
+        let since = Utc::now() - TimeDelta::hours(ALERT_HOURS);
+        alerts.items.retain(|alert| alert.created_at > since);
+        Ok(Self {
+            latest: match (view.is_json() && running.items.is_empty(), recent.items.first()) {
+                (true, Some(run)) => {
+                    let detail = runs::find(db, ExecutionId(run.id)).await?;
+                    Some(VerdictView::load(lab, &detail, view.may_write()).await?)
+                }
+                _ => None,
+            },
+            running: try_join_all(running.items.into_iter().map(|run| Running::load(lab, view, run))).await?,
+            recent: recent.items,
+            workers: workers.items,
+            backlog,
+            crashes,
+            alerts: alerts.items,
+        })
+    }
+
+    /// How many items wait, run, are stalled and failed.
+    pub(super) fn work(&self) -> [(&'static str, i64); 4] {
+        let sum = |of: fn(&Backlog) -> i64| self.backlog.iter().map(of).sum();
+        [
+            ("waiting", sum(|kind| kind.ready)),
+            ("running", sum(|kind| kind.running)),
+            ("stalled", sum(|kind| kind.stalled)),
+            ("failed", sum(|kind| kind.failed)),
+        ]
+    }
+}

@@ -1,0 +1,141 @@
+//! The held-out curves of ticked runs, in one chart for each way in which they were measured.
+
+use lyceum_store::runs::{self, Outcome};
+use sqlx::PgPool;
+use uuid::Uuid;
+
+use super::row::interval_of_base;
+use crate::{
+    api_error::ApiError,
+    frame::figure::{Colour, Figure, Series, Style},
+    subjects::{comparison, evaluations::page::title},
+};
+
+/// The ids in the address.
+///
+/// # Errors
+/// What is wrong with them.
+pub(super) fn ticked(text: &str) -> Result<Vec<Uuid>, String> {
+    let mut ids: Vec<Uuid> = Vec::new();
+    for id in text.split(',').map(str::trim).filter(|id| !id.is_empty()) {
+        let id = id.parse().map_err(|_| format!("`{id}` is no id of a run"))?;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    match ids.len() {
+        0..=comparison::RUNS => Ok(ids),
+        many => Err(format!(
+            "{many} runs are too many; at most {} are drawn",
+            comparison::RUNS
+        )),
+    }
+}
+
+/// Curves over one another.
+#[derive(Default)]
+pub(crate) struct Overlay {
+    pub(crate) figures: Vec<Figure>,
+    /// The names of runs that have nothing to draw.
+    pub(super) unmeasured: Vec<String>,
+}
+
+impl Overlay {
+    pub(crate) async fn of(db: &PgPool, ids: &[Uuid]) -> Result<Self, ApiError> {
+        if ids.is_empty() {
+            return Ok(Self::default());
+        }
+        let (names, mut outcomes) = futures::try_join!(runs::names(db, ids), runs::outcomes(db, ids))?;
+        let mut ways: Vec<Vec<(String, Outcome)>> = Vec::new();
+        let mut unmeasured = Vec::new();
+        for id in ids {
+            let Some((_, name)) = names.iter().find(|(known, _)| known == id) else {
+                let detail = format!("there is no run `{id}`");
+                return Err(ApiError::invalid_query(vec![("overlay".to_owned(), detail)]));
+            };
+            let Some(outcome) = outcomes.remove(id) else {
+                unmeasured.push(name.clone());
+                continue;
+            };
+            match ways.iter_mut().find(|way| is_alike(&way[0].1, &outcome)) {
+                Some(way) => way.push((name.clone(), outcome)),
+                None => ways.push(vec![(name.clone(), outcome)]),
+            }
+        }
+        let figures = ways.iter().enumerate().map(|(place, way)| figure(place, way)).collect();
+        Ok(Self { figures, unmeasured })
+    }
+}
+
+/// Whether both were measured on the same rows in the same way.
+pub(crate) fn is_alike(one: &Outcome, other: &Outcome) -> bool {
+    let way = |outcome: &Outcome| {
+        let result = &outcome.result;
+        (result.suite.clone(), result.row_set.clone(), result.decoding.clone())
+    };
+    way(one) == way(other)
+}
+
+fn figure(place: usize, way: &[(String, Outcome)]) -> Figure {
+    let first = &way[0].1.result;
+    let mut series: Vec<Series> = Vec::new();
+    let last = way
+        .iter()
+        .flat_map(|(_, one)| &one.steps)
+        .max()
+        .copied()
+        .unwrap_or_default();
+    series.extend(of_base(&way[0].1, last));
+    series.extend(way.iter().map(|(name, outcome)| {
+        let points = outcome.steps.iter().zip(&outcome.scores);
+        Series {
+            name: name.clone(),
+            points: points.map(|(step, score)| (f64::from(*step), Some(*score))).collect(),
+            ..Series::default()
+        }
+    }));
+    Figure {
+        id: format!("overlay-{place}"),
+        title: format!("Held-out accuracy: {}", title(&first.of_suite)),
+        note: format!(
+            "pass@1 on the same {} problems, asked in the same way. The band is the interval of 95 % of the base.",
+            first.rows
+        ),
+        x: "step".to_owned(),
+        y: "solved".to_owned(),
+        unit: "share",
+        exact: true,
+        series,
+        width: 1,
+        ..Figure::default()
+    }
+}
+
+/// The base's accuracy with its interval of 95 %, as a line up to the step `last`; none if `outcome` has none.
+pub(crate) fn of_base(outcome: &Outcome, last: i32) -> Option<Series> {
+    let result = &outcome.result;
+    let base = result.reference.filter(|_| result.reference_step.is_none())?;
+    let ends = [0.0, f64::from(last.max(1))];
+    let band = interval_of_base(base, result.rows).into_iter();
+    Some(Series {
+        name: format!("base ({})", result.base_model),
+        style: Style::Dashed,
+        colour: Colour::Muted,
+        points: ends.map(|x| (x, Some(base))).into(),
+        band: band.flat_map(|band| ends.map(|x| (x, band.low, band.high))).collect(),
+        ..Series::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticked_runs_are_named_once_and_not_too_many() {
+        let ids: Vec<String> = (1..=13).map(|id| Uuid::from_u128(id).to_string()).collect();
+        assert_eq!(ticked(&format!("{0},{0},", ids[0])), Ok(vec![Uuid::from_u128(1)]));
+        assert!(ticked("x").unwrap_err().contains("`x`"));
+        assert!(ticked(&ids.join(",")).unwrap_err().contains("at most 12"));
+    }
+}
