@@ -10,7 +10,7 @@ use lyceum_store::{
     runs::{self, Outcome, Run, Standing},
 };
 use serde::{Deserialize as _, Serialize};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use uuid::Uuid;
 
 use crate::{api_error::ApiError, lab::Lab, subjects::run::tone};
@@ -69,7 +69,7 @@ fn progress(run: &Run, standing: &Standing) -> Progress {
 
 /// The metrics that verdicts look at. Runs whose metrics are at the same places are read together.
 async fn readings(lab: &Lab, runs: &[(&Run, &Standing)]) -> Result<HashMap<Uuid, Readings>, ApiError> {
-    let mut alike: BTreeMap<Vec<(usize, usize)>, (Vec<(Signal, usize)>, Vec<Uuid>)> = BTreeMap::new();
+    let mut alike: Vec<(Vec<(Signal, usize)>, Vec<Uuid>)> = Vec::new();
     for (run, standing) in runs {
         let recipe = lab.registry.get(&run.recipe).ok();
         let config = RunConfig::deserialize(&standing.config).ok();
@@ -77,15 +77,13 @@ async fn readings(lab: &Lab, runs: &[(&Run, &Standing)]) -> Result<HashMap<Uuid,
             .zip(config)
             .is_none_or(|(recipe, config)| recipe.compares_answers(&config).unwrap_or(true));
         let signals = Signal::all_in(&lab.registry.metrics(&run.recipe), &standing.metrics, compares);
-        let places = signals
-            .iter()
-            .map(|(signal, place)| (*signal as usize, *place))
-            .collect();
-        let (_, ids) = alike.entry(places).or_insert_with(|| (signals, Vec::new()));
-        ids.push(run.id);
+        match alike.iter_mut().find(|(known, _)| *known == signals) {
+            Some((_, ids)) => ids.push(run.id),
+            None => alike.push((signals, vec![run.id])),
+        }
     }
     let mut readings = HashMap::new();
-    for (signals, ids) in alike.into_values() {
+    for (signals, ids) in alike {
         let places: Vec<usize> = signals.iter().map(|(_, place)| *place).collect();
         let rows = metrics::ends_of_each(lab.store.pool(), &ids, &places, SPAN).await?;
         for own in rows.chunk_by(|(run, _), (other, _)| run == other) {
