@@ -33,7 +33,10 @@ pub use frame::text::inert;
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, path::Path};
+    use std::{
+        fs,
+        path::{Path, PathBuf},
+    };
 
     /// What the files of a room may import besides the room itself.
     const ROOMS: [(&str, &[&str]); 5] = [
@@ -48,13 +51,23 @@ mod tests {
     fn a_room_imports_only_what_is_below_it() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         for (room, below) in ROOMS {
-            let inside = fs::read_dir(source.join(room)).into_iter().flatten();
-            let inside = inside.map(|file| file.unwrap().path());
-            for path in inside.chain([source.join(format!("{room}.rs"))]) {
+            let mut files = vec![source.join(format!("{room}.rs"))];
+            files_in(&source.join(room), &mut files);
+            for path in files {
                 for import in imports(&fs::read_to_string(&path).unwrap()) {
                     let is_allowed = import == room || below.contains(&import.as_str());
                     assert!(is_allowed, "{} imports crate::{import}", path.display());
                 }
+            }
+        }
+    }
+
+    fn files_in(folder: &Path, files: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => files_in(&path, files),
+                false => files.push(path),
             }
         }
     }

@@ -8,6 +8,12 @@ from typing import Any, Literal, NotRequired, TypedDict
 class Alert(TypedDict):
     """An alert."""
 
+    acknowledged_at: NotRequired[str | None]
+    """When somebody acknowledged it."""
+
+    acknowledged_by: NotRequired[str | None]
+    """The name of the token of whoever did."""
+
     created_at: str
     """When it was raised."""
 
@@ -18,7 +24,7 @@ class Alert(TypedDict):
     """The alert."""
 
     kind: str
-    """`failed`, `stalled`, `completed`, `collapsing`, `worker_lost` or `test`."""
+    """`failed`, `stalled`, `completed`, `collapsing`, `metric`, `worker_lost` or `test`."""
 
     run_id: NotRequired[str | None]
     """The run that it is about."""
@@ -29,8 +35,42 @@ class Alert(TypedDict):
     title: str
     """What happened, in a few words."""
 
-AlertKind = Literal["failed", "stalled", "completed", "collapsing", "worker_lost", "test"]
+AlertKind = Literal["failed", "stalled", "completed", "collapsing", "metric", "worker_lost", "test"]
 """What an alert is about."""
+
+
+class AlertRule(TypedDict):
+    """A rule."""
+
+    comparison: str
+    """How the mean is compared with `value`: `above`, `at_least`, `below` or `at_most`."""
+
+    created_at: str
+    """When it was created."""
+
+    created_by: str
+    """The name of the token that created it."""
+
+    holds_of: int
+    """Number of runs that it holds of at present."""
+
+    id: str
+    """The rule."""
+
+    metric: str
+    """The metric."""
+
+    run_id: NotRequired[str | None]
+    """The run that it watches; null if it watches all with a tag."""
+
+    steps: int
+    """The mean is over so many of the last steps."""
+
+    tag: NotRequired[str | None]
+    """The tag of the runs that it watches; null if it watches one."""
+
+    value: float
+    """The bound."""
 
 
 class AllPresets(TypedDict):
@@ -271,6 +311,9 @@ class BenchmarkResult(TypedDict):
     suite: str
     """The suite, or the name the evaluation gave its rows; then `protocol.suite` is the suite."""
 
+    truncated: NotRequired[int | None]
+    """Answers that ended at the limit of tokens. None if an earlier release measured it while this one was installed."""
+
     version_id: NotRequired[str | None]
     """Its exact weights."""
 
@@ -456,6 +499,28 @@ class Cell(TypedDict):
 
     step: int
     """The step in which the elite was inserted."""
+
+
+class CreateAlertRule(TypedDict):
+    """A rule to create: an alert is raised when the mean of a metric over the last steps of a run is beyond a bound."""
+
+    comparison: str
+    """How the mean is compared with `value`."""
+
+    metric: str
+    """A metric that the run, or some recipe, records."""
+
+    run: NotRequired[str | None]
+    """The run to watch. Exactly one of `run` and `tag` is given."""
+
+    steps: NotRequired[int | None]
+    """The mean is over so many of the last steps; 1 by default. A run with fewer steps is not looked at."""
+
+    tag: NotRequired[str | None]
+    """All runs with this tag are watched, also those that get it later."""
+
+    value: float
+    """The bound."""
 
 
 class CreateDataset(TypedDict):
@@ -812,6 +877,22 @@ class Evaluation(TypedDict):
     """When it last changed."""
 
 
+class EvaluationCost(TypedDict):
+    """What an evaluation costs."""
+
+    answers: int
+    """Answers that models give, to proposals too; in a check of a dataset, rows that are tried. Of operator retention, at most so many, and without those of retraining."""
+
+    like: NotRequired[str | None]
+    """The evaluation of that pace."""
+
+    rows: int
+    """Rows of datasets, or problems, that are answered, each counted once."""
+
+    seconds: NotRequired[float | None]
+    """Expected seconds, at the pace of the fastest of the last five completed evaluations of the type; null if there is none."""
+
+
 class Event(TypedDict):
     """An event of an execution."""
 
@@ -887,6 +968,9 @@ class ForkRun(TypedDict):
 
     step: NotRequired[int | None]
     """The step before which to fork; by default where the run is now, or its end."""
+
+FoundKind = Literal["page", "action", "run", "experiment", "member", "problem", "evaluation", "dataset"]
+"""What something that was found is."""
 
 
 class Geometry(TypedDict):
@@ -1440,6 +1524,16 @@ class Parent(TypedDict):
     """The weights."""
 
 
+class PlannedEvaluation(TypedDict):
+    """What an evaluation would do, and its cost."""
+
+    config: dict[str, Any]
+    """The config with everything that the spec names looked up."""
+
+    cost: EvaluationCost
+    """Its cost."""
+
+
 class Preset(TypedDict):
     """A run config to start from."""
 
@@ -1987,6 +2081,32 @@ class Stopping(TypedDict):
 
     on: NotRequired[bool]
     """`false` switches the rule off."""
+
+
+class Suggestion(TypedDict):
+    """Something that was found."""
+
+    address: str
+    """The address of its page."""
+
+    id: NotRequired[str | None]
+    """Its id; none of a page."""
+
+    kind: FoundKind
+    """What it is."""
+
+    name: str
+    """Its name; of a problem or an evaluation, its type."""
+
+    of: str
+    """The run that it is of, or the place of a page; empty if there is none."""
+
+
+class Suggestions(TypedDict):
+    """What was found."""
+
+    items: list[Suggestion]
+    """Pages and actions first, then what has the text in its name or id, by kind."""
 
 
 class Sweep(TypedDict):
