@@ -14,7 +14,7 @@ use actix_web::{
 };
 use askama::Template;
 use lyceum_store::tokens::Scope;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 use std::future::{Ready, ready};
@@ -30,6 +30,8 @@ use crate::{
 
 /// The first step wanted in a page's charts, for viewers that have the earlier points.
 const FROM_STEP: &str = "lyceum-from-step";
+/// What is encoded in the values of parameters. Ids stay as they are.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-');
 
 /// A request for a page.
 #[derive(Clone, Debug)]
@@ -132,7 +134,7 @@ impl View {
         let added = changes
             .iter()
             .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?.to_owned())));
-        let encoded = |text: &str| utf8_percent_encode(text, NON_ALPHANUMERIC).to_string();
+        let encoded = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
         let pairs: Vec<String> = kept
             .chain(added)
             .map(|(name, value)| format!("{name}={}", encoded(&value)))
