@@ -32,6 +32,8 @@ use crate::{
 
 /// The first step wanted in a page's charts, for viewers that have the earlier points.
 const FROM_STEP: &str = "lyceum-from-step";
+/// What is encoded in the values of parameters. Ids stay as they are.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-');
 
 /// What is encoded in values of parameters; ids stay readable.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-');

@@ -127,7 +127,7 @@ async fn equal_answers_to_a_problem_of_the_run_are_one_with_their_count() {
     let writer = server.actor(Scope::Write).await;
     let made = filled(&server, 6).await;
     for statement in [
-        "UPDATE executions SET recipe = 'populora'",
+        "UPDATE executions SET recipe = 'azr'",
         "UPDATE attempts SET correct = true",
         "UPDATE problems SET solve_rate = NULL WHERE NOT valid",
     ] {
