@@ -26,6 +26,7 @@ pub(crate) mod samples;
 mod search;
 pub(crate) mod selection;
 pub(crate) mod service;
+mod settings;
 pub(crate) mod sweeps;
 mod tokens;
 mod views;
@@ -104,7 +105,9 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(experiments::show_experiments)
         .service(experiments::show_new_experiment)
         .service(experiments::page::show_one_experiment)
+        .service(runs::new::show_new_run)
         .service(samples::show_samples)
+        .service(settings::show_settings)
         .service(curriculum::page::show_curriculum)
         .service(diversity::page::show_diversity)
         .service(goalposts::page::show_run_goalposts)

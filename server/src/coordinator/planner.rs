@@ -19,7 +19,7 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::step_log::log_step;
-use crate::{coordinator::dispatch::Refused, evaluation, log::PROGRESS};
+use crate::{coordinator::dispatch::Refused, log::PROGRESS, subjects::evaluations::prepare};
 
 /// The longest pause between two plans of one step.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -230,7 +230,7 @@ impl Planner {
         let schedule = config.benchmarks.as_ref();
         if schedule.is_some_and(|schedule| schedule.is_due(done, config.steps)) {
             let from = (self.store.pool(), &self.registry);
-            evaluation::measure(tx, from, locked.state.run, config, done).await?;
+            prepare::measure(tx, from, locked.state.run, config, done).await?;
         }
         Ok(())
     }

@@ -35,9 +35,6 @@ const FROM_STEP: &str = "lyceum-from-step";
 /// What is encoded in the values of parameters. Ids stay as they are.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-');
 
-/// What is encoded in values of parameters; ids stay readable.
-const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-');
-
 /// A request for a page.
 #[derive(Clone, Debug)]
 pub(crate) struct View {

@@ -39,7 +39,6 @@ use crate::{
     lab::{Lab, LabSettings, Presets},
     log::log_request,
     openapi::document,
-    pages,
     subjects::{self, alerts, service, sweeps},
 };
 
@@ -130,7 +129,6 @@ impl Server {
                 .service(logout)
                 .service(open_share)
                 .service(show_asset)
-                .configure(pages::routes)
                 .configure(subjects::pages)
                 .service(web::redirect("/docs", "/docs/"))
                 .service(swagger)

@@ -3,6 +3,7 @@
 pub(crate) mod cost;
 pub(crate) mod new;
 pub(crate) mod page;
+pub(crate) mod prepare;
 pub(crate) mod result;
 
 use actix_web::web;
@@ -36,8 +37,8 @@ use crate::{
         idempotent::{Begun, IdempotencyKey},
         list, show,
     },
-    evaluation::{Request, configured},
     lab::Lab,
+    subjects::evaluations::prepare::{Request, configured},
 };
 
 /// An evaluation to create.

@@ -3,6 +3,7 @@
 pub(crate) mod create;
 pub(super) mod fork;
 pub(crate) mod metrics;
+pub(crate) mod new;
 
 use actix_web::{HttpRequest, web};
 use lyceum_core::{

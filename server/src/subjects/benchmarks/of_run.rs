@@ -28,7 +28,6 @@ use super::{
 };
 use crate::{
     api_error::ApiError,
-    evaluation::{Measured, measured},
     frame::{
         figure::Figure,
         layout::{Layout, Section},
@@ -37,6 +36,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
+    subjects::evaluations::prepare::{Measured, measured},
     subjects::{
         evaluations::page::{EvaluationLine, title},
         population::frozen_side_plan,

@@ -14,8 +14,8 @@ use uuid::Uuid;
 use crate::{
     api_error::ApiError,
     contract::{About, Answer, Endpoint, Query},
-    evaluation::measured,
     lab::Lab,
+    subjects::evaluations::prepare::measured,
 };
 
 /// The format of a table.

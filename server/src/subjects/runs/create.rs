@@ -28,9 +28,9 @@ use crate::{
         idempotent::{Begun, IdempotencyKey},
     },
     estimate::Estimate,
-    evaluation::{self, named_dataset_faults},
     lab::Lab,
     rows_asked,
+    subjects::evaluations::prepare::{self, named_dataset_faults},
     subjects::{datasets::usable, runs::find_experiment},
     vocabulary,
 };
@@ -205,7 +205,7 @@ pub(crate) async fn begin(
     runs::begin(&mut *tx, &new).await?;
     if config.benchmarks.as_ref().is_some_and(|schedule| schedule.at_start) {
         let from = (lab.store.pool(), &lab.registry);
-        evaluation::measure(&mut *tx, from, id, config, 0).await?;
+        prepare::measure(&mut *tx, from, id, config, 0).await?;
     }
     Ok(id)
 }
