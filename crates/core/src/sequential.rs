@@ -18,6 +18,8 @@ const STUDENT: [f64; 12] = [
     2.200_985_160,
     2.178_812_830,
 ];
+/// Differences that vary by less are alike: sums of equal ones are not exact.
+const ALIKE: f64 = 1e-12;
 /// More seeds than this nobody runs.
 const MANY: u32 = 10_000;
 
@@ -50,7 +52,8 @@ pub struct MeanDifference {
     pub mean: f64,
     /// The sample standard deviation; none for a single pair.
     pub deviation: Option<f64>,
-    /// Half the width of the interval of 95 %: `t(n - 1) s / √n`, with the quantile of Student's t.
+    /// Half the width of the interval of 95 %: `t(n - 1) s / √n`, with the quantile of Student's t. None if all are alike, which
+    /// is no certainty.
     pub reach: Option<f64>,
 }
 
@@ -65,14 +68,16 @@ impl MeanDifference {
             n,
             mean,
             deviation,
-            reach: deviation.map(|deviation| reach(deviation, n)),
+            reach: deviation
+                .filter(|deviation| *deviation > ALIKE)
+                .map(|deviation| reach(deviation, n)),
         })
     }
 
     /// How many more pairs would narrow the interval to ± `within`, if they vary as these do; none if that is unknown, or more
     /// than anybody runs.
     pub fn more_for(&self, within: f64) -> Option<u32> {
-        let deviation = self.deviation?;
+        let deviation = self.deviation.filter(|deviation| *deviation > ALIKE)?;
         let enough = (self.n.max(2)..=MANY).find(|n| reach(deviation, *n) <= within)?;
         Some(enough - self.n)
     }
@@ -149,7 +154,11 @@ impl SequentialTest {
                 continue;
             }
             let llr = f64::from(standing.n) / 2.0 * (squares_0 / squares_1).ln();
-            standing.llr = Some(llr).filter(|llr| !llr.is_nan());
+            // Differences that are all equal to one of the two say nothing of their variance.
+            if !llr.is_finite() {
+                continue;
+            }
+            standing.llr = Some(llr);
             standing.decision = match llr {
                 llr if llr >= upper => Decision::H1,
                 llr if llr <= lower => Decision::H0,
@@ -191,6 +200,12 @@ mod tests {
             (alone.reach, alone.more_for(1.0)),
             (None, None),
             "one pair has no spread"
+        );
+        let alike = MeanDifference::of(&[0.1; 3]).unwrap();
+        assert_eq!(
+            (alike.reach, alike.more_for(1.0)),
+            (None, None),
+            "equal ones are no certainty"
         );
         assert_eq!(MeanDifference::of(&[]), None);
     }
@@ -239,6 +254,20 @@ mod tests {
             (None, Decision::Open),
             "four pairs decide nothing"
         );
+    }
+
+    #[test]
+    fn equal_differences_decide_nothing() {
+        let test = SequentialTest {
+            alpha: 0.1,
+            beta: 0.2,
+            h0: 0.0,
+            h1: 0.02,
+        };
+        for each in [0.0, 0.02] {
+            let standing = test.of(&[each; 8]);
+            assert_eq!((standing.llr, standing.decision), (None, Decision::Open));
+        }
     }
 
     #[test]

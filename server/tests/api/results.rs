@@ -251,6 +251,14 @@ async fn runs_are_sorted_and_averaged_by_results_on_the_same_rows_alone() {
             .map(|(a, b)| (a, b)),
         "one row says little, and is not beside the others"
     );
+    let page = writer.get("/leaderboard.json?suite=gsm8k").await.expect(200).json();
+    let ranked: Vec<&Value> = page["ranked_runs"]
+        .as_array()
+        .expect("runs")
+        .iter()
+        .map(|one| &one["run_id"])
+        .collect();
+    assert_eq!(ranked, [&usual, &worse], "by their difference; the third has no base");
     server.stop().await;
 }
 
