@@ -126,7 +126,6 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(problems::learnability::show_learnability)
         .service(problems::candidates::show_candidates)
         .service(problems::picks::show_picks)
-        .service(benchmarks::of_run::show_run_benchmarks)
         .service(export::show_export)
         .service(export::export_table)
         .service(export::export_run)

@@ -3,6 +3,11 @@
 use chrono::{DateTime, SecondsFormat, Utc};
 use lyceum_core::{verdict::Comparison, wilson::Interval};
 
+/// The name of a suite as it is shown.
+pub(crate) fn suite_title(name: &str) -> &str {
+    lyceum_core::benchmark::suite(name).map_or(name, |suite| suite.title.as_str())
+}
+
 /// A time for `<time datetime>`.
 pub(crate) fn iso(time: &DateTime<Utc>) -> String {
     time.to_rfc3339_opts(SecondsFormat::Secs, true)

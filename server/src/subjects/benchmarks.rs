@@ -2,9 +2,9 @@
 
 pub(crate) mod curves;
 pub(super) mod export;
-pub(super) mod of_run;
+pub(crate) mod measured;
 pub(super) mod pages;
-mod score_table;
+pub(crate) mod score_table;
 pub(super) mod table;
 
 use actix_web::web;

@@ -38,11 +38,9 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
-    subjects::lab::overlay::Overlay,
+    subjects::lab::overlay::{Overlay, RUNS},
 };
 
-/// Maximum runs of a comparison.
-pub(crate) const RUNS: usize = 12;
 /// Runs read at the same time, each over its own connection.
 const AT_ONCE: usize = 3;
 

@@ -1,6 +1,7 @@
 //! Evaluations: work on frozen versions that does not affect runs.
 
 pub(crate) mod cost;
+pub(crate) mod frozen_side;
 pub(crate) mod new;
 pub(crate) mod page;
 pub(crate) mod prepare;

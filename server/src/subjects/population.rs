@@ -3,7 +3,6 @@
 pub(crate) mod adapter;
 pub(super) mod arms_race;
 pub(super) mod cross_play;
-pub(crate) mod frozen_side_plan;
 pub(crate) mod lineage;
 pub(super) mod member;
 pub(crate) mod page;

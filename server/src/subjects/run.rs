@@ -1,5 +1,6 @@
 //! One run: its result and its metrics. Each of its other pages is in the room of its own subject.
 
+mod benchmarks;
 mod curves;
 mod result;
 
@@ -17,5 +18,6 @@ pub(super) fn pages(config: &mut ServiceConfig) {
         .service(result::now::show_run_now)
         .service(result::held_out::show_held_out)
         .service(result::verdict::show_verdict)
+        .service(benchmarks::show_run_benchmarks)
         .service(curves::show_metrics);
 }

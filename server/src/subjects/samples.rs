@@ -18,6 +18,7 @@ use self::answers::Answer;
 use crate::{
     api_error::ApiError,
     frame::{
+        format,
         layout::{Layout, Section},
         places::Tab,
         run::RunFrame,
@@ -25,7 +26,6 @@ use crate::{
         view::{Filters, Pager, View},
     },
     lab::Lab,
-    subjects::evaluations::page::title,
 };
 
 /// What became of a problem of a suite since the base answered it. It counts as solved if at least half of the answers are
@@ -267,7 +267,7 @@ fn sources(view: &View, suites: &BTreeMap<String, RunResult>, chosen: Option<&st
             .finish();
         FacetOption {
             label: match *name == result.of_suite {
-                true => title(name).to_owned(),
+                true => format::suite_title(name).to_owned(),
                 false => inert(name),
             },
             count: usize::try_from(result.rows).ok(),

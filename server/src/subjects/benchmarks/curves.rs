@@ -9,9 +9,9 @@ use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-use crate::{
-    frame::figure::{Colour, Figure, Series, Style},
-    subjects::evaluations::page::title,
+use crate::frame::{
+    figure::{Colour, Figure, Series, Style},
+    format,
 };
 
 /// Maximum members with a line of their own; with more, a chart shows only the mean and the band.
@@ -74,7 +74,7 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
     }
     Some(Figure {
         id: format!("over-steps-{name}"),
-        title: format!("{}: pass@1 over steps", title(name)),
+        title: format!("{}: pass@1 over steps", format::suite_title(name)),
         note,
         x: "step".to_owned(),
         y: "pass@1 in per cent".to_owned(),
@@ -201,7 +201,7 @@ pub(crate) fn pass_at_k(curves: &[Curve]) -> Vec<Figure> {
     };
     let figure = |name: &str| Figure {
         id: format!("pass-at-k-{name}"),
-        title: format!("{}: pass@k", title(name)),
+        title: format!("{}: pass@k", format::suite_title(name)),
         note: "The share of tasks solved by at least one of k samples (unbiased estimate from all samples).".to_owned(),
         x: "k".to_owned(),
         y: "pass@k".to_owned(),

@@ -15,7 +15,7 @@ use crate::{
     api_error::ApiError,
     contract::{About, Answer, Endpoint, Query},
     lab::Lab,
-    subjects::evaluations::prepare::measured,
+    subjects::benchmarks::measured::measured,
 };
 
 /// The format of a table.

@@ -9,8 +9,12 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-use super::{RUNS, alignment::Over, compared::Compared};
-use crate::{api_error::ApiError, frame::format, subjects::population::lineage::place_of};
+use super::{alignment::Over, compared::Compared};
+use crate::{
+    api_error::ApiError,
+    frame::format,
+    subjects::{lab::overlay::RUNS, population::lineage::place_of},
+};
 
 /// The address of a comparison; of the usual metrics if `metrics` is empty.
 pub(super) fn address(ids: &str, metrics: &str, by_arm: bool, over: Over, baseline: Option<Uuid>) -> String {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use sqlx::PgPool;
 use std::collections::BTreeSet;
 
-use crate::{api_error::ApiError, frame::format, subjects::evaluations::page::title};
+use crate::{api_error::ApiError, frame::format};
 
 /// A suite, with a column for each run.
 #[derive(Debug, Serialize)]
@@ -96,7 +96,7 @@ fn by_suite(results: &[LatestResult], runs: &[ExecutionId], baseline: Option<usi
         };
         Scores {
             suite: suite.to_owned(),
-            title: title(suite).to_owned(),
+            title: format::suite_title(suite).to_owned(),
             values: (0..runs.len()).map(column).collect(),
         }
     };

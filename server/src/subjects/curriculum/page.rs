@@ -14,6 +14,7 @@ use crate::{
     api_error::ApiError,
     frame::{
         figure::Figure,
+        format,
         layout::{Layout, Section},
         places::Tab,
         run::RunFrame,
@@ -21,10 +22,7 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
-    subjects::{
-        curriculum::{Growth, Scores},
-        evaluations::page::title,
-    },
+    subjects::curriculum::{Growth, Scores},
 };
 
 /// The steps and the suite shown.
@@ -68,7 +66,7 @@ impl CurriculumPage {
     }
 
     fn title_of(&self, suite: &str) -> String {
-        title(suite).to_owned()
+        format::suite_title(suite).to_owned()
     }
 
     /// The query of the API's addresses for the same steps.

@@ -3,7 +3,7 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{
-    benchmark::{SuiteChoice, SuiteRequest, suite},
+    benchmark::{SuiteChoice, SuiteRequest},
     id::ExecutionId,
 };
 use lyceum_store::{
@@ -21,6 +21,7 @@ use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
     frame::{
+        format,
         layout::{Layout, Section},
         view::{Filters, Pager, View},
     },
@@ -29,11 +30,6 @@ use crate::{
 
 /// Subjects named in a list.
 const NAMED: usize = 4;
-
-/// The display name of a suite.
-pub(crate) fn title(name: &str) -> &str {
-    suite(name).map_or(name, |suite| suite.title.as_str())
-}
 
 /// The type of an evaluation.
 #[derive(
@@ -146,7 +142,7 @@ impl EvaluationLine {
         let choices = choices.filter_map(|choice| SuiteChoice::deserialize(choice).ok());
         let name = |request: SuiteRequest| request.name.unwrap_or(request.suite);
         choices
-            .map(|choice| title(&name(choice.request())).to_owned())
+            .map(|choice| format::suite_title(&name(choice.request())).to_owned())
             .collect()
     }
 

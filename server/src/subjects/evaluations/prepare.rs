@@ -8,7 +8,7 @@ mod goalposts;
 mod operator_retention;
 mod regenerate;
 
-pub(crate) use benchmark::{Measured, measure, measured, named_dataset_faults};
+pub(crate) use benchmark::{measure, named_dataset_faults};
 
 use lyceum_core::{
     config::RunConfig,

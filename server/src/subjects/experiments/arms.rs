@@ -21,10 +21,7 @@ use crate::{
         figure::{Figure, Series, Style},
         format,
     },
-    subjects::{
-        evaluations::page::title,
-        lab::overlay::{is_alike, of_base},
-    },
+    subjects::lab::overlay::{is_alike, of_base},
 };
 
 /// Maximum runs looked at; the list of runs has all.
@@ -108,7 +105,10 @@ impl Arms {
 
     /// The title of the suite on which they are compared.
     pub(super) fn suite(&self) -> Option<&str> {
-        self.outcomes.values().next().map(|one| title(&one.result.of_suite))
+        self.outcomes
+            .values()
+            .next()
+            .map(|one| format::suite_title(&one.result.of_suite))
     }
 
     /// Every other arm beside the first. `within`: what the interval of a difference is to be narrowed to.

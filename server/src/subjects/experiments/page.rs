@@ -26,9 +26,8 @@ use crate::{
     },
     lab::Lab,
     subjects::{
-        comparison,
         goalposts::RUNS as RUNS_OF_MAP,
-        lab::{column::Column, parallel::Parallel},
+        lab::{column::Column, overlay::RUNS, parallel::Parallel},
     },
 };
 
@@ -113,24 +112,21 @@ impl ExperimentPage {
     /// The runs to compare, of every arm in turn, as many as a chart can show.
     fn ids(&self) -> String {
         let arms: Vec<&[Run]> = self.arms.iter().map(|arm| &arm.runs[..]).collect();
-        let runs = in_turn(&arms).take(comparison::RUNS);
+        let runs = in_turn(&arms).take(RUNS);
         runs.map(|run| run.id.to_string()).collect::<Vec<_>>().join(",")
     }
 
     /// Why the comparison is not of all runs, if it is not.
     fn left_out(&self) -> Option<String> {
         let runs: usize = self.arms.iter().map(|arm| arm.runs.len()).sum();
-        let left_out = runs.checked_sub(comparison::RUNS).filter(|left_out| *left_out > 0)?;
-        let mut told = format!(
-            "Compare takes {} runs, of every arm in turn; {left_out}",
-            comparison::RUNS
-        );
+        let left_out = runs.checked_sub(RUNS).filter(|left_out| *left_out > 0)?;
+        let mut told = format!("Compare takes {} runs, of every arm in turn; {left_out}", RUNS);
         told.push_str(if self.more {
             " and all after these are left out"
         } else {
             " are left out"
         });
-        if let Some(arms) = self.arms.len().checked_sub(comparison::RUNS).filter(|arms| *arms > 0) {
+        if let Some(arms) = self.arms.len().checked_sub(RUNS).filter(|arms| *arms > 0) {
             told.push_str(&format!(", among them all of {}", counted(&(arms as i64), "arm")));
         }
         told.push('.');

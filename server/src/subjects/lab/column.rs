@@ -3,7 +3,7 @@
 use lyceum_store::runs::{Comparison, Condition, Operand, RunColumn, RunValue};
 use serde::Serialize;
 
-use crate::{frame::format, subjects::evaluations::page::title};
+use crate::frame::format;
 
 /// Columns of a table, at most.
 pub(crate) const COLUMNS: usize = 12;
@@ -66,8 +66,8 @@ impl Column {
         match &self.column {
             RunColumn::Metric(name) => format::words(name),
             RunColumn::Parameter(path) => path.join("."),
-            RunColumn::Benchmark(suite) => format!("{} %", title(suite)),
-            RunColumn::Difference(suite) => format!("{} against the base, points", title(suite)),
+            RunColumn::Benchmark(suite) => format!("{} %", format::suite_title(suite)),
+            RunColumn::Difference(suite) => format!("{} against the base, points", format::suite_title(suite)),
         }
     }
 

@@ -8,8 +8,11 @@ use super::row::interval_of_base;
 use crate::{
     api_error::ApiError,
     frame::figure::{Colour, Figure, Series, Style},
-    subjects::{comparison, evaluations::page::title},
+    frame::format,
 };
+
+/// Runs that are drawn or compared together, at most.
+pub(crate) const RUNS: usize = 12;
 
 /// The ids in the address.
 ///
@@ -24,11 +27,8 @@ pub(super) fn ticked(text: &str) -> Result<Vec<Uuid>, String> {
         }
     }
     match ids.len() {
-        0..=comparison::RUNS => Ok(ids),
-        many => Err(format!(
-            "{many} runs are too many; at most {} are drawn",
-            comparison::RUNS
-        )),
+        0..=RUNS => Ok(ids),
+        many => Err(format!("{many} runs are too many; at most {RUNS} are drawn")),
     }
 }
 
@@ -96,7 +96,7 @@ fn figure(place: usize, way: &[(String, Outcome)]) -> Figure {
     }));
     Figure {
         id: format!("overlay-{place}"),
-        title: format!("Held-out accuracy: {}", title(&first.of_suite)),
+        title: format!("Held-out accuracy: {}", format::suite_title(&first.of_suite)),
         note: format!(
             "pass@1 on the same {} problems, asked in the same way. The band is the interval of 95 % of the base.",
             first.rows

@@ -11,10 +11,7 @@ use super::{
     parallel::Coordinates,
     verdicts::Headline,
 };
-use crate::{
-    frame::{figure::sparkline, format},
-    subjects::evaluations::page::title,
-};
+use crate::frame::{figure::sparkline, format};
 
 /// A run, its values in the columns, and what it came to.
 #[derive(Serialize)]
@@ -55,7 +52,10 @@ impl Row {
     /// On how many problems of which suite it was measured.
     pub(super) fn measured(&self) -> Option<(String, &str)> {
         let result = &self.outcome.as_ref()?.result;
-        Some((format::count(&i64::from(result.rows)), title(&result.of_suite)))
+        Some((
+            format::count(&i64::from(result.rows)),
+            format::suite_title(&result.of_suite),
+        ))
     }
 
     pub(super) fn curve(&self) -> Option<Curve> {
@@ -87,7 +87,11 @@ impl Curve {
             point.split_once(',').and_then(|(_, y)| y.parse().ok()).unwrap_or(0.0)
         };
         let last = outcome.scores.last().copied().unwrap_or_default();
-        let mut label = format!("{} over steps: {}", title(&result.of_suite), format::percent(&last));
+        let mut label = format!(
+            "{} over steps: {}",
+            format::suite_title(&result.of_suite),
+            format::percent(&last)
+        );
         if let Some(base) = base {
             label.push_str(&format!(", the base {}", format::percent(&base)));
         }

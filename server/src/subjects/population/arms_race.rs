@@ -13,7 +13,6 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use super::frozen_side_plan;
 use crate::{
     api_error::ApiError,
     frame::{
@@ -80,7 +79,7 @@ pub(crate) async fn show_arms_race(
         .collect();
     let names = SideNames::of(&members);
     figures.push(outcomes_of(&outcomes, &names));
-    let frozen_side = frozen_side_plan::body(&lab.registry, &run.detail);
+    let frozen_side = crate::subjects::evaluations::frozen_side::body(&lab.registry, &run.detail);
     view.show(&ArmsRacePage {
         frozen_side,
         layout: view.layout(format!("Arms race · {}", run.run().name), Section::Runs),

@@ -5,12 +5,9 @@ use lyceum_core::{recipe::Growth as Column, wilson::Interval};
 use crate::{
     frame::{
         figure::{Colour, Figure, Series, Style},
-        steps,
+        format, steps,
     },
-    subjects::{
-        curriculum::{Growth, ScoreBucket, Scores},
-        evaluations::page::title,
-    },
+    subjects::curriculum::{Growth, ScoreBucket, Scores},
 };
 
 /// The size of the set as bars under the score on a suite (Figure 3 of the paper).
@@ -27,7 +24,7 @@ pub(super) fn growth(growth: &Growth, suite: Option<&str>) -> Figure {
     let measured: Vec<_> = measured.collect();
     let curve = Series {
         name: suite
-            .map(|suite| format!("{}: pass@1", title(suite)))
+            .map(|suite| format!("{}: pass@1", format::suite_title(suite)))
             .unwrap_or_default(),
         style: Style::Bold,
         colour: Colour::Solving,

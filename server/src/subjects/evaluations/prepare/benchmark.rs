@@ -1,10 +1,8 @@
 //! Benchmark evaluations: resolves requests to exact weights and rows, and puts results into tables.
 
 mod slices;
-mod table;
 
 pub(crate) use slices::named_dataset_faults;
-pub(crate) use table::{Measured, measured};
 
 use lyceum_core::{
     benchmark::SubjectRole,

@@ -23,11 +23,12 @@ use crate::{
     contract::{Listing, Order},
     frame::{
         figure::Figure,
+        format,
         layout::Layout,
         text::{Excerpt, SHOWN, SHOWN_IN_LIST, excerpt, inert},
         view::{Pager, View},
     },
-    subjects::{benchmarks::curves, evaluations::page::title},
+    subjects::benchmarks::curves,
 };
 
 /// Maximum results shown (subjects × suites). The API lists all.
@@ -97,7 +98,7 @@ impl BenchmarkPage {
         let choice = |name: &str| {
             (
                 name.to_owned(),
-                title(name).to_owned(),
+                format::suite_title(name).to_owned(),
                 self.asked.suite.as_deref() == Some(name),
             )
         };

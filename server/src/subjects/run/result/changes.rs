@@ -15,8 +15,9 @@ use std::collections::{BTreeSet, HashMap};
 use super::held_out::compared;
 use crate::{
     api_error::ApiError,
+    frame::format,
     frame::text::{Excerpt, SHOWN_IN_LIST, excerpt, inert},
-    subjects::{evaluations::page::title, samples::Change},
+    subjects::samples::Change,
 };
 
 /// What a run's members solve that its base did not, and the other way round.
@@ -100,7 +101,7 @@ impl Changes {
     }
 
     pub(crate) fn suite(&self) -> &str {
-        title(&self.result.of_suite)
+        format::suite_title(&self.result.of_suite)
     }
 
     /// What it is compared with.

@@ -4,9 +4,9 @@ use super::{
     Curve,
     accuracy::{HeldOut, Interval, Point},
 };
-use crate::{
-    frame::figure::{Colour, Figure, Series, Style},
-    subjects::evaluations::page::title,
+use crate::frame::{
+    figure::{Colour, Figure, Series, Style},
+    format,
 };
 
 /// Maximum members with lines of their own.
@@ -90,7 +90,7 @@ impl HeldOut {
             "{} problems of {} that nobody learns from: {answers}. Wide line: mean of the members that solve, with its interval \
              of 95 % over problems.{members} Dashed: the base, with its interval.",
             self.rows,
-            title(&self.suite)
+            format::suite_title(&self.suite)
         )
     }
 

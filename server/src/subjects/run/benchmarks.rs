@@ -22,24 +22,24 @@ use sqlx::PgPool;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use super::{
-    curves::{self, Curve},
-    score_table::{self, Line, lines},
-};
 use crate::{
     api_error::ApiError,
     frame::{
         figure::Figure,
+        format,
         layout::{Layout, Section},
         places::Tab,
         run::RunFrame,
         view::{Filters, View},
     },
     lab::Lab,
-    subjects::evaluations::prepare::{Measured, measured},
     subjects::{
-        evaluations::page::{EvaluationLine, title},
-        population::frozen_side_plan,
+        benchmarks::{
+            curves::{self, Curve},
+            measured::{Measured, measured},
+            score_table::{self, Line, lines},
+        },
+        evaluations::{frozen_side, page::EvaluationLine},
     },
 };
 
@@ -107,7 +107,7 @@ struct RunBenchmarksPage {
 
 impl RunBenchmarksPage {
     fn titles(&self) -> Vec<&str> {
-        self.table.suites.iter().map(|name| title(name)).collect()
+        self.table.suites.iter().map(|name| format::suite_title(name)).collect()
     }
 
     fn averages(&self) -> Vec<&'static str> {
@@ -204,7 +204,7 @@ pub(crate) async fn show_run_benchmarks(
         baseline: asked.baseline,
         asked_step: asked.step,
         baselines,
-        frozen_side: frozen_side_plan::body(&lab.registry, &run.detail),
+        frozen_side: frozen_side::body(&lab.registry, &run.detail),
         evaluations: EvaluationLine::of(db, evaluations).await?,
         measure_all: (names.len() > 1).then(|| plan(&names)),
         measurable: imported
