@@ -33,7 +33,7 @@ async fn everything_is_found_by_its_name_or_the_beginning_of_its_id() {
         .expect(201)
         .json();
     let experiment = format!("/experiments/{}", experiment["id"].as_str().expect("an id"));
-    assert_eq!(addresses(&writer, "q=ILLED", "run").await, [run.clone()]);
+    assert_eq!(addresses(&writer, "q=ILLED", "run").await, std::slice::from_ref(&run));
     assert_eq!(addresses(&writer, "q=filled", "experiment").await, [experiment]);
     let (problem, member) = (made.problems[1].to_string(), made.teacher.to_string());
     assert_eq!(
