@@ -125,7 +125,7 @@ pub(crate) fn pages(config: &mut ServiceConfig) {
         .service(problems::biography::show_problem)
         .service(problems::learnability::show_learnability)
         .service(problems::candidates::show_candidates)
-        .service(problems::picks::show_picks)
+        .service(comparison::picks::show_picks)
         .service(export::show_export)
         .service(export::export_table)
         .service(export::export_run)

@@ -2,6 +2,9 @@
 
 use lyceum_core::recipe::{Role, Side, Winner};
 use lyceum_store::members::MemberName;
+use serde::Serialize;
+use std::collections::HashMap;
+use uuid::Uuid;
 
 /// The sides of `roles`, each once, by the name of its activity.
 pub(crate) fn sides_of(roles: &[Role]) -> Vec<&'static str> {
@@ -101,6 +104,18 @@ pub(crate) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
             None => Some((value, value)),
             Some((low, high)) => Some((low.min(value), high.max(value))),
         })
+}
+
+/// A member by name.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Link {
+    pub(crate) id: Uuid,
+    pub(crate) name: String,
+}
+
+/// Names of members by id.
+pub(crate) fn names(members: Vec<MemberName>) -> HashMap<Uuid, String> {
+    members.into_iter().map(|member| (member.id, member.name)).collect()
 }
 
 #[cfg(test)]

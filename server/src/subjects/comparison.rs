@@ -4,6 +4,7 @@ mod alignment;
 mod arms;
 mod choice;
 mod compared;
+pub(super) mod picks;
 pub(super) mod problems;
 mod scores;
 

@@ -5,7 +5,6 @@ pub(super) mod biography;
 pub(super) mod candidates;
 pub(super) mod learnability;
 pub(crate) mod list;
-pub(super) mod picks;
 
 use actix_web::web;
 use lyceum_core::id::{ExecutionId, MemberId, ProblemId};

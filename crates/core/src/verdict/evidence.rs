@@ -14,7 +14,7 @@ const FEWEST: usize = 8;
 pub const SPAN: u32 = 64;
 
 /// What a verdict looks at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, strum::IntoStaticStr, strum::VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum Signal {
     /// The share of problems that taught nothing, as all answers to them were rewarded alike.

@@ -69,7 +69,7 @@ fn progress(run: &Run, standing: &Standing) -> Progress {
 
 /// The metrics that verdicts look at. Runs whose metrics are at the same places are read together.
 async fn readings(lab: &Lab, runs: &[(&Run, &Standing)]) -> Result<HashMap<Uuid, Readings>, ApiError> {
-    let mut alike: Vec<(Vec<(Signal, usize)>, Vec<Uuid>)> = Vec::new();
+    let mut alike: HashMap<Vec<(Signal, usize)>, Vec<Uuid>> = HashMap::new();
     for (run, standing) in runs {
         let recipe = lab.registry.get(&run.recipe).ok();
         let config = RunConfig::deserialize(&standing.config).ok();
@@ -77,10 +77,7 @@ async fn readings(lab: &Lab, runs: &[(&Run, &Standing)]) -> Result<HashMap<Uuid,
             .zip(config)
             .is_none_or(|(recipe, config)| recipe.compares_answers(&config).unwrap_or(true));
         let signals = Signal::all_in(&lab.registry.metrics(&run.recipe), &standing.metrics, compares);
-        match alike.iter_mut().find(|(known, _)| *known == signals) {
-            Some((_, ids)) => ids.push(run.id),
-            None => alike.push((signals, vec![run.id])),
-        }
+        alike.entry(signals).or_default().push(run.id);
     }
     let mut readings = HashMap::new();
     for (signals, ids) in alike {

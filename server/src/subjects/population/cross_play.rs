@@ -21,7 +21,7 @@ use std::{
 };
 use uuid::Uuid;
 
-use super::page::Link;
+use crate::frame::sides::Link;
 use crate::{
     api_error::ApiError,
     frame::{

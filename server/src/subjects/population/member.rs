@@ -20,7 +20,8 @@ use serde::Serialize;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use super::page::{Link, lcb_k, names, parents};
+use super::page::{lcb_k, parents};
+use crate::frame::sides::{Link, names};
 use crate::{
     api_error::ApiError,
     frame::{

@@ -8,7 +8,7 @@ use lyceum_core::{
 };
 use lyceum_store::{
     matchups::{self, Wins},
-    members::{self, MemberName, Relative},
+    members::{self, Relative},
     ratings::{self, RatingPoint},
     steps,
 };
@@ -25,6 +25,7 @@ use crate::{
         layout::{Layout, Section},
         places::Tab,
         run::RunFrame,
+        sides::{Link, names},
         sides::{heat, order, range},
         steps::{MEMBERS, stride},
         view::{Filters, View},
@@ -69,13 +70,6 @@ struct Ranked {
     learning_rate: Option<f64>,
     #[serde(skip)]
     sparkline: String,
-}
-
-/// A member by name.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Link {
-    pub(crate) id: Uuid,
-    pub(crate) name: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -241,11 +235,6 @@ fn roles(members: &[Relative]) -> Vec<Role> {
     }
     roles.sort_by_key(|role| order(*role));
     roles
-}
-
-/// Names of members by id.
-pub(crate) fn names(members: Vec<MemberName>) -> HashMap<Uuid, String> {
-    members.into_iter().map(|member| (member.id, member.name)).collect()
 }
 
 /// The parents of `member`, by name.

@@ -24,12 +24,12 @@ use crate::{
         layout::{Layout, Section},
         places::Tab,
         run::RunFrame,
+        sides::names,
         steps::MEMBERS,
         text::{SHOWN_IN_LIST, excerpt},
         view::{Filters, Pager, View},
     },
     lab::Lab,
-    subjects::population::page::names,
 };
 
 /// Filters of attempts.

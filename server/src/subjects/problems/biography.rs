@@ -30,6 +30,7 @@ use self::{
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::sides::names,
     frame::{
         format::counted,
         layout::{Layout, Section},
@@ -41,7 +42,7 @@ use crate::{
         view::{Filters, Pager, View},
     },
     lab::Lab,
-    subjects::{curriculum, population::page::names},
+    subjects::curriculum,
 };
 
 /// Maximum characters of a name that models or recipes chose.

@@ -25,12 +25,12 @@ use crate::{
         layout::{Layout, Section},
         places::Tab,
         run::RunFrame,
+        sides::names,
         steps::{MEMBERS, POINTS, Steps, level_for},
         text::{Excerpt, SHOWN_IN_LIST, excerpt},
         view::{Filters, View},
     },
     lab::Lab,
-    subjects::population::page::names,
 };
 
 /// Bands of the solve rate between none and all.

@@ -19,6 +19,7 @@ use self::form::{Form, ProblemsFilter, Sort};
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
+    frame::sides::{Link, names},
     frame::{
         format::counted,
         layout::{Layout, Section},
@@ -30,7 +31,6 @@ use crate::{
         view::{Filters, Pager, View},
     },
     lab::Lab,
-    subjects::population::page::{Link, names},
 };
 
 /// A row of both pages.

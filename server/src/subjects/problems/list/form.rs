@@ -9,7 +9,7 @@ use uuid::Uuid;
 use crate::{
     api_error::ApiError,
     contract::{Listing, Order},
-    subjects::population::page::Link,
+    frame::sides::Link,
 };
 
 /// The order of a list.

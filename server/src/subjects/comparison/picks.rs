@@ -15,6 +15,7 @@ use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use uuid::Uuid;
 
+use super::labels;
 use crate::{
     api_error::ApiError,
     frame::{
@@ -24,7 +25,6 @@ use crate::{
         view::{Filters, View},
     },
     lab::Lab,
-    subjects::comparison::labels,
 };
 
 /// Maximum steps of the figure.
