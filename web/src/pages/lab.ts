@@ -29,6 +29,9 @@ async function edit(id: string): Promise<void> {
   }
 }
 
+/** Until the curves of what is selected are drawn. */
+let timer: ReturnType<typeof setTimeout> | undefined;
+
 /** The selected runs. They stay selected while the table updates itself, and the address names them. */
 const chosen = new Set((new URLSearchParams(location.search).get("overlay") ?? "").split(",").filter((id) => id !== ""));
 const boxes = () => [...document.querySelectorAll<HTMLInputElement>("[data-choose]")];
@@ -60,7 +63,13 @@ async function withEach(done: string, act: (id: string) => Promise<unknown>): Pr
       faults.push(error instanceof Problem ? error.message : "The server does not respond.");
     }
   }
-  if (faults.length === 0) return location.reload();
+  if (faults.length === 0) {
+    // Nothing is selected any more.
+    clearTimeout(timer);
+    const address = new URL(location.href);
+    address.searchParams.delete("overlay");
+    return location.replace(address);
+  }
   showChosen();
   say(`${faults.length} of the runs could not be ${done}: ${faults[0]}`, true);
 }
@@ -104,7 +113,6 @@ async function actOnChosen(action: string): Promise<void> {
 
 /** At most so many curves are drawn over one another. */
 const curves = 12;
-let timer: ReturnType<typeof setTimeout> | undefined;
 
 /** Draws the curves of the selected runs above the table. */
 async function overlay(): Promise<void> {
