@@ -179,7 +179,7 @@ async fn the_whole_system_plays_it_and_shows_it() -> Result<()> {
     updates_are_of_one_base(&house, run).await?;
     members_are_shown_with_their_bases(&lab, run).await?;
 
-    let page = lab.page(&format!("/runs/{run}")).await?;
+    let page = lab.page(&format!("/runs/{run}/metrics")).await?;
     for part in ["data-chart=\"critic-score\"", "data-chart=\"accepted-proposals\""] {
         ensure!(page.contains(part), "{part} is missing: {page}");
     }
