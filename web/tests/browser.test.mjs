@@ -541,7 +541,7 @@ scenario("selected runs are tagged, moved and deleted, and found by what is insi
   await choose();
   await page.click('[data-chosen="move"]');
   await answer("#move-chosen", "experiment", "seeds");
-  assert.match(await text(`#run-${spare[0]}`), /seeds/);
+  assert.match(await page.$eval(`#run-${spare[0]}`, (row) => row.closest("tbody").textContent), /seeds/);
   await choose();
   page.once("dialog", (dialog) => dialog.accept());
   await press('[data-chosen="delete"]');
