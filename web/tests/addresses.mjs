@@ -32,7 +32,7 @@ export async function addresses(lab, run, second) {
     "all-problems": "/problems", "problems-beside": `/compare/problems?left=${run}&right=${second}&step=1`, "compare-none": "/compare",
     compare: `/compare?runs=${run},${second}`, "compare-baseline": `/compare?runs=${run},${second}&baseline=${run}`, "lab-parallel": "/?columns=config.seed,config.steps,metrics.solve_rate", leaderboard: "/leaderboard", "leaderboard-members": "/leaderboard?by=members", benchmarks: `/runs/${second}/benchmarks`, "result-sampled": `/runs/${second}?curve=pass_at_k`, "samples-of-suite": measuredRun && `/runs/${measuredRun}/samples?suite=held-out-outputs`,
     evaluations: "/evaluations", evaluation: evaluation && `/evaluations/${evaluation}`,
-    samples: measured && `/evaluations/${measured}?suite=held-out-outputs&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
+    "evaluation-samples": measured && `/evaluations/${measured}?suite=held-out-outputs&subject=0`, work: "/work", "work-item": work && `/work/${work}`,
     "frozen-side": frozen && `/evaluations/${frozen}`, retention: retention && `/evaluations/${retention}`, regenerate: regenerated && `/evaluations/${regenerated}`,
     curriculum: judged && `/runs/${judged}/curriculum`, "curriculum-part": judged && `/runs/${judged}/curriculum?from=1&to=1`,
     task: task && `/runs/${judged}/problems/${task}`,

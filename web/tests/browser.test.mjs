@@ -705,7 +705,11 @@ scenario("a run is measured from its page, down to the samples", async () => {
   writeFileSync(file, rows.map((row) => JSON.stringify(row)).join("\n"));
   await execute(lyceum, ["--data", lab.data, "benchmark", "import", "held-out-seedling", file]);
   await go(`/runs/${second}/benchmarks`);
-  await press('button[data-action="/api/v1/evaluations"]');
+  const form = new URL(await page.$eval("section[aria-labelledby=measure] a.button", (link) => link.href));
+  assert.ok(form.searchParams.get("suites").split(",").includes("held-out-seedling"), form.search);
+  form.searchParams.set("suites", "held-out-seedling");
+  await go(form.pathname + form.search);
+  await press("#create");
   assert.match(new URL(page.url()).pathname, /^\/evaluations\/[0-9a-f-]{36}$/);
   const evaluation = new URL(page.url()).pathname;
   await page.evaluate(() => (window.stayed = true));

@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{milliseconds, process::resident_mb};
 
 /// Pages. `{}` is run 1, which has half of all problems; the other names stand for other ones in each round.
-const PAGES: [&str; 75] = [
+const PAGES: [&str; 89] = [
     "/",
     "/experiments",
     "/experiments/{experiment}",
@@ -86,6 +86,20 @@ const PAGES: [&str; 75] = [
     "/compare/problems?left={}&right={run}",
     "/leaderboard",
     "/leaderboard?role=teacher&alive=true&recipe=azr",
+    "/leaderboard?by=members",
+    "/archives",
+    "/archives?recipe=azr",
+    "/datasets",
+    "/benchmarks",
+    "/alerts",
+    "/views",
+    "/evaluations/new",
+    "/evaluations/new?type=benchmark&run={}",
+    "/runs/{}?curve=pass_at_k",
+    "/runs/{gasp}/candidates",
+    "/compare/picks?left={}&right={run}",
+    "/api/v1/search?q=run%204",
+    "/api/v1/search?q=seen_4242",
     "/work",
     "/work?run={}&state=failed",
     "/work/{work}",

@@ -47,6 +47,8 @@ pub(crate) struct NewEvaluationFilter {
     step: Option<u32>,
     /// Suites, separated by commas.
     suites: Option<String>,
+    /// Roles, separated by commas.
+    roles: Option<String>,
     dataset: Option<String>,
     rows: Option<u32>,
     attempt: Option<Uuid>,
@@ -62,14 +64,12 @@ impl NewEvaluationFilter {
             (EvaluationType::OperatorRetention, "run") => ("parents", run.as_ref().map(|run| json!([{"run": run}]))),
             _ => ("run", run.clone()),
         };
-        let suites = self
-            .suites
-            .as_deref()
-            .map(|all| json!(all.split(',').collect::<Vec<_>>()));
+        let all = |names: &Option<String>| names.as_deref().map(|all| json!(all.split(',').collect::<Vec<_>>()));
         let given = [
             under("run"),
             ("step", self.step.map(|step| json!(step))),
-            ("suites", suites),
+            ("suites", all(&self.suites)),
+            ("roles", all(&self.roles)),
             ("dataset", self.dataset.as_ref().map(|dataset| json!(dataset))),
             ("rows", self.rows.map(|rows| json!(rows))),
             ("attempt", self.attempt.map(|attempt| json!(attempt))),

@@ -3,23 +3,20 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{
-    benchmark::{Suite, Table, shipped_suites},
+    benchmark::{Table, shipped_suites},
     id::ExecutionId,
     recipe::Role,
 };
 use lyceum_store::{
     StoreError,
-    benchmarks::{self, BenchmarkResult, MeasuredRun, ScoreAtStep},
+    benchmarks::{self, MeasuredRun, ScoreAtStep},
     datasets,
     evaluations::{self, EvaluationFilter},
     page::{self, Window},
-    versions::weights::{self, Weights},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
-use sqlx::PgPool;
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, fmt::Write as _};
 use uuid::Uuid;
 
 use crate::{
@@ -59,19 +56,6 @@ pub(crate) struct TableFilter {
     baseline: Option<Uuid>,
 }
 
-/// An imported suite, and the request for an evaluation on it.
-#[derive(Clone, Debug)]
-struct Measurable {
-    name: &'static str,
-    title: &'static str,
-    rows: i32,
-    /// Answers that it takes.
-    answers: i64,
-    /// A worker's time for them, by the run's earlier measurements.
-    seconds: Option<f64>,
-    body: String,
-}
-
 #[derive(Template, Serialize)]
 #[template(path = "benchmarks/page.html")]
 struct RunBenchmarksPage {
@@ -97,10 +81,12 @@ struct RunBenchmarksPage {
     lines: Vec<Line>,
     #[serde(skip)]
     baselines: Vec<MeasuredRun>,
+    /// The names of the imported suites.
     #[serde(skip)]
-    measurable: Vec<Measurable>,
+    imported: Vec<&'static str>,
+    /// The form of an evaluation on all of them.
     #[serde(skip)]
-    measure_all: Option<String>,
+    measure: String,
     #[serde(skip)]
     figures: Vec<Figure>,
 }
@@ -116,7 +102,7 @@ impl RunBenchmarksPage {
 
     /// The suite used in examples.
     fn example(&self) -> &'static str {
-        self.measurable.first().map_or("humaneval", |suite| suite.name)
+        self.imported.first().copied().unwrap_or("humaneval")
     }
 
     fn is_step(&self, step: &i32) -> bool {
@@ -175,22 +161,19 @@ pub(crate) async fn show_run_benchmarks(
     };
     let evaluations = evaluations::page(db, &of_run, &newest).await?.items;
     let imported = imported(&lab).await?;
-    let names: Vec<&str> = imported.iter().map(|(suite, _)| suite.name.as_str()).collect();
+    // As the run measures itself, so that its curves go on.
     let roles = run.detail.config.pointer("/benchmarks/roles");
     let roles: Vec<Role> = roles.and_then(|roles| Vec::deserialize(roles).ok()).unwrap_or_default();
-    let subjects = subjects(db, *id, asked.step, &roles).await?;
-    let seconds_per_answer = seconds_per_answer(&results);
-    let plan = |suites: &[&str]| {
-        let mut spec = json!({"type": "benchmark", "suites": suites, "run": *id});
-        // As the run measures itself, so that its curves go on.
-        if !roles.is_empty() {
-            spec["roles"] = json!(roles);
+    let roles: Vec<&str> = roles.into_iter().map(Role::name).collect();
+    let mut measure = format!("/evaluations/new?type=benchmark&run={}", *id);
+    for (name, value) in [("suites", imported.join(",")), ("roles", roles.join(","))] {
+        if !value.is_empty() {
+            write!(measure, "&{name}={value}").ok();
         }
-        if let Some(step) = asked.step {
-            spec["step"] = step.into();
-        }
-        json!({ "spec": spec }).to_string()
-    };
+    }
+    if let Some(step) = asked.step {
+        write!(measure, "&step={step}").ok();
+    }
     let lines = lines(&table, *id, &results);
     let mut baselines = match view.caller.has_only_a_link {
         true => Vec::new(),
@@ -206,18 +189,8 @@ pub(crate) async fn show_run_benchmarks(
         baselines,
         frozen_side: frozen_side::body(&lab.registry, &run.detail),
         evaluations: EvaluationLine::of(db, evaluations).await?,
-        measure_all: (names.len() > 1).then(|| plan(&names)),
-        measurable: imported
-            .iter()
-            .map(|(suite, rows)| Measurable {
-                name: &suite.name,
-                title: &suite.title,
-                rows: *rows,
-                answers: i64::from(*rows) * subjects,
-                seconds: seconds_per_answer.map(|seconds| seconds * f64::from(*rows) * subjects as f64),
-                body: plan(&[&suite.name]),
-            })
-            .collect(),
+        imported,
+        measure,
         table,
         lines,
         pass_at_k,
@@ -227,29 +200,13 @@ pub(crate) async fn show_run_benchmarks(
     })
 }
 
-/// How many answer each row of a measurement: the members that play one of the roles, and the base.
-async fn subjects(db: &PgPool, run: ExecutionId, step: Option<u32>, roles: &[Role]) -> Result<i64, ApiError> {
-    let mut connection = db.acquire().await.map_err(StoreError::from)?;
-    let members = weights::of_run(&mut connection, run, step).await?;
-    let plays = |member: &&Weights| roles.is_empty() || member.roles.iter().any(|role| roles.contains(role));
-    Ok(members.iter().filter(plays).count() as i64 + 1)
-}
-
-fn seconds_per_answer(results: &[BenchmarkResult]) -> Option<f64> {
-    let answers: i64 = results
-        .iter()
-        .map(|result| i64::from(result.rows) * i64::from(result.n))
-        .sum();
-    (answers > 0).then(|| results.iter().map(|result| result.seconds).sum::<f64>() / answers as f64)
-}
-
-/// The imported suites, and their numbers of rows.
-async fn imported(lab: &Lab) -> Result<Vec<(&'static Suite, i32)>, ApiError> {
+/// The names of the imported suites.
+async fn imported(lab: &Lab) -> Result<Vec<&'static str>, ApiError> {
     let mut db = lab.store.pool().acquire().await.map_err(StoreError::from)?;
     let mut imported = Vec::new();
     for suite in shipped_suites() {
-        if let Some(dataset) = datasets::newest_of_suite(&mut db, &suite.name).await? {
-            imported.push((suite, dataset.rows));
+        if datasets::newest_of_suite(&mut db, &suite.name).await?.is_some() {
+            imported.push(suite.name.as_str());
         }
     }
     Ok(imported)
