@@ -13,7 +13,7 @@ use uuid::Uuid;
 use super::{milliseconds, process::resident_mb};
 
 /// Pages. `{}` is run 1, which has half of all problems; the other names stand for other ones in each round.
-const PAGES: [&str; 89] = [
+const PAGES: [&str; 88] = [
     "/",
     "/experiments",
     "/experiments/{experiment}",
@@ -88,7 +88,6 @@ const PAGES: [&str; 89] = [
     "/leaderboard?role=teacher&alive=true&recipe=azr",
     "/leaderboard?by=members",
     "/archives",
-    "/archives?recipe=azr",
     "/datasets",
     "/benchmarks",
     "/alerts",

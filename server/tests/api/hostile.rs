@@ -1,17 +1,17 @@
 //! Requests that are made to stop the server, or to keep it busy.
 
-use actix_web::{http::Method, web};
+use actix_web::{http::Method, rt::net::TcpStream, web};
 use futures::future::join;
 use lyceum_store::tokens::Scope;
 use nix::{sys::stat::Mode, unistd::mkfifo};
 use serde_json::{Map, Value, json};
 use std::{
     fs::{File, OpenOptions},
-    io::Write as _,
-    net::TcpStream,
     os::unix::fs::OpenOptionsExt as _,
     path::{Path, PathBuf},
 };
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::harness::{BODY_LIMIT, TestServer, config};
 
@@ -142,7 +142,8 @@ async fn a_check_that_waits_for_its_turn_goes_with_its_request() {
     let [(one, first), (two, second), (three, third)] = ["one", "two", "three"].map(|name| gate(&server, name));
     let others = async {
         let open = (reached(&one).await, reached(&two).await);
-        let mut waiting = TcpStream::connect(server.base().trim_start_matches("http://")).expect("a connection");
+        let address_of_server = server.base().trim_start_matches("http://");
+        let mut waiting = TcpStream::connect(address_of_server).await.expect("a connection");
         let third = third.to_string();
         let request = format!(
             "POST {address} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
@@ -150,10 +151,12 @@ async fn a_check_that_waits_for_its_turn_goes_with_its_request() {
             writer.bearer(),
             third.len()
         );
-        waiting.write_all(request.as_bytes()).expect("a request");
+        waiting.write_all(request.as_bytes()).await.expect("a request");
         // The server has one thread, so the request before this one waits for its turn now.
         writer.get("/healthz").await.expect(200);
-        drop(waiting);
+        waiting.shutdown().await.expect("an end");
+        // The server has seen it once it ends the connection as well, without an answer.
+        assert_eq!(waiting.read_to_end(&mut Vec::new()).await.expect("its end"), 0);
         writer.get("/healthz").await.expect(200);
         drop(open);
         writer.post(address, &json!({"config": config()})).await.expect(200);
