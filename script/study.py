@@ -75,6 +75,8 @@ class Measuring:
     def answers(self, label, rows=None, n=1, temperature=0.0, **spec):
         """What each subject answered: its name, correct answers by problem, mean length, and entropy by token."""
         suite = {"suite": self.suite, "dataset": self.dataset, "n": n, "temperature": temperature}
+        # A pretrained model is asked in its own way.
+        suite |= {field: self.measure[field] for field in ("prompts", "max_tokens") if field in self.measure}
         if rows is not None:
             suite["rows"] = rows
         body = {"spec": {"type": "benchmark", "suites": [suite], **spec}, "seed": self.seed}

@@ -23,14 +23,16 @@ const looks = [
   { name: "wide", width: 1440, theme: "light" },
   { name: "dark", width: 1440, theme: "dark" },
   { name: "narrow", width: 360, theme: "light" },
-  { name: "laptop", width: 1280, theme: "light", pages: ["overview", "metrics", "samples", "arms-race", "cross-play", "archive", "lineage"] },
-  { name: "4k", width: 3840, theme: "light", pages: ["overview", "metrics", "samples", "arms-race", "cross-play", "archive", "lineage"] },
+  { name: "laptop", width: 1280, theme: "light", pages: ["lab", "overview", "metrics", "samples", "arms-race", "cross-play", "archive", "lineage"] },
+  { name: "4k", width: 3840, theme: "light", pages: ["lab", "overview", "metrics", "samples", "arms-race", "cross-play", "archive", "lineage"] },
 ];
 /** Pages captured while a run is in progress. */
 const running = ["lab", "overview", "work"];
 
 /** Parts of pages for the README, in docs/images. */
 const tour = {
+  lab: { page: "lab-overlay", part: "main" },
+  samples: { page: "samples-of-suite", part: "main" },
   "held-out": { page: "overview", part: "#held-out section" },
   curves: { page: "metrics", part: "section[aria-labelledby=group-1] .grid" },
   lineage: { page: "lineage", part: "#tree", theme: "dark" },

@@ -2,6 +2,7 @@
 
 pub(super) mod archives;
 mod grid;
+mod map;
 pub(super) mod page;
 
 use actix_web::web;

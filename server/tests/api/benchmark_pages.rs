@@ -24,14 +24,12 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
         "an empty page says how it is filled: {empty}"
     );
     imported(&writer).await;
-    let actions = attributes(&browser.get(&of_run).await.expect(200).text(), "data-action");
-    assert!(
-        actions.iter().any(|action| action == "/api/v1/evaluations"),
-        "{actions:?}"
-    );
+    let form = format!("/evaluations/new?type=benchmark&run={}", made.run);
     let reader = server.actor(Scope::Read).await.with("accept", "text/html");
-    let actions = attributes(&reader.get(&of_run).await.expect(200).text(), "data-action");
-    assert!(actions.is_empty(), "who may not plan is offered nothing: {actions:?}");
+    for (actor, is_offered) in [(&browser, true), (&reader, false)] {
+        let links = attributes(&actor.get(&of_run).await.expect(200).text(), "href");
+        assert_eq!(links.contains(&form), is_offered, "who may not plan is offered nothing: {links:?}");
+    }
 
     let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
     let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await;
@@ -330,7 +328,7 @@ async fn of_two_measurements_of_a_checkpoint_the_larger_counts() {
 }
 
 #[actix_web::test]
-async fn a_measurement_that_the_page_offers_asks_for_the_roles_of_the_config() {
+async fn a_measurement_that_is_offered_has_the_imported_suites_and_the_roles_of_the_config() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
     imported(&writer).await;
@@ -342,14 +340,10 @@ async fn a_measurement_that_the_page_offers_asks_for_the_roles_of_the_config() {
     .execute(server.store.pool())
     .await
     .expect("a config");
-    let page = writer.get(&format!("/runs/{run}/benchmarks")).await.expect(200).text();
-    let bodies = attributes(&page, "data-body");
-    let spec = |body: &String| serde_json::from_str::<serde_json::Value>(body).ok();
-    let offered = bodies
-        .iter()
-        .filter_map(spec)
-        .find(|body| body["spec"]["type"] == "benchmark")
-        .expect("an offer");
-    assert_eq!(offered["spec"]["roles"], json!(["student"]));
+    let form = format!("/evaluations/new.json?type=benchmark&run={run}");
+    let offered = writer.get(&form).await.expect(200).json();
+    let spec = json!({"type": "benchmark", "run": run, "suites": ["gsm8k"], "roles": ["student"]});
+    assert_eq!(offered["spec"], spec);
+    assert_ne!(offered["cost"], json!(null));
     server.stop().await;
 }

@@ -134,6 +134,50 @@ async fn an_evaluation_names_exact_weights_and_rows_or_says_what_is_missing() {
 }
 
 #[actix_web::test]
+async fn a_base_that_was_slow_gets_items_of_few_answers() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let made = filled(&server, 1).await;
+    imported(&writer).await;
+    let begin = || async {
+        let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
+        let begun = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await;
+        let id = begun.expect(201).json()["id"].as_str().and_then(|id| id.parse().ok());
+        let id: ExecutionId = id.expect("an id");
+        let answers: i32 = sqlx::query_scalar(
+            "SELECT (config #>> '{parameters,samples_per_item}')::integer FROM executions WHERE id = $1",
+        )
+        .bind(id.0)
+        .fetch_one(server.store.pool())
+        .await
+        .expect("a config");
+        (id, answers)
+    };
+    let (first, answers) = begin().await;
+    assert_eq!(answers, 64, "a base that is not here and was never measured");
+    measured(&server, first).await;
+    sqlx::query("UPDATE benchmark_results SET seconds = 60")
+        .execute(server.store.pool())
+        .await
+        .expect("an update");
+    assert_eq!(
+        begin().await.1,
+        3,
+        "an answer took ten seconds, and an item is to take thirty"
+    );
+    sqlx::query("UPDATE benchmark_results SET suite = 'math500', seconds = 1.8")
+        .execute(server.store.pool())
+        .await
+        .expect("an update");
+    assert_eq!(
+        begin().await.1,
+        1,
+        "a token of another suite took a tenth of a second, and an answer has a thousand"
+    );
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn results_come_as_tables_curves_samples_and_other_tools_files() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;

@@ -142,8 +142,10 @@ async fn a_check_that_waits_for_its_turn_goes_with_its_request() {
     let [(one, first), (two, second), (three, third)] = ["one", "two", "three"].map(|name| gate(&server, name));
     let others = async {
         let open = (reached(&one).await, reached(&two).await);
-        let address_of_server = server.base().trim_start_matches("http://");
-        let mut waiting = TcpStream::connect(address_of_server).await.expect("a connection");
+        let base = server.base();
+        let mut waiting = TcpStream::connect(base.trim_start_matches("http://"))
+            .await
+            .expect("a connection");
         let third = third.to_string();
         let request = format!(
             "POST {address} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\

@@ -2,17 +2,19 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{archive::ArchiveConfig, id::ExecutionId};
+use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     archive::{self, Archived},
     runs,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strum::VariantArray as _;
 use uuid::Uuid;
 
-use super::grid::{Axis, Colouring, Dimension, Grid};
+use super::{
+    grid::{Colouring, Dimension},
+    map::{Drawing, Map, align},
+};
 use crate::{
     api_error::ApiError,
     frame::{
@@ -39,28 +41,13 @@ pub(crate) struct ArchivesFilter {
     colour: Option<Colouring>,
 }
 
-/// The archive of a run.
-#[derive(Serialize)]
-struct Map {
-    run_id: Uuid,
-    run: String,
-    /// Total number of cells.
-    size: u32,
-    filled: usize,
-    coverage: f64,
-    qd_score: f64,
-    #[serde(skip)]
-    grid: Grid,
-}
-
 #[derive(Template, Serialize)]
 #[template(path = "archive/archives.html")]
 struct ArchivesPage {
     #[serde(skip)]
     layout: Layout,
-    x: Dimension,
-    y: Dimension,
-    colour: Colouring,
+    #[serde(flatten)]
+    drawing: Drawing,
     maps: Vec<Map>,
     /// The newest runs with a filled cell.
     items: Vec<Archived>,
@@ -69,26 +56,6 @@ struct ArchivesPage {
 }
 
 impl ArchivesPage {
-    fn dimensions(&self) -> &'static [Dimension] {
-        Dimension::VARIANTS
-    }
-
-    fn colourings(&self) -> &'static [Colouring] {
-        Colouring::VARIANTS
-    }
-
-    fn is_x(&self, dimension: &Dimension) -> bool {
-        self.x == *dimension
-    }
-
-    fn is_y(&self, dimension: &Dimension) -> bool {
-        self.y == *dimension
-    }
-
-    fn is_colour(&self, colour: &Colouring) -> bool {
-        self.colour == *colour
-    }
-
     fn is_shown(&self, run: &Uuid) -> bool {
         self.maps.iter().any(|map| map.run_id == *run)
     }
@@ -108,16 +75,7 @@ impl ArchivesPage {
         } else {
             return None;
         }
-        Some(format!("?runs={}{}", shown.join(","), self.drawing()))
-    }
-
-    fn drawing(&self) -> String {
-        format!("&x={}&y={}&colour={}", self.x.name(), self.y.name(), self.colour.name())
-    }
-
-    /// The address of a tile's cells, on the page of the run's archive.
-    fn tile(&self, map: &Map, x: &usize, y: &usize) -> String {
-        format!("/runs/{}/archive?tile={x},{y}{}#tile", map.run_id, self.drawing())
+        Some(format!("?runs={}&{}", shown.join(","), self.drawing.query()))
     }
 }
 
@@ -134,42 +92,20 @@ pub(crate) async fn show_archives(
         Some(runs) => ids(runs)?,
         None => items.iter().take(FIRST).map(|one| one.id).collect(),
     };
-    let (x, y) = (
-        asked.x.unwrap_or(Dimension::AstDepth),
-        asked.y.unwrap_or(Dimension::Cyclomatic),
-    );
-    let colour = asked.colour.unwrap_or_default();
-    let (mut maps, mut configs): (Vec<Map>, Vec<ArchiveConfig>) = (Vec::new(), Vec::new());
+    let drawing = Drawing::new(asked.x, asked.y, asked.colour);
+    let mut maps = Vec::new();
     for run in chosen {
-        let found = runs::find(db, ExecutionId(run)).await?;
-        let config = ArchiveConfig::deserialize(&found.config["parameters"]["archive"]).unwrap_or_default();
-        let cells = archive::map_at(db, ExecutionId(run), None).await?;
-        let axes = (Axis::of(x, &config), Axis::of(y, &config));
-        maps.push(Map {
-            run_id: run,
-            run: found.run.name,
-            size: config.cells,
-            filled: cells.len(),
-            coverage: cells.len() as f64 / f64::from(config.cells.max(1)),
-            qd_score: cells.iter().map(|cell| f64::from(cell.objective)).sum(),
-            grid: Grid::of(&cells, axes, colour, found.run.step),
-        });
-        configs.push(config);
-    }
-    // All maps share one colour scale.
-    let ends = maps.iter().filter_map(|map| map.grid.range);
-    let ends = ends.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
-    for map in &mut maps {
-        map.grid.range = ends;
+        let run = runs::find(db, ExecutionId(run)).await?;
+        let mut map = Map::load(db, &run, None, drawing).await?;
+        map.cells = None;
+        maps.push(map);
     }
     view.show(&ArchivesPage {
         layout: view.layout("Archives", Section::Archives),
-        x,
-        y,
-        colour,
+        drawing,
+        differ: align(&mut maps),
         maps,
         items,
-        differ: configs.windows(2).any(|pair| pair[0] != pair[1]),
     })
 }
 

@@ -2,17 +2,19 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{archive::ArchiveConfig, id::ExecutionId};
+use lyceum_core::id::ExecutionId;
 use lyceum_store::{
     archive::{self, Growth, MapCell},
     runs,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use strum::VariantArray as _;
 use uuid::Uuid;
 
-use super::grid::{self, Axis, Colouring, Dimension, Grid};
+use super::{
+    grid::{self, Axis, Colouring, Dimension},
+    map::{Drawing, Map, align},
+};
 use crate::{
     api_error::ApiError,
     frame::{
@@ -45,29 +47,14 @@ pub(crate) struct ArchiveFilter {
     tile: Option<String>,
 }
 
-/// The archive of a run at a step.
-#[derive(Serialize)]
-struct Map {
-    run_id: Uuid,
-    run: String,
-    /// Total number of cells.
-    size: u32,
-    coverage: f64,
-    qd_score: f64,
-    cells: Vec<MapCell>,
-    #[serde(skip)]
-    grid: Grid,
-}
-
 #[derive(Template, Serialize)]
 #[template(path = "archive/page.html")]
 struct ArchivePage {
     #[serde(skip)]
     layout: Layout,
     run: RunFrame,
-    x: Dimension,
-    y: Dimension,
-    colour: Colouring,
+    #[serde(flatten)]
+    drawing: Drawing,
     step: Option<u32>,
     maps: Vec<Map>,
     growth: Vec<Growth>,
@@ -94,32 +81,8 @@ struct Opened {
 }
 
 impl ArchivePage {
-    fn dimensions(&self) -> &'static [Dimension] {
-        Dimension::VARIANTS
-    }
-
-    fn colourings(&self) -> &'static [Colouring] {
-        Colouring::VARIANTS
-    }
-
-    fn is_x(&self, dimension: &Dimension) -> bool {
-        self.x == *dimension
-    }
-
-    fn is_y(&self, dimension: &Dimension) -> bool {
-        self.y == *dimension
-    }
-
-    fn is_colour(&self, colour: &Colouring) -> bool {
-        self.colour == *colour
-    }
-
     fn is_beside(&self, run: &Uuid) -> bool {
         self.beside == Some(*run)
-    }
-
-    fn is_open(&self, x: &usize, y: &usize) -> bool {
-        self.tile == Some((*x, *y))
     }
 
     fn last_step(&self) -> i32 {
@@ -128,19 +91,6 @@ impl ArchivePage {
 
     fn shown_step(&self) -> i64 {
         self.step.map_or_else(|| i64::from(self.last_step()), i64::from)
-    }
-
-    /// The address of this page with a tile open.
-    fn address(&self, x: &usize, y: &usize) -> String {
-        let mut address = format!("?x={}&y={}&colour={}", self.x.name(), self.y.name(), self.colour.name());
-        if let Some(step) = self.step {
-            address.push_str(&format!("&step={step}"));
-        }
-        if let Some(beside) = self.beside {
-            address.push_str(&format!("&beside={beside}"));
-        }
-        address.push_str(&format!("&tile={x},{y}#tile"));
-        address
     }
 }
 
@@ -156,38 +106,32 @@ pub(crate) async fn show_archive(
     let asked = filters.0;
     let tile = asked.tile.as_deref().map(tile_of).transpose()?;
     let run = RunFrame::load(&lab, *id, Tab::Archive).await?;
-    let (x, y) = (
-        asked.x.unwrap_or(Dimension::AstDepth),
-        asked.y.unwrap_or(Dimension::Cyclomatic),
-    );
-    let colour = asked.colour.unwrap_or_default();
-    let config = config_of(&run.detail.config);
-    let axes = (Axis::of(x, &config), Axis::of(y, &config));
-    let mut maps = vec![map(&lab, &run.detail.run, asked.step, axes, colour, config.cells).await?];
-    let mut differ = false;
+    let drawing = Drawing::new(asked.x, asked.y, asked.colour);
+    let mut maps = vec![Map::load(db, &run.detail, asked.step, drawing).await?];
     if let Some(beside) = asked.beside {
         let other = runs::find(db, ExecutionId(beside)).await?;
-        let others = config_of(&other.config);
-        differ = others != config;
-        maps.push(map(&lab, &other.run, asked.step, axes, colour, others.cells).await?);
+        maps.push(Map::load(db, &other, asked.step, drawing).await?);
     }
-    // Two maps share one colour scale.
-    let ends = maps
-        .iter()
-        .filter_map(|map| map.grid.range)
-        .reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+    let differ = align(&mut maps);
+    let mut base = format!("?{}", drawing.query());
+    if let Some(step) = asked.step {
+        base.push_str(&format!("&step={step}"));
+    }
+    if let Some(beside) = asked.beside {
+        base.push_str(&format!("&beside={beside}"));
+    }
     for map in &mut maps {
-        map.grid.range = ends;
+        map.base.clone_from(&base);
+        map.open = tile;
     }
+    let axes = drawing.axes(&maps[0].config);
     let open = tile.map(|tile| opened(&maps, tile, axes)).unwrap_or_default();
     let stride = stride(run.run().step, POINTS);
     let growth = archive::growth(db, *id, stride).await?;
     let others = run::newest(&view, db, 50).await?;
     view.show(&ArchivePage {
         layout: view.layout(format!("Archive · {}", run.run().name), Section::Runs),
-        x,
-        y,
-        colour,
+        drawing,
         step: asked.step,
         figures: view.news(vec![growth_of(&growth)], stride),
         growth,
@@ -211,32 +155,6 @@ fn tile_of(text: &str) -> Result<(usize, usize), ApiError> {
     })
 }
 
-/// The archive's part of a run's config; the defaults if the recipe has none.
-fn config_of(config: &serde_json::Value) -> ArchiveConfig {
-    ArchiveConfig::deserialize(&config["parameters"]["archive"]).unwrap_or_default()
-}
-
-async fn map(
-    lab: &Lab,
-    run: &runs::Run,
-    step: Option<u32>,
-    axes: (Axis, Axis),
-    colour: Colouring,
-    size: u32,
-) -> Result<Map, ApiError> {
-    let cells = archive::map_at(lab.store.pool(), ExecutionId(run.id), step).await?;
-    let now = step.map_or(run.step, u32::cast_signed);
-    Ok(Map {
-        run_id: run.id,
-        run: run.name.clone(),
-        size,
-        coverage: cells.len() as f64 / f64::from(size.max(1)),
-        qd_score: cells.iter().map(|cell| f64::from(cell.objective)).sum(),
-        grid: Grid::of(&cells, axes, colour, now),
-        cells,
-    })
-}
-
 fn opened(maps: &[Map], tile: (usize, usize), axes: (Axis, Axis)) -> Vec<Opened> {
     let of = |map: &Map| {
         let inside = |cell: &&MapCell| grid::place(cell, axes) == Some(tile);
@@ -245,7 +163,7 @@ fn opened(maps: &[Map], tile: (usize, usize), axes: (Axis, Axis)) -> Vec<Opened>
             run: map.run.clone(),
             cell: cell.clone(),
         };
-        map.cells.iter().filter(inside).map(open).collect::<Vec<_>>()
+        map.cells.iter().flatten().filter(inside).map(open).collect::<Vec<_>>()
     };
     maps.iter().flat_map(of).collect()
 }

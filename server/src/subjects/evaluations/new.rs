@@ -9,9 +9,10 @@ use lyceum_core::{
         BenchmarkSpec, CrossPlaySpec, DatasetCheckSpec, EvaluationSpec, FrozenSideSpec, GoalpostsSpec,
         OperatorRetentionSpec, RegenerateSpec,
     },
+    id::ExecutionId,
 };
 use lyceum_store::{
-    datasets,
+    StoreError, datasets,
     page::{Order, Window},
     runs::{self, RunFilter, RunSort},
 };
@@ -47,8 +48,6 @@ pub(crate) struct NewEvaluationFilter {
     step: Option<u32>,
     /// Suites, separated by commas.
     suites: Option<String>,
-    /// Roles, separated by commas.
-    roles: Option<String>,
     dataset: Option<String>,
     rows: Option<u32>,
     attempt: Option<Uuid>,
@@ -64,12 +63,14 @@ impl NewEvaluationFilter {
             (EvaluationType::OperatorRetention, "run") => ("parents", run.as_ref().map(|run| json!([{"run": run}]))),
             _ => ("run", run.clone()),
         };
-        let all = |names: &Option<String>| names.as_deref().map(|all| json!(all.split(',').collect::<Vec<_>>()));
+        let suites = self
+            .suites
+            .as_deref()
+            .map(|all| json!(all.split(',').collect::<Vec<_>>()));
         let given = [
             under("run"),
             ("step", self.step.map(|step| json!(step))),
-            ("suites", all(&self.suites)),
-            ("roles", all(&self.roles)),
+            ("suites", suites),
             ("dataset", self.dataset.as_ref().map(|dataset| json!(dataset))),
             ("rows", self.rows.map(|rows| json!(rows))),
             ("attempt", self.attempt.map(|attempt| json!(attempt))),
@@ -173,7 +174,17 @@ pub(crate) async fn show_new_evaluation(
     filters: Filters<NewEvaluationFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
-    let spec = asked.kind.map(|kind| asked.spec(kind));
+    let mut spec = asked.kind.map(|kind| asked.spec(kind));
+    if let (Some(EvaluationType::Benchmark), Some(run), Some(spec)) = (asked.kind, asked.run, &mut spec) {
+        // As the run measures itself, so that its curves go on.
+        let run = runs::find(lab.store.pool(), ExecutionId(run)).await?;
+        if let Some(roles) = run.config.pointer("/benchmarks/roles") {
+            spec["roles"] = roles.clone();
+        }
+        if asked.suites.is_none() {
+            spec["suites"] = json!(imported_suites(&lab).await?);
+        }
+    }
     let mut cost = None;
     // What is not complete has no cost yet; the form says what is missing as it is filled in.
     if let Some(Ok(complete)) = spec.as_ref().map(EvaluationSpec::deserialize)
@@ -199,6 +210,18 @@ pub(crate) async fn show_new_evaluation(
         about,
         lines,
     })
+}
+
+/// The names of the suites whose rows are imported.
+pub(crate) async fn imported_suites(lab: &Lab) -> Result<Vec<&'static str>, ApiError> {
+    let mut db = lab.store.pool().acquire().await.map_err(StoreError::from)?;
+    let mut imported = Vec::new();
+    for suite in shipped_suites() {
+        if datasets::newest_of_suite(&mut db, &suite.name).await?.is_some() {
+            imported.push(suite.name.as_str());
+        }
+    }
+    Ok(imported)
 }
 
 /// Newest runs, datasets and all suites: the values and what they are called, by the id of their list.

@@ -109,6 +109,11 @@ impl PopulationPage {
         self.populations().is_some_and(|populations| populations.len() > 1)
     }
 
+    /// A cosine in two digits; without the sign of what is rounded to zero.
+    fn cosine(cosine: &f64) -> String {
+        format!("{:.2}", (100.0 * cosine).round() / 100.0 + 0.0)
+    }
+
     /// The class of a cosine's cell.
     fn class(cosine: &Option<f64>) -> String {
         heat(*cosine, (-1.0, 1.0))

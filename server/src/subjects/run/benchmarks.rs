@@ -2,21 +2,15 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    benchmark::{Table, shipped_suites},
-    id::ExecutionId,
-    recipe::Role,
-};
+use lyceum_core::{benchmark::Table, id::ExecutionId};
 use lyceum_store::{
-    StoreError,
     benchmarks::{self, MeasuredRun, ScoreAtStep},
-    datasets,
     evaluations::{self, EvaluationFilter},
     page::{self, Window},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeSet, fmt::Write as _};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use crate::{
@@ -36,7 +30,7 @@ use crate::{
             measured::{Measured, measured},
             score_table::{self, Line, lines},
         },
-        evaluations::{frozen_side, page::EvaluationLine},
+        evaluations::{frozen_side, new::imported_suites, page::EvaluationLine},
     },
 };
 
@@ -84,9 +78,6 @@ struct RunBenchmarksPage {
     /// The names of the imported suites.
     #[serde(skip)]
     imported: Vec<&'static str>,
-    /// The form of an evaluation on all of them.
-    #[serde(skip)]
-    measure: String,
     #[serde(skip)]
     figures: Vec<Figure>,
 }
@@ -160,20 +151,6 @@ pub(crate) async fn show_run_benchmarks(
         order: page::Order::Newest,
     };
     let evaluations = evaluations::page(db, &of_run, &newest).await?.items;
-    let imported = imported(&lab).await?;
-    // As the run measures itself, so that its curves go on.
-    let roles = run.detail.config.pointer("/benchmarks/roles");
-    let roles: Vec<Role> = roles.and_then(|roles| Vec::deserialize(roles).ok()).unwrap_or_default();
-    let roles: Vec<&str> = roles.into_iter().map(Role::name).collect();
-    let mut measure = format!("/evaluations/new?type=benchmark&run={}", *id);
-    for (name, value) in [("suites", imported.join(",")), ("roles", roles.join(","))] {
-        if !value.is_empty() {
-            write!(measure, "&{name}={value}").ok();
-        }
-    }
-    if let Some(step) = asked.step {
-        write!(measure, "&step={step}").ok();
-    }
     let lines = lines(&table, *id, &results);
     let mut baselines = match view.caller.has_only_a_link {
         true => Vec::new(),
@@ -189,8 +166,7 @@ pub(crate) async fn show_run_benchmarks(
         baselines,
         frozen_side: frozen_side::body(&lab.registry, &run.detail),
         evaluations: EvaluationLine::of(db, evaluations).await?,
-        imported,
-        measure,
+        imported: imported_suites(&lab).await?,
         table,
         lines,
         pass_at_k,
@@ -198,16 +174,4 @@ pub(crate) async fn show_run_benchmarks(
         figures,
         run,
     })
-}
-
-/// The names of the imported suites.
-async fn imported(lab: &Lab) -> Result<Vec<&'static str>, ApiError> {
-    let mut db = lab.store.pool().acquire().await.map_err(StoreError::from)?;
-    let mut imported = Vec::new();
-    for suite in shipped_suites() {
-        if datasets::newest_of_suite(&mut db, &suite.name).await?.is_some() {
-            imported.push(suite.name.as_str());
-        }
-    }
-    Ok(imported)
 }

@@ -1,5 +1,6 @@
 //! Benchmark evaluations: resolves requests to exact weights and rows, and puts results into tables.
 
+mod pace;
 mod slices;
 
 pub(crate) use slices::named_dataset_faults;
@@ -24,11 +25,11 @@ use sqlx::{Connection as _, PgConnection, PgPool};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use self::slices::{Defaults, slices};
+use self::{
+    pace::samples_per_item,
+    slices::{Defaults, slices},
+};
 use super::{Request, Unprepared};
-
-/// Samples per item: seconds of work at the seedling's size, minutes at 7B.
-const SAMPLES_PER_ITEM: u32 = 64;
 
 /// The config of a benchmark evaluation; pointers begin at `/spec`.
 pub(super) async fn configured(request: &Request<'_>, spec: &BenchmarkSpec) -> Result<RunConfig, Unprepared> {
@@ -122,13 +123,14 @@ async fn prepare(
         let detail = "there is nothing to measure: give `versions`, `run` or `base_model`";
         faults.push(Fault::new(pointer, detail));
     }
+    let samples_per_item = samples_per_item(db, &slices, &subjects).await?;
     Faults(faults)
         .or(BenchmarkParameters {
             suites: slices,
             subjects,
             n: *n,
             compute: *compute,
-            samples_per_item: SAMPLES_PER_ITEM,
+            samples_per_item,
         })
         .map_err(Unprepared::from)
 }
