@@ -21,7 +21,6 @@ async fn a_reward_is_checked_stored_by_digest_and_shown_escaped() {
         ("def score(", "line 1"),
         ("x = 1", "`def score(prompt, completion, row)` is valid"),
         ("def score(a): return 1", "three values"),
-        (&"#".repeat(65_537), "at most 65536"),
     ] {
         let reply = writer
             .post("/api/v1/rewards", &json!({ "source": source }))
