@@ -53,7 +53,7 @@ async fn a_reward_is_checked_stored_by_digest_and_shown_escaped() {
         let lines = lines.clone();
         async move { lines.send(Method::POST, &path, body).await }
     };
-    let refused = import("reward.py").await.expect(422);
+    let refused = import("reward.py").await.expect(400);
     assert!(refused.json().to_string().contains("is not a digest"), "{refused:?}");
     let made = import(&digest).await.expect(201).json();
     assert_eq!(

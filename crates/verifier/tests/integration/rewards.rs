@@ -61,7 +61,7 @@ def score(prompt, completion, row): return random.random() + len({'a', 'b', comp
 #[test]
 fn a_reward_without_a_score_says_why_and_gives_none() {
     let score = |body: &str| format!("def score(prompt, completion, row):\n    {body}");
-    let many = score("return {'a%d' % at: 1.0 for at in range(10 ** 6)}");
+    let many = score("return {'a%d' % at: 1.0 for at in range(10 ** 5)}");
     for (source, status, said) in [
         (score("return 1 / 0"), Status::Error, "ZeroDivisionError"),
         (score("return float('nan')"), Status::Unserialisable, "`score` is NaN"),

@@ -207,11 +207,11 @@ pub struct RewardConfig {
     /// Weights of the parts that a reward of one's own gives, by name; 1 for a part that is not named. Rows with such a reward
     /// earn the weighted sum, and neither `solution` nor `format_penalty` applies to them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub weights: BTreeMap<String, f32>,
+    pub weights: BTreeMap<String, f64>,
 }
 
 /// The largest weight of a part.
-const MAX_WEIGHT: f32 = 1000.0;
+const MAX_WEIGHT: f64 = 1000.0;
 
 /// What a solution earns; also the name of this part of the reward.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
@@ -259,11 +259,11 @@ impl RewardConfig {
     fn weighted(&self, parts: &BTreeMap<String, f64>) -> Reward {
         let weighted = parts.iter().map(|(name, value)| {
             let weight = self.weights.get(name).copied().unwrap_or(1.0);
-            (name.clone(), weight * *value as f32)
+            (name.clone(), weight * value)
         });
-        let parts: BTreeMap<String, f32> = weighted.collect();
+        let parts: BTreeMap<String, f64> = weighted.collect();
         Reward {
-            total: parts.values().sum(),
+            total: parts.values().sum::<f64>() as f32,
             parts: json!(parts),
         }
     }
