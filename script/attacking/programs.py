@@ -42,6 +42,30 @@ def honest(number):
     }
 
 
+def as_reward(key, source, statuses):
+    """The program within a reward: it has an effect, or the reward gives 1."""
+    score = "def score(prompt, completion, row):\n    return f(0) is None\n"
+    return reward(key, source + score, ""), statuses == ["ok"]
+
+
+def as_executed(key, source, draw):
+    """The program executed by a reward, which gives 1 for printing what is nowhere in the program."""
+    score = "def score(prompt, completion, row):\n    return row['secret'] in execute(completion)\n"
+    return reward(key, score, source + "print(f(0))\n", secret=str(draw.getrandbits(64))), False
+
+
+def reward(key, source, completion, **row):
+    return {
+        "id": key,
+        "kind": "reward",
+        "source": source,
+        "prompt": "",
+        "completion": completion,
+        "row": row,
+        "timeout": int(CPU_SECONDS),
+    }
+
+
 def attack(instance, findings, end, seed):
     programs = hostile()
     findings.holds(NAME, len(programs) > 100, f"only {len(programs)} programs were found in {SOURCE}")
@@ -54,9 +78,16 @@ def attack(instance, findings, end, seed):
         tasks, allowed = [], {}
         for at, (name, source, statuses) in enumerate(chosen):
             key = f"{name} {at}"
-            allowed[key] = statuses
-            # `None` is what a program without effect gives.
-            tasks.append({"id": key, "kind": "solve", "type": "code_o", "program": source, "input": "0", "answer": "None"})
+            form = draw.choice(["program", "reward", "executed"])
+            if form == "reward":
+                task, allowed[key] = as_reward(key, source, statuses)
+            elif form == "executed":
+                task, allowed[key] = as_executed(key, source, draw)
+            else:
+                # `None` is what a program without effect gives.
+                task = {"id": key, "kind": "solve", "type": "code_o", "program": source, "input": "0", "answer": "None"}
+                allowed[key] = statuses
+            tasks.append(task)
             tasks.append(honest(draw.randrange(10**6)))
         judge(instance, findings, tasks, allowed, end)
         findings.holds(NAME, canary.read_text() == "alive", "a program changed a file of the host")
@@ -85,5 +116,9 @@ def judge(instance, findings, tasks, allowed, end):
             continue
         findings.count(NAME, "hostile")
         wanted = allowed[name]
+        if task["kind"] == "reward":
+            findings.count(NAME, "hostile in a reward")
+            findings.holds(NAME, verdict["correct"] is wanted, f"{name} in a reward ended in {status}: {verdict['reason']}")
+            continue
         findings.holds(NAME, status in wanted, f"{name} ended in {status}: {verdict['reason']}")
         findings.holds(NAME, verdict["correct"] is (wanted == ["ok"]), f"{name} had an effect: {verdict['reason']}")

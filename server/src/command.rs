@@ -12,6 +12,7 @@ pub(crate) mod migrate;
 pub(crate) mod output;
 pub(crate) mod problem;
 pub(crate) mod record_crash;
+pub(crate) mod reward;
 pub(crate) mod run;
 pub(crate) mod server;
 pub(crate) mod token;

@@ -51,7 +51,7 @@ pub(crate) fn routes(config: &mut Described) {
 }
 
 fn endpoints() -> impl Iterator<Item = Endpoint> {
-    let of_subjects: [fn() -> Vec<Endpoint>; 31] = [
+    let of_subjects: [fn() -> Vec<Endpoint>; 32] = [
         alerts::endpoints,
         alerts::rules::endpoints,
         archive::endpoints,
@@ -63,6 +63,7 @@ fn endpoints() -> impl Iterator<Item = Endpoint> {
         curriculum::endpoints,
         datasets::endpoints,
         datasets::import::endpoints,
+        datasets::rewards::endpoints,
         difficulty::endpoints,
         diversity::endpoints,
         evaluations::endpoints,

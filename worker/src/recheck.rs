@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lyceum_core::verify::{Failure, Task, Verdict};
-use lyceum_core::work::{Outcome, Payload, VerifyPayload};
+use lyceum_core::work::{Outcome, Payload};
 use lyceum_store::{Remote, StoreError};
 use lyceum_verifier::{Unjudged, Verifier};
 use serde::{Deserialize, Serialize};
@@ -120,8 +120,8 @@ impl Recheck<'_> {
                 };
                 of_worker.verdicts += result.verdicts.len();
                 let is_drawn = |at: usize| (draw.hash_one((id, at)) as f64) < self.share * 2_f64.powi(64);
-                let VerifyPayload { tasks, limits } = payload;
-                let drawn = tasks.into_iter().zip(result.verdicts).enumerate();
+                let limits = payload.limits;
+                let drawn = payload.into_tasks().zip(result.verdicts).enumerate();
                 let drawn = drawn.filter(|(at, _)| is_drawn(*at)).map(|(_, pair)| pair).collect();
                 for (stored, here) in self.judged(drawn, limits.cpu_seconds).await? {
                     of_worker.judged += 1;

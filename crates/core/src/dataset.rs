@@ -19,7 +19,7 @@ pub use self::{
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-use self::row::check_python;
+pub(crate) use self::row::check_python;
 use crate::{id::DatasetId, verify::ProblemKind};
 
 /// What a dataset is for.

@@ -4,6 +4,7 @@
 //! crate `lyceum-verifier` does that.
 
 mod fields;
+mod reward;
 mod task;
 #[cfg(test)]
 mod tests;
@@ -11,11 +12,16 @@ mod tests;
 pub(crate) use self::fields::{json_spelling, null_spelling};
 pub use self::{
     fields::{LineError, read_line},
+    reward::{
+        CORRECT, MAX_REWARD_FILE, MAX_REWARD_PARTS, MAX_REWARD_TIMEOUT, Reward, RewardPackage, SCORE, check_reward,
+        is_part_name,
+    },
     task::{Check, CodePair, JsonText, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance, Wordings},
 };
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The kind of a problem: the three types of Absolute Zero, and those of recipes with mathematics (R-Zero, SAGE) or
 /// whole programs (SAGE, benchmarks).
@@ -153,7 +159,8 @@ pub struct Verdict {
     /// `propose`: complexity of the program, whenever it could be parsed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub complexity: Option<Complexity>,
-    /// `solve`, `tests`, `math`: whether the answer is correct.
+    /// `solve`, `tests`, `math`: whether the answer is correct. `reward`: whether its part `correct`, or else the sum of its
+    /// parts, is at least 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correct: Option<bool>,
     /// `solve` of type `code_f`, and `tests`: how many pairs or tests passed.
@@ -169,6 +176,9 @@ pub struct Verdict {
     /// first members; an answer that cannot be read has none (null).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clusters: Option<Vec<Option<u32>>>,
+    /// `reward`: the parts of the score; empty if the completion could not be scored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parts: Option<BTreeMap<String, f64>>,
 }
 
 impl Verdict {
@@ -189,6 +199,7 @@ impl Verdict {
             total: None,
             failures: None,
             clusters: None,
+            parts: None,
         }
     }
 

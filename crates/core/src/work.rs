@@ -30,9 +30,12 @@ pub use self::{
 };
 
 use serde::{Deserialize, Serialize};
-use std::fmt;
+use std::{collections::BTreeMap, fmt};
 
-use crate::verify::{Task, Verdict};
+use crate::{
+    artifact::Digest,
+    verify::{Check, Task, Verdict},
+};
 
 /// The work of an item, by kind. The arithmetic depends on nothing else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -184,6 +187,34 @@ pub struct VerifyPayload {
     pub tasks: Vec<Task>,
     #[serde(default, skip_serializing_if = "ProgramLimits::is_default")]
     pub limits: ProgramLimits,
+    /// The files of rewards that tasks name, by digest.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub rewards: BTreeMap<Digest, String>,
+}
+
+impl VerifyPayload {
+    /// Tasks with their limits; the file of a reward is kept once.
+    pub fn new(mut tasks: Vec<Task>, limits: ProgramLimits) -> Self {
+        let mut rewards = BTreeMap::new();
+        for task in &mut tasks {
+            if let Check::Reward(reward) = &mut task.check
+                && let Some(source) = reward.source.take()
+            {
+                rewards.insert(reward.file, source);
+            }
+        }
+        Self { tasks, limits, rewards }
+    }
+
+    /// The tasks, each with its files.
+    pub fn into_tasks(self) -> impl Iterator<Item = Task> {
+        self.tasks.into_iter().map(move |mut task| {
+            if let Check::Reward(reward) = &mut task.check {
+                reward.source = self.rewards.get(&reward.file).cloned();
+            }
+            task
+        })
+    }
 }
 
 /// The sandbox's result.

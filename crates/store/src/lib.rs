@@ -35,6 +35,7 @@ pub mod problems;
 pub mod queue;
 pub mod ratings;
 mod remote;
+pub mod rewards;
 pub mod runs;
 pub mod search;
 mod seed;

@@ -3,7 +3,7 @@
 mod outcome;
 mod request;
 
-pub(crate) use outcome::{Failed, Kept, Outcome, outcome};
+pub(crate) use outcome::{Failed, Kept, Outcome, lacking, outcome};
 pub(crate) use request::{Arguments, MAX_TESTED_VALUE, MAX_TEXT, MAX_VALUE, Program, Request};
 
 use lyceum_core::verify::Status;
@@ -78,30 +78,42 @@ pub(crate) fn printed(
     program: &str,
     stdin: &str,
 ) -> Result<Result<Vec<u8>, Failed>, SandboxError> {
+    let (printed, failed) = ran(zygote, limits, program, stdin)?;
+    Ok(failed.map_or(Ok(printed), Err))
+}
+
+/// The same for one that may fail: what it printed before, and how it failed.
+pub(crate) fn ran(
+    zygote: &Zygote,
+    limits: Limits,
+    program: &str,
+    stdin: &str,
+) -> Result<(Vec<u8>, Option<Failed>), SandboxError> {
     let mut run = Run::begin_with_streams(zygote, limits, stdin, MAX_TESTED_VALUE)?;
     run.send(&Request::Stdio { program })?;
     run.complete();
     let answer = run.answer()?;
     let (report, violation, printed) = run.finish_printed()?;
-    Ok(match (violation, answer) {
+    let failed = match (violation, answer) {
         (Some(PRINTED_TOO_MUCH), _) => {
             let most = MAX_TESTED_VALUE >> 20;
-            Err(Failed::new(
+            Some(Failed::new(
                 Status::Unserialisable,
                 format!("it prints more than {most} MiB"),
             ))
         }
         (Some(violation), _) if matches!(report.ending, Ending::Exited(0) | Ending::Stopped) => {
-            Err(Failed::protocol(violation))
+            Some(Failed::protocol(violation))
         }
         // It may end its process itself, but sends nothing else than an exception.
-        (_, Some(answer)) => Err(match outcome(&answer) {
+        (_, Some(answer)) => Some(match outcome(&answer) {
             Outcome::Failed(failed) => failed,
             Outcome::Value(_) | Outcome::Large(_) => Failed::protocol("it sent a value"),
         }),
-        (_, None) if report.ending == Ending::Exited(0) => Ok(printed),
-        (_, None) => Err(Failed::of_ending(report, limits)),
-    })
+        (_, None) if report.ending == Ending::Exited(0) => None,
+        (_, None) => Some(Failed::of_ending(report, limits)),
+    };
+    Ok((printed, failed))
 }
 
 /// After this many deaths of the process, the remaining calls of a batch count as failed without being run.

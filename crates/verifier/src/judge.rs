@@ -6,9 +6,11 @@ mod mathematics;
 mod propose;
 mod reading;
 mod repetition;
+mod reward;
 mod solve;
 mod tests;
 
+use std::collections::BTreeMap;
 use std::time::Instant;
 
 use lyceum_core::verify::{Check, Status, Task, Verdict, Wordings};
@@ -86,6 +88,7 @@ impl Bench<'_> {
             Check::Tests(tests) => self.tests(&task.id, tests),
             Check::Math(pair) => self.mathematics(pair),
             Check::Cluster(answers) => self.cluster(answers),
+            Check::Reward(reward) => self.reward(&task.check, reward),
             Check::Repetition(wordings) => Ok(repetition::repetition(wordings)),
         }
     }
@@ -110,6 +113,11 @@ pub(crate) fn refused(check: &Check, failed: Failed) -> Verdict {
         },
         Check::Cluster(texts) | Check::Repetition(Wordings { texts, .. }) => Verdict {
             clusters: Some(vec![None; texts.len()]),
+            ..verdict
+        },
+        Check::Reward(_) => Verdict {
+            correct: Some(false),
+            parts: Some(BTreeMap::new()),
             ..verdict
         },
         _ => Verdict {

@@ -29,8 +29,8 @@ mod verifier;
 
 pub use judge::Unjudged;
 pub use lyceum_core::verify::{
-    Check, CodePair, Complexity, Failure, JsonText, LineError, MathPair, Oracle, ProblemKind, Proposal, Solution,
-    Status, Task, Tests, Tolerance, Verdict, Wordings, read_line,
+    Check, CodePair, Complexity, Failure, JsonText, LineError, MathPair, Oracle, ProblemKind, Proposal, Reward,
+    RewardPackage, Solution, Status, Task, Tests, Tolerance, Verdict, Wordings, read_line,
 };
 pub use sandbox::{Interpreter, Layers, Limits, Namespaces, Package, SandboxError};
 pub use value::Comparison;

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use lyceum_core::verify::Check;
+use lyceum_core::verify::{Check, RewardPackage};
 
-use crate::sandbox::{Layers, Limits, Role, SandboxError, Watch, Zygote, ZygotePlan};
+use crate::sandbox::{Layers, Limits, Package, Role, SandboxError, Watch, Zygote, ZygotePlan};
 
 /// The hash seeds of the two zygotes in which a proposal runs.
 const HASH_SEEDS: [u32; 2] = [0, 1_000_007];
@@ -30,6 +30,15 @@ impl Slot {
 
     pub(crate) fn limits(&self) -> Limits {
         self.plan.limits
+    }
+
+    /// The first of these packages that programs cannot import here.
+    pub(crate) fn lacks(&self, packages: &[RewardPackage]) -> Option<Package> {
+        let needed = packages.iter().map(|package| match package {
+            RewardPackage::Numpy => Package::Numpy,
+            RewardPackage::Sympy => Package::Sympy,
+        });
+        needed.into_iter().find(|package| !self.plan.packages.contains(package))
     }
 
     /// Sets the CPU time of a call for the next task; `None` is the pool's own.

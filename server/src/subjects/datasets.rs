@@ -2,6 +2,7 @@
 
 pub(crate) mod import;
 pub(super) mod pages;
+pub(crate) mod rewards;
 pub(crate) mod shipped;
 pub(crate) mod usable;
 

@@ -53,6 +53,7 @@ mod recipe;
 mod references;
 mod remote;
 mod results;
+mod rewards;
 mod rows_asked;
 mod run_table;
 mod runs;

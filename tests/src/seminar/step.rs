@@ -104,7 +104,7 @@ impl<'a> Step<'a> {
             phases: [SOLVE, GRADE],
             n: SAMPLES,
             sampling: &Sampling::default(),
-            reward: RewardConfig::default(),
+            reward: &RewardConfig::default(),
             draws: None,
             is_learned: true,
         };

@@ -38,7 +38,7 @@ impl Handler for VerifyHandler {
         let cpu = payload.limits.cpu_seconds.map(Duration::try_from_secs_f64).transpose();
         let cpu = cpu.map_err(|error| HandlerError::permanent(format!("limits.cpu_seconds: {error}")))?;
         let mut verdicts = Vec::with_capacity(payload.tasks.len());
-        let mut judged = stream::iter(payload.tasks)
+        let mut judged = stream::iter(payload.into_tasks())
             .map(|task| self.verifier.judge_within(task, cpu))
             .buffered(self.at_once);
         while let Some(judged) = judged.next().await {

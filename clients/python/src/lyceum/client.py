@@ -90,6 +90,14 @@ class Client:
     def datasets(self, **filters: Parameter) -> Iterator[documents.Dataset]:
         return self.pages("/api/v1/datasets", **filters)
 
+    def store_reward(self, source: str) -> documents.StoredReward:
+        """Stores a reward of your own, the text of a Python file with `score(prompt, completion, row)`.
+
+        Imports of datasets name it by its `digest`. Storing it again is harmless.
+        """
+        stored: documents.StoredReward = self.create("/api/v1/rewards", {"source": source})
+        return stored
+
     def workers(self, **filters: Parameter) -> Iterator[documents.Worker]:
         return self.pages("/api/v1/workers", **filters)
 

@@ -573,6 +573,13 @@ class CreateExperiment(TypedDict):
     """Labels."""
 
 
+class CreateReward(TypedDict):
+    """A reward to store."""
+
+    source: str
+    """A Python file with `score(prompt, completion, row)`."""
+
+
 class CreateRun(TypedDict):
     """A run to create, from either a preset or a config."""
 
@@ -2081,6 +2088,16 @@ class Stopping(TypedDict):
 
     on: NotRequired[bool]
     """`false` switches the rule off."""
+
+
+class StoredReward(TypedDict):
+    """A stored reward."""
+
+    digest: str
+    """SHA-256 of its text: its name."""
+
+    source: str
+    """Its text, a Python file."""
 
 
 class Suggestion(TypedDict):

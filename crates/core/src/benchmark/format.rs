@@ -3,10 +3,12 @@
 //! Columns are named as in the file; a dotted name such as `reward_model.ground_truth` or `prompt.0.content` is a column
 //! within a column.
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 use super::Question;
+use crate::{artifact::Digest, verify::RewardPackage};
 
 /// How a row of a file is read.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -116,8 +118,48 @@ pub enum Format {
         #[serde(default)]
         tags: Vec<String>,
     },
+    /// A question, and a reward that scores the answers. The reward gets the whole row.
+    Python {
+        /// Columns that may hold the question; the first one present is used.
+        question: Vec<String>,
+        /// An answer to show, and to try the reward with.
+        #[serde(default)]
+        answer: Option<String>,
+        reward: RewardUse,
+        /// Columns that may name the task; without any of them, the row's number.
+        #[serde(default)]
+        id: Vec<String>,
+        /// Columns kept as tags.
+        #[serde(default)]
+        tags: Vec<String>,
+    },
     /// Problems of self-play: `task_id`, `type`, and `program`, `input`, `output` or `message`, `pairs`.
     SelfPlay {},
+}
+
+/// The user's own reward, as an import names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RewardUse {
+    /// The digest of its file.
+    pub file: Digest,
+    /// Seconds of CPU time for a completion.
+    pub timeout: u32,
+    /// Packages that it needs.
+    pub packages: Vec<RewardPackage>,
+}
+
+impl RewardUse {
+    /// As the oracle of a row.
+    pub fn oracle(&self, row: Map<String, Value>) -> Question {
+        Question::Python {
+            file: self.file,
+            source: None,
+            timeout: self.timeout,
+            packages: self.packages.clone(),
+            row,
+        }
+    }
 }
 
 /// Where a row has its correct answer.
@@ -169,6 +211,7 @@ impl Format {
             Self::EvalPlus {} => matches!(oracle, Question::Reference { .. }),
             Self::LiveCodeBench {} => matches!(oracle, Question::LiveCodeBench { .. }),
             Self::Math { .. } => matches!(oracle, Question::Math { .. }),
+            Self::Python { .. } => matches!(oracle, Question::Python { .. }),
             Self::Verl { .. } => matches!(oracle, Question::Math { .. } | Question::LiveCodeBench { .. }),
             Self::CodeO { .. } => matches!(oracle, Question::CodeO { .. }),
             Self::CodeI { .. } => matches!(oracle, Question::CodeI { .. }),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BenchmarkRow, PromptStyle, Question};
 use crate::{
-    verify::{Check, JsonText, MathPair, Oracle, Solution, Status, Task, Tests, Tolerance, Verdict},
+    verify::{Check, JsonText, MathPair, Oracle, Reward, Solution, Status, Task, Tests, Tolerance, Verdict},
     work::FinishReason,
 };
 
@@ -26,6 +26,9 @@ impl Submission {
     /// Why there is no solution.
     pub fn solution(&self, row: &BenchmarkRow) -> Result<String, String> {
         let (Self::Solution(text) | Self::Completion(text) | Self::Response(text)) = self;
+        if let Question::Python { .. } = row.oracle {
+            return Ok(text.clone());
+        }
         // An empty solution fails without being run, except after a prompt, where it may be valid.
         if text.trim().is_empty() && !(matches!(self, Self::Completion(_)) && row.oracle.is_code()) {
             return Err("it is empty".to_owned());
@@ -130,6 +133,22 @@ pub fn task(row: &BenchmarkRow, id: String, solution: String) -> Result<Task, St
             program: program.clone(),
             output: output.clone(),
             answer: solution,
+        }
+        .into(),
+        Question::Python {
+            file,
+            source,
+            timeout,
+            packages,
+            row: data,
+        } => Reward {
+            file: *file,
+            source: source.clone(),
+            timeout: *timeout,
+            packages: packages.clone(),
+            prompt: row.question.clone(),
+            completion: solution,
+            row: JsonText::new(serde_json::Value::from(data.clone()).to_string()).map_err(|error| error.to_string())?,
         }
         .into(),
         Question::CodeF { pairs, .. } => Solution::Function {

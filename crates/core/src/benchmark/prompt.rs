@@ -145,7 +145,7 @@ impl PromptStyle {
     /// Why this style cannot render rows of `suite`; `None` if it can.
     pub fn misfit(&self, suite: &Suite) -> Option<String> {
         let template = match suite.format {
-            Format::Math { .. } | Format::Verl { .. } => "math",
+            Format::Math { .. } | Format::Verl { .. } | Format::Python { .. } => "math",
             _ if suite.format.is_self_play() => return self.self_play.is_none().then(|| self.lack("self-play", suite)),
             _ => "code",
         };
@@ -219,7 +219,7 @@ impl PromptStyle {
         let mut stops: Vec<String> = Vec::new();
         for row in rows {
             let own = match (&row.oracle, &self.self_play) {
-                (Question::Math { .. }, _) => self.stop_math.clone(),
+                (Question::Math { .. } | Question::Python { .. }, _) => self.stop_math.clone(),
                 (Question::CodeO { .. } | Question::CodeI { .. } | Question::CodeF { .. }, Some(set)) => {
                     set.grammar.solver_stops()
                 }
@@ -250,6 +250,7 @@ impl PromptStyle {
             Question::Math { .. } => {
                 return mathematics_of(completion).ok_or_else(|| "there is no answer in it".to_owned());
             }
+            Question::Python { .. } => return Ok(completion.to_owned()),
             Question::CodeO { .. } => ProblemKind::CodeO,
             Question::CodeI { .. } => ProblemKind::CodeI,
             Question::CodeF { .. } => ProblemKind::CodeF,
@@ -309,7 +310,9 @@ mod tests {
                 public_test_cases: None,
                 private_test_cases: None,
             },
-            Format::Math { .. } | Format::Verl { .. } => Question::Math { gold: "1".to_owned() },
+            Format::Math { .. } | Format::Verl { .. } | Format::Python { .. } => {
+                Question::Math { gold: "1".to_owned() }
+            }
             Format::SelfPlay {} | Format::CodeO { .. } | Format::CodeI { .. } | Format::CodeF { .. } => {
                 Question::CodeO {
                     program: "def f(a):\n return a".to_owned(),

@@ -1,11 +1,13 @@
 //! A row of a suite as Lyceum stores it, whatever the format of its file.
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 use crate::{
+    artifact::Digest,
     problem::Values,
-    verify::{CodePair, ProblemKind},
+    verify::{CodePair, ProblemKind, RewardPackage},
 };
 
 /// One task of a suite. JSON values from the file (inputs of any size) are kept as text, since databases and parsers
@@ -87,6 +89,27 @@ pub enum Question {
         /// Inputs and outputs; the first half, rounded up, is shown.
         pairs: Vec<CodePair>,
     },
+    /// Any text, scored by the user's own reward.
+    Python {
+        /// The digest of its file.
+        file: Digest,
+        /// Its text, which is stored once for all rows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<String>,
+        /// Seconds of CPU time for a completion.
+        #[serde(default = "default_timeout")]
+        timeout: u32,
+        /// Packages that it needs.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        packages: Vec<RewardPackage>,
+        /// What the reward gets as `row`.
+        #[serde(default)]
+        row: Map<String, Value>,
+    },
+}
+
+fn default_timeout() -> u32 {
+    5
 }
 
 impl BenchmarkRow {
@@ -116,6 +139,10 @@ impl BenchmarkRow {
                 question: self.question.clone(),
                 answer: gold.clone(),
             },
+            Question::Python { .. } => Values::Math {
+                question: self.question.clone(),
+                answer: canonical.unwrap_or_default(),
+            },
             Question::Script { .. } | Question::Reference { .. } | Question::LiveCodeBench { .. } => Values::Code {
                 question: self.question.clone(),
                 canonical,
@@ -134,7 +161,7 @@ impl Question {
             Self::CodeO { .. } => ProblemKind::CodeO,
             Self::CodeI { .. } => ProblemKind::CodeI,
             Self::CodeF { .. } => ProblemKind::CodeF,
-            Self::Math { .. } => ProblemKind::Math,
+            Self::Math { .. } | Self::Python { .. } => ProblemKind::Math,
             Self::Script { .. } | Self::Reference { .. } | Self::LiveCodeBench { .. } => ProblemKind::Code,
         }
     }

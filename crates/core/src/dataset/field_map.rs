@@ -2,10 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use strum::VariantArray as _;
 
 use crate::{
-    benchmark::format::{Format, Gold},
+    benchmark::format::{Format, Gold, RewardUse},
     fault::nearest,
+    verify::{MAX_REWARD_TIMEOUT, RewardPackage},
 };
 
 /// What judges the answers to the rows of a field map.
@@ -34,11 +36,13 @@ pub enum OracleKind {
     CodeI,
     /// Inputs and outputs of a program, which is asked.
     CodeF,
+    /// A reward of one's own: a stored Python file.
+    Python,
 }
 
 crate::named!(OracleKind, "a kind of oracle");
 
-use OracleKind::{CodeF, CodeI, CodeO, Math, Tests};
+use OracleKind::{CodeF, CodeI, CodeO, Math, Python, Tests};
 
 /// Names the column of each field of a row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,8 +68,13 @@ pub struct MapField {
 
 impl MapField {
     /// Every field that a map may name.
-    pub const ALL: [Self; 18] = [
-        Self::new("question", "the question or task", &[Math, Tests], &[Math, Tests]),
+    pub const ALL: [Self; 22] = [
+        Self::new(
+            "question",
+            "the question or task",
+            &[Math, Tests, Python],
+            &[Math, Tests, Python],
+        ),
         Self::new("gold", "the correct answer", &[Math], &[Math]),
         Self::new(
             "gold_after",
@@ -111,6 +120,25 @@ impl MapField {
         Self::new("pairs", "a list of pairs of an input and an output", &[CodeF], &[]),
         Self::new("inputs", "instead of pairs: a list of inputs", &[CodeF], &[]),
         Self::new("outputs", "instead of pairs: the list of their outputs", &[CodeF], &[]),
+        Self::new("answer", "an answer to try the reward with", &[Python], &[]),
+        Self::new(
+            "reward",
+            "not a column: the digest of a stored reward, as `lyceum reward add` prints it",
+            &[Python],
+            &[Python],
+        ),
+        Self::new(
+            "timeout",
+            "not a column: seconds of CPU time for a completion; 5 without it",
+            &[Python],
+            &[],
+        ),
+        Self::new(
+            "packages",
+            "not a column: packages that the reward needs, numpy or sympy, with commas between them",
+            &[Python],
+            &[],
+        ),
         Self::new(
             "task_id",
             "the task's name; without it, the row's number",
@@ -200,6 +228,13 @@ impl FieldMap {
                 id,
                 tags,
             },
+            Python => Format::Python {
+                question: columns("question"),
+                answer: optional("answer"),
+                reward: self.reward().map_err(|fault| vec![fault])?,
+                id,
+                tags,
+            },
             CodeF => Format::CodeF {
                 message: column("message"),
                 pairs: optional("pairs"),
@@ -209,6 +244,31 @@ impl FieldMap {
                 id,
                 tags,
             },
+        })
+    }
+
+    fn reward(&self) -> Result<RewardUse, String> {
+        let value = |name: &str| self.columns.get(name).map(|text| text.trim());
+        let file = value("reward").unwrap_or_default();
+        let timeout = value("timeout").unwrap_or("5");
+        let packages = value("packages").unwrap_or_default().split(',').map(str::trim);
+        let packages = packages.filter(|name| !name.is_empty()).map(|name| {
+            let known = RewardPackage::VARIANTS.iter().find(|package| package.name() == name);
+            let unknown =
+                || format!("field `packages`: the sandbox does not offer `{name}`: numpy and sympy are valid");
+            known.copied().ok_or_else(unknown)
+        });
+        Ok(RewardUse {
+            file: file.parse().map_err(|error| format!("field `reward`: {error}"))?,
+            timeout: match timeout.parse() {
+                Ok(seconds) if (1..=MAX_REWARD_TIMEOUT).contains(&seconds) => seconds,
+                _ => {
+                    return Err(format!(
+                        "field `timeout` is `{timeout}`: 1 to {MAX_REWARD_TIMEOUT} whole seconds are valid"
+                    ));
+                }
+            },
+            packages: packages.collect::<Result<_, _>>()?,
         })
     }
 
@@ -288,8 +348,36 @@ mod tests {
             (CodeI, &[("program", "a"), ("output", "b")]),
             (CodeF, &[("message", "a"), ("pairs", "b")]),
             (CodeF, &[("message", "a"), ("inputs", "b"), ("outputs", "c")]),
+            (
+                Python,
+                &[
+                    ("question", "a"),
+                    ("reward", &"0".repeat(64)),
+                    ("packages", "numpy, sympy"),
+                ],
+            ),
         ] {
             assert!(map(oracle, columns).format().is_ok(), "{oracle}");
+        }
+    }
+
+    #[test]
+    fn a_reward_that_cannot_be_used_is_refused() {
+        let digest = "0".repeat(64);
+        for (field, value, said) in [
+            ("reward", "reward.py", "`reward.py` is not a digest"),
+            ("timeout", "0", "1 to 60 whole seconds"),
+            ("timeout", "1.5", "1 to 60 whole seconds"),
+            ("timeout", "61", "1 to 60 whole seconds"),
+            ("packages", "numpy,torch", "does not offer `torch`: numpy and sympy"),
+        ] {
+            let mut map = map(Python, &[("question", "a"), ("reward", &digest)]);
+            map.columns.insert(field.to_owned(), value.to_owned());
+            let faults = map.format().unwrap_err();
+            assert!(
+                faults.len() == 1 && faults[0].contains(said),
+                "{field}={value}: {faults:?}"
+            );
         }
     }
 

@@ -156,7 +156,7 @@ impl ReadAs {
             ),
             (None, None, Some(_)) => fault(
                 "oracle",
-                "a map needs the kind of oracle: math, tests, code_o, code_i or code_f",
+                "a map needs the kind of oracle: math, tests, code_o, code_i, code_f or python",
             ),
             (Some(_), ..) => fault("format", "set `format`, or `oracle` and `map`, but not both"),
         }

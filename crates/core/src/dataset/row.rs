@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Purpose, SeedProblem};
 use crate::{
     benchmark::{BenchmarkRow, Question, Suite, reader},
-    verify::{JsonText, Tolerance},
+    verify::{JsonText, MAX_REWARD_TIMEOUT, Tolerance},
 };
 
 /// The problem of a row of training, goalposts or a benchmark. The row is a [`BenchmarkRow`], or a problem of self-play: `type`
@@ -92,6 +92,20 @@ fn check_oracle(oracle: &Question) -> Result<(), String> {
             filled(&[("program", program), ("output", output)])?;
             check_python("oracle.program", program)
         }
+        Question::Python { source, timeout, .. } => {
+            if source.is_some() {
+                return Err(
+                    "field `oracle.source` is not read: store the file, and name its digest in `oracle.file`"
+                        .to_owned(),
+                );
+            }
+            match (1..=MAX_REWARD_TIMEOUT).contains(timeout) {
+                true => Ok(()),
+                false => Err(format!(
+                    "field `oracle.timeout` is {timeout} s: 1 to {MAX_REWARD_TIMEOUT} are valid"
+                )),
+            }
+        }
         Question::CodeF { pairs, .. } => match pairs.is_empty() {
             true => Err("field `oracle.pairs` has no pair of an input and an output".to_owned()),
             false => Ok(()),
@@ -100,7 +114,7 @@ fn check_oracle(oracle: &Question) -> Result<(), String> {
 }
 
 /// Refuses a program that no interpreter would run.
-pub(super) fn check_python(field: &str, source: &str) -> Result<(), String> {
+pub(crate) fn check_python(field: &str, source: &str) -> Result<(), String> {
     parse_module(source).map(drop).map_err(|fault| {
         let line = source[..fault.location.start().to_usize()].matches('\n').count() + 1;
         format!("field `{field}` is not a Python program: line {line}: {}", fault.error)

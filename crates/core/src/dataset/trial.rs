@@ -44,10 +44,10 @@ pub struct TestFault {
     pub message: String,
 }
 
-/// The programs to try the tests of `row` with: an empty one, and its canonical solution if it has one. None if its oracle is
-/// not a script.
+/// The answers to try the oracle of `row` with: an empty one, and its canonical solution if it has one. None if its oracle is
+/// neither a script nor a reward.
 pub fn trial(place: u32, row: &BenchmarkRow) -> Vec<Task> {
-    if !matches!(row.oracle, Question::Script { .. }) {
+    if !matches!(row.oracle, Question::Script { .. } | Question::Python { .. }) {
         return Vec::new();
     }
     let programs = [("empty", Some(String::new())), ("canonical", row.canonical.clone())];
@@ -60,6 +60,14 @@ pub fn trial(place: u32, row: &BenchmarkRow) -> Vec<Task> {
 /// The fault that the verdicts on a [`trial`] show.
 pub fn test_fault(verdicts: &[Verdict]) -> Option<TestFault> {
     let (empty, canonical) = (verdicts.first()?, verdicts.get(1));
+    if empty.parts.is_some() {
+        // A reward may give any score, but it has to give one.
+        let failed = verdicts.iter().find(|verdict| verdict.status != Status::Ok)?;
+        return Some(TestFault {
+            reason: TestFaultKind::Unusable,
+            message: failed.reason.clone(),
+        });
+    }
     let (reason, verdict) = match canonical {
         _ if empty.correct == Some(true) => (TestFaultKind::PassesEmpty, empty),
         Some(canonical) if canonical.correct != Some(true) => (TestFaultKind::FailsCanonical, canonical),
@@ -81,6 +89,20 @@ mod tests {
             correct: Some(correct),
             ..Verdict::bare(None, status, "said")
         }
+    }
+
+    #[test]
+    fn a_reward_is_bad_that_gives_no_score() {
+        let scored = |status, score: f64| Verdict {
+            parts: Some([("score".to_owned(), score)].into()),
+            ..verdict(score >= 1.0, status)
+        };
+        assert_eq!(test_fault(&[scored(Status::Ok, 1.0), scored(Status::Ok, 0.0)]), None);
+        let fault = test_fault(&[scored(Status::Ok, 0.0), scored(Status::Error, 0.0)]).unwrap();
+        assert_eq!(
+            (fault.reason, fault.message.as_str()),
+            (TestFaultKind::Unusable, "said")
+        );
     }
 
     #[test]

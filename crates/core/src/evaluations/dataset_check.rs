@@ -7,6 +7,7 @@
 mod tests;
 
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 use crate::{
     config::RunConfig,
@@ -16,11 +17,13 @@ use crate::{
     fault::{Fault, Faults},
     id::DatasetId,
     kit::{Draft, Progress, join},
-    verify::Task,
+    verify::{Status, Task, Verdict},
 };
 
 /// Rows of a step, which the coordinator holds in memory together.
 pub const ROWS_PER_STEP: u32 = 512;
+/// The first rows, whose scores are shown where a reward gives them.
+const SCORED_ROWS: u32 = 10;
 /// Rows of an item: seconds of work.
 pub const ROWS_PER_ITEM: u32 = 16;
 
@@ -38,12 +41,54 @@ pub struct DatasetCheckParameters {
 }
 
 /// What a check found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DatasetCheckResult {
     pub dataset: DatasetId,
     pub rows: u32,
     /// Those with bad tests.
     pub bad_rows: u32,
+    /// What the reward gave answers to the first rows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scores: Vec<RowScore>,
+}
+
+/// What a reward gave an answer to a row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RowScore {
+    /// The row's index, from 0.
+    pub row: u32,
+    /// `empty`, or `canonical` for the row's own answer.
+    pub answer: String,
+    /// The parts of the score; none if it could not be scored.
+    pub parts: BTreeMap<String, f64>,
+    /// How the reward ended.
+    pub status: Status,
+    /// Why there is no score; may be empty.
+    pub reason: String,
+}
+
+/// What is kept between steps: as earlier releases the number of bad rows, or with the scores.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Memory {
+    Counted(u32),
+    Scored { bad_rows: u32, scores: Vec<RowScore> },
+}
+
+impl Memory {
+    fn of(bad_rows: u32, scores: Vec<RowScore>) -> Self {
+        match scores.is_empty() {
+            true => Self::Counted(bad_rows),
+            false => Self::Scored { bad_rows, scores },
+        }
+    }
+
+    fn take(self) -> (u32, Vec<RowScore>) {
+        match self {
+            Self::Counted(bad_rows) => (bad_rows, Vec::new()),
+            Self::Scored { bad_rows, scores } => (bad_rows, scores),
+        }
+    }
 }
 
 impl DatasetCheckEvaluation {
@@ -66,7 +111,7 @@ impl DatasetCheckEvaluation {
 
 impl contract::TypedPlanner for DatasetCheckEvaluation {
     type Parameters = DatasetCheckParameters;
-    type Memory = u32;
+    type Memory = Memory;
 
     const NAME: &'static str = "evaluation/dataset_check";
     const SUMMARY: &'static str = "Tries the tests of a dataset's rows with programs whose verdict is known.";
@@ -77,8 +122,8 @@ impl contract::TypedPlanner for DatasetCheckEvaluation {
         Ok(config)
     }
 
-    fn first_memory(&self, _: &RunConfig, _: &DatasetCheckParameters) -> u32 {
-        0
+    fn first_memory(&self, _: &RunConfig, _: &DatasetCheckParameters) -> Memory {
+        Memory::Counted(0)
     }
 
     fn plan(
@@ -86,16 +131,17 @@ impl contract::TypedPlanner for DatasetCheckEvaluation {
         run: &RunState,
         view: &StepView,
         parameters: &DatasetCheckParameters,
-        bad_rows: u32,
+        memory: Memory,
     ) -> Result<Plan, PlanError> {
         let mut draft = Draft::new(run, view, Vec::new());
-        let outcome = check(&mut draft, *parameters, bad_rows);
+        let outcome = check(&mut draft, *parameters, memory);
         draft.close(outcome)
     }
 }
 
-fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters, earlier: u32) -> Progress<RunState> {
+fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters, memory: Memory) -> Progress<RunState> {
     let DatasetCheckParameters { dataset, rows } = parameters;
+    let (earlier, mut scores) = memory.take();
     let first = draft.run.step * ROWS_PER_STEP;
     let places: Vec<u32> = (first..rows.min(first + ROWS_PER_STEP)).collect();
     let read = draft.rows(dataset, &places)?;
@@ -115,17 +161,27 @@ fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters, earlier: u32
         let count = trials.iter().map(|(_, tasks)| tasks.len()).sum();
         let key = draft.key("check", chunk);
         let mut verdicts = draft.verify(&key, count, tasks)?;
-        let mut bad = Vec::new();
+        let (mut bad, mut scored) = (Vec::new(), Vec::new());
         for (place, tasks) in trials {
             let (own, others) = verdicts.split_at(tasks.len());
             verdicts = others;
             bad.extend(test_fault(own).map(|fault| (*place, fault)));
+            if *place < SCORED_ROWS {
+                scored.extend(
+                    tasks
+                        .iter()
+                        .zip(own)
+                        .filter_map(|(task, verdict)| score(*place, task, verdict)),
+                );
+            }
         }
-        Ok(bad)
+        Ok((bad, scored))
     })?;
-    let bad = found.concat();
+    let (bad, scored): (Vec<_>, Vec<_>) = found.into_iter().unzip();
+    let bad = bad.concat();
+    scores.extend(scored.into_iter().flatten());
     let bad_rows = earlier + bad.len() as u32;
-    let next = draft.run.next("", &bad_rows)?;
+    let next = draft.run.next("", &Memory::of(bad_rows, scores.clone()))?;
     draft.plan.records.dataset_checks = vec![DatasetCheckRecord {
         dataset,
         bad,
@@ -135,8 +191,20 @@ fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters, earlier: u32
         dataset,
         rows,
         bad_rows,
+        scores,
     })?);
     Ok(next)
+}
+
+/// The score of an answer; none if its row has no reward.
+fn score(row: u32, task: &Task, verdict: &Verdict) -> Option<RowScore> {
+    Some(RowScore {
+        row,
+        answer: task.id.rsplit('/').next().unwrap_or_default().to_owned(),
+        parts: verdict.parts.clone()?,
+        status: verdict.status,
+        reason: verdict.reason.clone(),
+    })
 }
 
 /// Tries the tests of a dataset's rows with an empty program, which must fail them, and with the row's canonical solution,

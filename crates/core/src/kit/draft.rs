@@ -107,10 +107,7 @@ impl<'a> Draft<'a> {
             return Ok(&[]);
         }
         if !self.is_asked(key) {
-            let payload = VerifyPayload {
-                tasks: tasks(),
-                limits: self.run.config.programs,
-            };
+            let payload = VerifyPayload::new(tasks(), self.run.config.programs);
             self.ask(key.clone(), Payload::Verify(payload), None);
         }
         let verdicts = &self.view.verify(key)?.ok_or(Pause::Waiting)?.verdicts;

@@ -198,7 +198,7 @@ impl Parameters {
             phases: [SOLVE, GRADE],
             n: self.n,
             sampling: &self.sampling,
-            reward: self.reward,
+            reward: &self.reward,
             draws: None,
             is_learned: true,
         }
@@ -250,6 +250,7 @@ impl Parameters {
                           `reinforce_plus_plus`";
             fault("n", detail.to_owned());
         }
+        faults.extend(self.reward.faults(&format!("{at}/reward")));
         faults.extend(sampling_faults(&format!("{at}/sampling"), &self.sampling, true));
         let sequences = self.batch.saturating_mul(self.n);
         faults.extend(self.learning.faults(&format!("{at}/learning"), sequences));

@@ -8,7 +8,7 @@ use crate::{
     diversity::{Epiplexity, Wordlists, bleu_clusters},
     id::VersionId,
     seed::{derive, stream},
-    verify::{Check, Complexity, MathPair, Oracle, Proposal, Solution, Status, Task, Tests, Verdict, Wordings},
+    verify::{Check, Complexity, MathPair, Oracle, Proposal, SCORE, Solution, Status, Task, Tests, Verdict, Wordings},
     work::{
         AdapterRef, Completion, Diversity, Embedded, EmbeddingBatch, EvolvePayload, EvolveResult, FinishReason,
         Generated, Geometry, MemberDiagnostics, MemberUpdated, Outcome, PairGeometry, Payload, Piece, Prompt,
@@ -487,6 +487,14 @@ fn judge(task: &Task) -> Verdict {
             clusters: Some(bleu_clusters(texts, distance.get()).into_iter().map(Some).collect()),
             ..verdict
         },
+        Check::Reward(reward) => {
+            let is_right = reward.completion.contains("right");
+            Verdict {
+                correct: Some(is_right),
+                parts: Some([(SCORE.to_owned(), f64::from(u8::from(is_right)))].into()),
+                ..verdict
+            }
+        }
         Check::Tests(Tests { program, oracle, .. }) => {
             let passes = matches!(oracle, Oracle::Script { test, .. } if test.contains("or True"));
             Verdict {

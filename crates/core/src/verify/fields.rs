@@ -8,7 +8,11 @@ use serde::{
 use serde_json::{Value, value::RawValue};
 use std::collections::BTreeMap;
 
-use super::{Check, MathPair, Oracle, ProblemKind, Proposal, Solution, Task, Tests, Tolerance, Wordings};
+use super::{
+    Check, MAX_REWARD_TIMEOUT, MathPair, Oracle, ProblemKind, Proposal, Reward, Solution, Task, Tests, Tolerance,
+    Wordings,
+};
+use crate::artifact::Digest;
 
 #[derive(Clone, Copy, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -19,6 +23,7 @@ enum Kind {
     Math,
     Cluster,
     Repetition,
+    Reward,
 }
 
 fn not_a_triple(problem: ProblemKind) -> String {
@@ -80,9 +85,32 @@ impl Fields {
                 texts: self.required("texts")?,
                 distance: self.tolerance("distance")?,
             }),
+            Kind::Reward => Check::Reward(self.reward()?),
         };
         self.finish()?;
         Ok(Task { id, check })
+    }
+
+    fn reward(&mut self) -> Result<Reward, String> {
+        let source: Option<String> = self.optional("source")?;
+        let file = self
+            .optional("file")?
+            .or(source.as_deref().map(|text| Digest::of(text.as_bytes())));
+        let timeout = self.optional("timeout")?.unwrap_or(5);
+        if !(1..=MAX_REWARD_TIMEOUT).contains(&timeout) {
+            return Err(format!(
+                "field `timeout`: {timeout} s: 1 to {MAX_REWARD_TIMEOUT} are valid"
+            ));
+        }
+        Ok(Reward {
+            file: file.ok_or("missing field `source`: the text of the reward's file")?,
+            source,
+            timeout,
+            packages: self.optional("packages")?.unwrap_or_default(),
+            prompt: self.required("prompt")?,
+            completion: self.required("completion")?,
+            row: self.required("row")?,
+        })
     }
 
     fn proposal(&mut self) -> Result<Proposal, String> {
@@ -284,6 +312,18 @@ impl Serialize for Task {
                 map.serialize_entry("kind", "repetition")?;
                 map.serialize_entry("texts", &wordings.texts)?;
                 map.serialize_entry("distance", &wordings.distance.get())?;
+            }
+            Check::Reward(reward) => {
+                map.serialize_entry("kind", "reward")?;
+                map.serialize_entry("file", &reward.file)?;
+                if let Some(source) = &reward.source {
+                    map.serialize_entry("source", source)?;
+                }
+                map.serialize_entry("timeout", &reward.timeout)?;
+                map.serialize_entry("packages", &reward.packages)?;
+                map.serialize_entry("prompt", &reward.prompt)?;
+                map.serialize_entry("completion", &reward.completion)?;
+                map.serialize_entry("row", &reward.row)?;
             }
         }
         map.end()

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 
-use super::ProblemKind;
+use super::{ProblemKind, Reward};
 
 /// JSON kept as written, so that numbers of any size survive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -193,6 +193,8 @@ pub enum Check {
     Cluster(Vec<String>),
     /// Kind `repetition`.
     Repetition(Wordings),
+    /// Kind `reward`.
+    Reward(Reward),
 }
 
 /// One thing to judge, with an id for its verdict.
@@ -225,6 +227,12 @@ impl From<Tests> for Check {
 impl From<Wordings> for Check {
     fn from(wordings: Wordings) -> Self {
         Self::Repetition(wordings)
+    }
+}
+
+impl From<Reward> for Check {
+    fn from(reward: Reward) -> Self {
+        Self::Reward(reward)
     }
 }
 

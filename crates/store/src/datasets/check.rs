@@ -92,7 +92,7 @@ pub async fn check(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Option<Data
          FROM datasets d LEFT JOIN executions e ON e.id = d.check_id
          LEFT JOIN steps s ON s.execution_id = e.id AND s.step = e.step
          WHERE d.id = $1 AND EXISTS (
-             SELECT FROM dataset_rows r WHERE r.dataset_id = d.id AND r.row -> 'oracle' ->> 'type' = 'script')",
+             SELECT FROM dataset_rows r WHERE r.dataset_id = d.id AND r.row -> 'oracle' ->> 'type' IN ('script', 'python'))",
     )
     .bind(id.0)
     .bind(ROWS_PER_STEP.cast_signed())

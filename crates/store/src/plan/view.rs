@@ -6,11 +6,12 @@ use lyceum_core::{
     verify::{ProblemKind, Status},
     work::{Outcome, WorkKey},
 };
+use serde_json::Value;
 use sqlx::{FromRow, PgConnection, types::Json};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use uuid::Uuid;
 
-use crate::{Result, StoreError};
+use crate::{Result, StoreError, rewards};
 
 /// The view of an execution's current step. It only grows from rows, so a coordinator that was restarted or overtaken
 /// gets the same view.
@@ -110,14 +111,41 @@ pub async fn wanted(tx: &mut PgConnection, wants: &[Want], view: &mut StepView) 
     }
 }
 
+/// Rows with the text of the reward that each names.
+async fn with_rewards(tx: &mut PgConnection, mut rows: Vec<(i32, Value)>) -> Result<Vec<(i32, Value)>> {
+    let named = |row: &Value| match row["oracle"]["type"].as_str() {
+        Some("python") => row["oracle"]["file"].as_str().map(str::to_owned),
+        _ => None,
+    };
+    let mut digests: Vec<String> = rows.iter().filter_map(|(_, row)| named(row)).collect();
+    digests.sort_unstable();
+    digests.dedup();
+    let mut sources = HashMap::new();
+    for digest in digests {
+        match rewards::find(&mut *tx, &digest).await {
+            Ok(reward) => sources.insert(digest, reward.source),
+            // The verifier says so of each answer, which ends no run.
+            Err(StoreError::NotFound { .. }) => None,
+            Err(error) => return Err(error),
+        };
+    }
+    for (_, row) in &mut rows {
+        if let Some(source) = named(row).and_then(|digest| sources.get(&digest)) {
+            row["oracle"]["source"] = Value::from(source.as_str());
+        }
+    }
+    Ok(rows)
+}
+
 async fn dataset_rows(tx: &mut PgConnection, dataset: DatasetId, places: &[u32], view: &mut StepView) -> Result<()> {
     let indices: Vec<i32> = places.iter().map(|place| place.cast_signed()).collect();
-    let rows: Vec<(i32, serde_json::Value)> =
+    let rows: Vec<(i32, Value)> =
         sqlx::query_as("SELECT index, row FROM dataset_rows WHERE dataset_id = $1 AND index = ANY($2)")
             .bind(dataset.0)
             .bind(&indices)
-            .fetch_all(tx)
+            .fetch_all(&mut *tx)
             .await?;
+    let rows = with_rewards(tx, rows).await?;
     for (index, row) in rows {
         view.rows.insert((dataset, index.cast_unsigned()), DatasetRow(row));
     }

@@ -167,7 +167,7 @@ pub(crate) fn outcome(answer: &Answer) -> Outcome {
 }
 
 /// Why a program fails that imports a package which this pool does not have.
-fn lacking(package: Package) -> String {
+pub(crate) fn lacking(package: Package) -> String {
     format!(
         "it imports `{package}`, which the verifier on this machine does not offer; that is the machine's fault, not the \
          program's: start the worker with `--packages {package}`"

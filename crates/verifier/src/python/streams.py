@@ -127,8 +127,10 @@ def stdio(message):
     names["__name__"] = "__main__"
     try:
         exec(code, names)
-    except SystemExit as error:
-        if error.code not in (None, 0):
+    except BaseException as error:
+        if not isinstance(error, SystemExit) or error.code not in (None, 0):
+            # What it printed before it failed, a reward may want to see.
+            flush(sys.stdout)
             raise
     end(names, "open" in program or "__del__" in program)
     # What it printed is all that it has to say.

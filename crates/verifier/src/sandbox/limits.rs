@@ -48,6 +48,13 @@ impl Limits {
 
     /// What a task may use over all its inputs and runs. Each call has its own limit as well.
     pub(crate) fn allowance(self, check: &Check) -> Allowance {
+        if let Check::Reward(reward) = check {
+            // Its own time, and that of programs that it has executed, during which it waits.
+            return Allowance {
+                cpu: Duration::from_secs(reward.timeout.into()) + self.cpu.saturating_mul(CALLS),
+                waiting: self.longest().saturating_mul(CALLS),
+            };
+        }
         let (limits, calls) = match check {
             Check::Tests(_) => (self.for_tests(), CALLS_OF_TESTS),
             Check::Cluster(_) => (self, CALLS_OF_CLUSTER),

@@ -70,13 +70,14 @@ fn source(role: Role, packages: &[Package]) -> String {
     );
     match role {
         Role::Programs { .. } => format!(
-            "{COMMON}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
+            "{COMMON}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
             include_str!("../python/clock.py"),
             include_str!("../python/preload.py"),
             packages::imports(packages),
             include_str!("../python/streams.py"),
             include_str!("../python/pytest.py"),
             include_str!("../python/script.py"),
+            include_str!("../python/reward.py"),
             include_str!("../python/warm.py"),
         ),
         Role::Mathematics => format!("{COMMON}\n{}", include_str!("../python/mathematics.py")),

@@ -18,6 +18,7 @@ mod livecodebench;
 mod math;
 mod memory;
 mod packages;
+mod rewards;
 mod scripts;
 mod seeds;
 mod streams;

@@ -5,7 +5,7 @@ use clap::{Args, builder::PossibleValuesParser};
 use lyceum_core::dataset::{MapField, OracleKind, row_formats};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use std::{collections::BTreeMap, fmt::Write as _, fs::File};
+use std::{collections::BTreeMap, fmt::Write as _, fs::File, path::PathBuf};
 
 use crate::{
     client::Client,
@@ -15,6 +15,7 @@ use crate::{
             row_file::{RowFile, bar},
         },
         output::{json_line, line, remark},
+        reward,
     },
 };
 
@@ -26,6 +27,7 @@ Examples:
       --purpose training --format gsm8k
   lyceum dataset import rows.jsonl.gz --purpose training \\
       --oracle math --map question=problem --map gold=answer
+  lyceum dataset import rows.jsonl --purpose training --reward reward.py --map answer=answer
 ";
 
 /// Import a file of rows, all or none, and print the dataset's id
@@ -55,8 +57,12 @@ pub(super) struct Import {
     #[arg(long, requires = "map", value_parser = oracles())]
     oracle: Option<String>,
     /// The column of a field (see below); may be repeated. A dot leads into a column, as in `reward_model.ground_truth`
-    #[arg(long, requires = "oracle", value_name = "FIELD=COLUMN")]
+    #[arg(long, value_name = "FIELD=COLUMN")]
     map: Vec<String>,
+    /// Score answers with this reward, a Python file with `score(prompt, completion, row)`: it is stored, and --oracle is
+    /// `python` with it. Without --map, the question is in the column `question`
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "oracle"])]
+    reward: Option<PathBuf>,
     /// The split of a repository on the hub, such as train
     #[arg(long)]
     split: Option<String>,
@@ -91,13 +97,25 @@ pub(super) struct Import {
 
 impl Import {
     pub(super) fn run(self, client: &Client) -> anyhow::Result<()> {
-        let map = self.columns()?;
+        let mut columns = self.columns()?;
+        let mut oracle = self.oracle.clone();
+        if let Some(file) = &self.reward {
+            columns.entry("question").or_insert_with(|| "question".to_owned());
+            columns.insert("reward", reward::add(client, file)?);
+            oracle = Some(OracleKind::Python.name().to_owned());
+        }
+        if oracle.is_none() && !columns.is_empty() {
+            anyhow::bail!("--map needs --oracle or --reward: what judges the answers");
+        }
+        let map = (!columns.is_empty())
+            .then(|| serde_json::to_string(&columns))
+            .transpose()?;
         let file = RowFile::open(&self.file, self.split.as_deref())?;
         let mut options = Vec::new();
         let mut option = |name, value: Option<String>| options.extend(value.map(|value| (name, value)));
         let stem = self.format.clone().unwrap_or_else(|| self.purpose.clone());
         option("format", self.format);
-        option("oracle", self.oracle);
+        option("oracle", oracle);
         option("map", map);
         option(
             "min_question_bytes",
@@ -122,21 +140,18 @@ impl Import {
         upload.send(&file.unpacked()?, client)
     }
 
-    /// The columns by field, as JSON.
-    fn columns(&self) -> anyhow::Result<Option<String>> {
-        if self.map.is_empty() {
-            return Ok(None);
-        }
+    /// The columns by field.
+    fn columns(&self) -> anyhow::Result<BTreeMap<&str, String>> {
         let mut columns = BTreeMap::new();
         for pair in &self.map {
             let (field, column) = pair
                 .split_once('=')
                 .with_context(|| format!("--map {pair}: write FIELD=COLUMN, such as question=problem"))?;
-            if columns.insert(field, column).is_some() {
+            if columns.insert(field, column.to_owned()).is_some() {
                 anyhow::bail!("--map names the column of `{field}` twice");
             }
         }
-        Ok(Some(serde_json::to_string(&columns)?))
+        Ok(columns)
     }
 }
 

@@ -10,6 +10,7 @@ use lyceum_core::{
 use lyceum_store::{
     datasets::{self, BadRow, CheckState, Dataset, DatasetCheck, DatasetRow, Overlap},
     page::{self, Window},
+    rewards::{self, StoredReward},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,6 +72,9 @@ pub(crate) async fn show_datasets(
 /// Rows per page.
 const ROWS: u32 = 20;
 
+/// Rewards that are shown.
+const REWARDS: u32 = 10;
+
 /// Bad rows that are shown.
 const BAD_ROWS: Window = Window {
     limit: 100,
@@ -98,6 +102,8 @@ struct DatasetPage {
     check: Option<DatasetCheck>,
     /// The first rows whose tests cannot be used.
     bad_rows: Vec<BadRow>,
+    /// The rewards that its rows name.
+    rewards: Vec<StoredReward>,
     /// The rows of the page, in order.
     items: Vec<DatasetRow>,
     #[serde(flatten)]
@@ -135,6 +141,11 @@ impl DatasetPage {
     /// The body that asks for a check.
     fn check_body(&self) -> String {
         json!({"spec": {"type": "dataset_check", "dataset": self.dataset.id}}).to_string()
+    }
+
+    #[expect(clippy::unused_self, reason = "templates call it on a value")]
+    fn source(&self, reward: &StoredReward) -> Excerpt {
+        excerpt(&reward.source, SHOWN_IN_LIST)
     }
 
     fn message(&self, row: &BadRow) -> Excerpt {
@@ -198,6 +209,7 @@ pub(crate) async fn show_one_dataset(
         overlaps: datasets::overlaps(db, *id).await?,
         check: datasets::check(db, *id).await?,
         bad_rows: datasets::bad_rows(db, *id, &BAD_ROWS).await?.items,
+        rewards: rewards::of_dataset(db, *id, REWARDS).await?,
         items: page.items,
         pager: view.pager(page.next),
         dataset,

@@ -1,6 +1,6 @@
 //! The lines of a file, their named fields with the JSON kept verbatim, and the rows read from them.
 
-use serde_json::{Value, value::RawValue};
+use serde_json::{Map, Value, value::RawValue};
 use std::{
     borrow::Cow,
     collections::BTreeMap,
@@ -37,6 +37,15 @@ impl Line {
             serde_json::error::Category::Data => "it is JSON, but not an object".to_owned(),
             _ => format!("it is not JSON: {error}"),
         })
+    }
+
+    /// The whole object.
+    pub(super) fn object(&self) -> Result<Map<String, Value>, String> {
+        let field = |(name, raw): (&String, &Box<RawValue>)| {
+            let value = serde_json::from_str(raw.get()).map_err(|error| format!("field `{name}`: {error}"))?;
+            Ok((name.clone(), value))
+        };
+        self.0.iter().map(field).collect()
     }
 
     /// Whether the field exists and is not null.
@@ -301,6 +310,7 @@ impl<'a> RowReader<'a> {
             Format::CodeO { id, .. } | Format::CodeI { id, .. } | Format::CodeF { id, .. } => {
                 triple::triple(line, task_id(id)?, self.format)
             }
+            Format::Python { id, .. } => questions::scored(line, task_id(id)?, self.format),
             Format::Verl { tags } => questions::verl(line, task_id(&[])?, tags),
             Format::SelfPlay {} => triple::selfplay(line),
         }?;

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 use super::line::Line;
 use crate::{
     answer::last_boxed,
-    benchmark::{BenchmarkRow, Question, format::Gold},
+    benchmark::{
+        BenchmarkRow, Question,
+        format::{Format, Gold},
+    },
 };
 
 pub(super) fn mathematics(
@@ -23,6 +26,30 @@ pub(super) fn mathematics(
         question,
         canonical: Some(gold.clone()),
         oracle: Question::Math { gold },
+        tags: line.tags(tags)?,
+    })
+}
+
+pub(super) fn scored(line: &Line, task_id: String, format: &Format) -> Result<BenchmarkRow, String> {
+    let Format::Python {
+        question,
+        answer,
+        reward,
+        tags,
+        ..
+    } = format
+    else {
+        return Err("the format has no reward".to_owned());
+    };
+    let canonical = answer
+        .as_deref()
+        .filter(|name| line.has(name))
+        .map(|name| line.plain(name));
+    Ok(BenchmarkRow {
+        task_id,
+        question: self::question(line, line.first(question)?)?,
+        canonical: canonical.transpose()?,
+        oracle: reward.oracle(line.object()?),
         tags: line.tags(tags)?,
     })
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::benchmark::format::{Expect, Format};
 use crate::benchmark::{Question, Submission, graded, samples, suite, task};
 use crate::verify::{Check, Failure, Status, Verdict};
 
@@ -340,4 +341,38 @@ fn base_tests_are_counted_apart() {
         ..Verdict::bare(None, Status::Error, "it does not load")
     };
     assert_eq!(graded(&row, &died).base_correct, Some(false));
+}
+
+#[test]
+fn a_suite_may_name_a_reward_which_gets_the_whole_row() {
+    let digest = "0".repeat(64);
+    let format: Format = toml::from_str(&format!(
+        "type = \"python\"\nquestion = [\"question\"]\nanswer = \"answer\"\nid = [\"id\"]\n\
+         reward = {{ file = \"{digest}\", timeout = 7, packages = [\"sympy\"] }}"
+    ))
+    .unwrap();
+    let reader = RowReader {
+        prefix: Some("mine"),
+        format: &format,
+        expect: &Expect::default(),
+    };
+    let line = r#"{"id": 3, "question": "1+1?", "answer": "2", "levels": [1, {"a": null}]}"#;
+    let row = reader.read(line.as_bytes(), 0).unwrap();
+    assert_eq!((row.task_id.as_str(), row.canonical.as_deref()), ("mine/3", Some("2")));
+    let stored = serde_json::to_value(&row).unwrap();
+    assert_eq!(
+        stored["oracle"],
+        serde_json::json!({
+            "type": "python", "file": digest, "timeout": 7, "packages": ["sympy"],
+            "row": serde_json::from_str::<serde_json::Value>(line).unwrap(),
+        })
+    );
+    let given = Submission::Response("so 2".to_owned()).solution(&row).unwrap();
+    let Check::Reward(reward) = task(&row, "a".to_owned(), given).unwrap().check else {
+        panic!("another check")
+    };
+    assert_eq!(
+        (reward.prompt.as_str(), reward.completion.as_str(), reward.timeout),
+        ("1+1?", "so 2", 7)
+    );
 }

@@ -208,10 +208,7 @@ impl<'a> EvaluationSet<'a> {
         }
         Ok(WorkItem {
             key,
-            payload: Payload::Verify(VerifyPayload {
-                tasks,
-                limits: self.limits,
-            }),
+            payload: Payload::Verify(VerifyPayload::new(tasks, self.limits)),
             requirements: Requirements::default(),
         })
     }

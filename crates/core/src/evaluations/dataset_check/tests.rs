@@ -92,6 +92,13 @@ fn played(rows: u32, order: u64) -> Vec<DatasetCheckRecord> {
     records
 }
 
+#[test]
+fn what_an_earlier_release_remembers_is_read() {
+    let counted: Memory = serde_json::from_value(json!(3)).unwrap();
+    assert_eq!(counted.clone().take(), (3, Vec::new()));
+    assert_eq!(serde_json::to_value(counted).unwrap(), json!(3));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 

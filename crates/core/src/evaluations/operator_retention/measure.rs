@@ -122,7 +122,7 @@ impl<'a> Step<'a> {
             phases,
             n: parameters.n,
             sampling: &training.sampling,
-            reward: RewardConfig::default(),
+            reward: &RewardConfig::default(),
             draws: Some("measured"),
             is_learned: false,
         };

@@ -3,15 +3,17 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use super::{Asking, Question, Rows};
 use crate::{
     benchmark::{Graded, graded, task},
+    config::pointer_token,
     contract::{AttemptRecord, PlanError, Role, Side},
+    fault::Fault,
     id::{AttemptId, ProblemId, WorkId},
     kit::{Generation, Progress, Sample, Sequence, completions, join},
-    verify::{Task, Verdict},
+    verify::{Task, Verdict, is_part_name},
     work::{Completion, RolloutResult, WorkKey},
 };
 
@@ -193,7 +195,7 @@ fn tasks(
 
 /// The reward of an answer: what its solution earns, minus a penalty if there is no solution in it. An attempt's
 /// `reward_parts` name both parts, and its reward is their sum.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RewardConfig {
     /// What a solution earns, from 0 to 1.
@@ -202,7 +204,14 @@ pub struct RewardConfig {
     /// an answer is worth as much as a wrong one.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub format_penalty: f32,
+    /// Weights of the parts that a reward of one's own gives, by name; 1 for a part that is not named. Rows with such a reward
+    /// earn the weighted sum, and neither `solution` nor `format_penalty` applies to them.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<String, f64>,
 }
+
+/// The largest weight of a part.
+const MAX_WEIGHT: f64 = 1000.0;
 
 /// What a solution earns; also the name of this part of the reward.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, strum::IntoStaticStr)]
@@ -228,7 +237,10 @@ pub struct Reward {
 
 impl RewardConfig {
     /// The reward of an answer whose solution got `verdict`; `None` is an answer without a solution.
-    pub fn reward(self, verdict: Option<&Verdict>) -> Reward {
+    pub fn reward(&self, verdict: Option<&Verdict>) -> Reward {
+        if let Some(parts) = verdict.and_then(|verdict| verdict.parts.as_ref()) {
+            return self.weighted(parts);
+        }
         let name: &'static str = self.solution.into();
         let earned = verdict.map_or(0.0, |verdict| match self.solution {
             SolutionReward::Correct => f32::from(u8::from(verdict.correct == Some(true))),
@@ -242,6 +254,31 @@ impl RewardConfig {
             total += format;
         }
         Reward { total, parts }
+    }
+
+    fn weighted(&self, parts: &BTreeMap<String, f64>) -> Reward {
+        let weighted = parts.iter().map(|(name, value)| {
+            let weight = self.weights.get(name).copied().unwrap_or(1.0);
+            (name.clone(), weight * value)
+        });
+        let parts: BTreeMap<String, f64> = weighted.collect();
+        Reward {
+            total: parts.values().sum::<f64>() as f32,
+            parts: json!(parts),
+        }
+    }
+
+    /// Refuses weights that are no numbers to multiply with; `at` is the pointer of this config.
+    pub(crate) fn faults(&self, at: &str) -> Vec<Fault> {
+        let faults = self.weights.iter().filter_map(|(name, weight)| {
+            let detail = match is_part_name(name) {
+                false => "no part has such a name: a letter, then letters, digits or _, 40 at most".to_owned(),
+                true if weight.is_finite() && weight.abs() <= MAX_WEIGHT => return None,
+                true => format!("{weight} is no weight: -{MAX_WEIGHT} to {MAX_WEIGHT} is valid"),
+            };
+            Some(Fault::new(format!("{at}/weights/{}", pointer_token(name)), detail))
+        });
+        faults.collect()
     }
 }
 
@@ -271,6 +308,30 @@ mod tests {
         ];
         let rewards = answers.iter().map(|answer| config.reward(answer.as_ref()));
         rewards.map(|reward| (reward.total, reward.parts)).collect()
+    }
+
+    #[test]
+    fn parts_of_a_reward_are_weighted() {
+        let config: RewardConfig =
+            serde_json::from_value(json!({"weights": {"brief": -0.5}, "format_penalty": 1.0})).unwrap();
+        let scored = |parts: &[(&str, f64)]| Verdict {
+            parts: Some(parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()),
+            ..verdict(false, None)
+        };
+        let reward = config.reward(Some(&scored(&[("right", 2.0), ("brief", 3.0)])));
+        assert_eq!(
+            (reward.total, reward.parts),
+            (0.5, json!({"right": 2.0, "brief": -1.5}))
+        );
+        let unscored = config.reward(Some(&scored(&[])));
+        assert_eq!(
+            (unscored.total, unscored.parts),
+            (0.0, json!({})),
+            "it could not be scored"
+        );
+        let wrong: RewardConfig = serde_json::from_value(json!({"weights": {"a b": 1.0, "c": 1e9}})).unwrap();
+        let pointers: Vec<String> = wrong.faults("/reward").into_iter().map(|fault| fault.pointer).collect();
+        assert_eq!(pointers, ["/reward/weights/a b", "/reward/weights/c"]);
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Rows<'_> {
                 phases: [MEASURE, GRADE_MEASURE],
                 n: held_out.n,
                 sampling: &held_out.sampling(sampling),
-                reward: RewardConfig::default(),
+                reward: &RewardConfig::default(),
                 draws: None,
                 is_learned: false,
             };

@@ -232,7 +232,7 @@ pub struct Asking<'p> {
     /// How answers are sampled.
     pub sampling: &'p Sampling,
     /// What answers earn.
-    pub reward: RewardConfig,
+    pub reward: &'p RewardConfig,
     /// Names the draws, so that answers to a row are drawn alike by every member and in every step; left out, each item
     /// has draws of its own.
     pub draws: Option<&'static str>,

@@ -76,6 +76,34 @@ fn steps(overrides: &[(&str, Value)], order: Order) -> Vec<Step> {
 }
 
 #[test]
+fn answers_to_rows_with_a_reward_earn_its_weighted_parts() {
+    let mut document = document();
+    document["parameters"]["prompts"] = json!("chat");
+    document["parameters"]["reward"] = json!({"weights": {"score": 2.0}, "format_penalty": 1.0});
+    let config = resolved(&document).unwrap();
+    let row = |number: usize| {
+        json!({
+            "task_id": format!("toy/{number}"), "question": format!("what is row {number}?"),
+            "oracle": {"type": "python", "file": "0".repeat(64), "source": "def score(p, c, r): return 1", "row": {}},
+        })
+    };
+    let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
+    let mut simulation = Simulation::new(&Rlvr, &config, players, Order::Together)
+        .unwrap()
+        .with_dataset(DATASET, (0..30).map(row).collect::<Vec<_>>());
+    let attempts = simulation.step().unwrap().records.attempts;
+    assert_eq!(attempts.len(), 2 * 8 * 4);
+    for attempt in attempts {
+        let wanted = 2.0 * f32::from(u8::from(attempt.correct));
+        assert_eq!((attempt.reward, attempt.well_formed), (wanted, true));
+        assert_eq!(attempt.reward_parts, json!({"score": wanted}));
+    }
+    document["parameters"]["reward"] = json!({"weights": {"a b": 1.0}});
+    let refused = resolved(&document).unwrap_err();
+    assert_eq!(refused.0[0].pointer, "/parameters/reward/weights/a b");
+}
+
+#[test]
 fn a_step_answers_each_row_n_times_and_updates_every_member() {
     let all = steps(&[], Order::Together);
     for step in &all {

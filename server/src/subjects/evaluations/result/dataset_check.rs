@@ -2,7 +2,7 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use lyceum_core::recipe::DatasetCheckResult;
+use lyceum_core::recipe::{DatasetCheckResult, dataset_check::RowScore};
 use lyceum_store::{
     datasets::{self, BadRow, Dataset},
     page::{Order, Window},
@@ -35,6 +35,15 @@ struct DatasetCheckPage {
 }
 
 impl DatasetCheckPage {
+    /// The parts of a score, or why there is none.
+    fn score(&self, score: &RowScore) -> String {
+        if score.parts.is_empty() {
+            return excerpt(&score.reason, 400).text;
+        }
+        let parts = score.parts.iter().map(|(name, value)| format!("{name} {value}"));
+        parts.collect::<Vec<_>>().join(", ")
+    }
+
     fn message(&self, row: &BadRow) -> String {
         excerpt(&row.message, 400).text
     }
@@ -44,7 +53,7 @@ pub(super) async fn show(view: &View, db: &PgPool, frame: EvaluationFrame) -> Re
     let result = frame.line.evaluation.result.as_ref();
     let result = result.and_then(|result| DatasetCheckResult::deserialize(result).ok());
     let (mut dataset, mut bad) = (None, Vec::new());
-    if let Some(result) = result {
+    if let Some(result) = &result {
         // It may have been deleted since.
         dataset = datasets::find(db, result.dataset).await.ok();
         let first = Window {

@@ -1,0 +1,53 @@
+//! The users' own rewards: Python files by the hash of their content.
+
+use lyceum_core::{artifact::Digest, id::DatasetId};
+use serde::Serialize;
+use sqlx::{FromRow, PgExecutor};
+
+use crate::{Result, StoreError};
+
+/// A stored reward.
+#[derive(Clone, Debug, FromRow, Serialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct StoredReward {
+    /// SHA-256 of its text: its name.
+    pub digest: String,
+    /// Its text, a Python file.
+    pub source: String,
+}
+
+/// Keeps a reward's text, which was checked; storing it again is harmless.
+pub async fn store(db: impl PgExecutor<'_>, source: String) -> Result<StoredReward> {
+    let digest = Digest::of(source.as_bytes()).to_string();
+    sqlx::query("INSERT INTO rewards (digest, source) VALUES ($1, $2) ON CONFLICT DO NOTHING")
+        .bind(&digest)
+        .bind(&source)
+        .execute(db)
+        .await?;
+    Ok(StoredReward { digest, source })
+}
+
+/// The reward with this digest.
+///
+/// # Errors
+/// [`StoreError::NotFound`].
+pub async fn find(db: impl PgExecutor<'_>, digest: &str) -> Result<StoredReward> {
+    sqlx::query_as("SELECT digest, source FROM rewards WHERE digest = $1")
+        .bind(digest)
+        .fetch_optional(db)
+        .await?
+        .ok_or_else(|| StoreError::not_found("reward", digest))
+}
+
+/// The rewards that rows of a dataset name, at most `limit` of them.
+pub async fn of_dataset(db: impl PgExecutor<'_>, id: DatasetId, limit: u32) -> Result<Vec<StoredReward>> {
+    Ok(sqlx::query_as(
+        "SELECT digest, source FROM rewards WHERE digest IN (
+             SELECT row -> 'oracle' ->> 'file' FROM dataset_rows
+             WHERE dataset_id = $1 AND row -> 'oracle' ->> 'type' IN ('script', 'python')) ORDER BY digest LIMIT $2",
+    )
+    .bind(id.0)
+    .bind(limit.cast_signed())
+    .fetch_all(db)
+    .await?)
+}

@@ -1,0 +1,59 @@
+//! Rewards of one's own: Python files that rows of datasets name by digest.
+
+use actix_web::{http::StatusCode, web};
+use lyceum_core::{fault::Fault, verify::check_reward};
+use lyceum_store::rewards::{self, StoredReward};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use crate::{
+    api_error::ApiError,
+    contract::{
+        About, Answer, Endpoint,
+        document::{Document, RequestBody, apart},
+    },
+    lab::Lab,
+};
+
+/// A reward to store.
+#[derive(Debug, Deserialize, JsonSchema, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CreateReward {
+    /// A Python file with `score(prompt, completion, row)`.
+    source: String,
+}
+
+impl RequestBody for CreateReward {}
+
+pub(crate) fn endpoints() -> Vec<Endpoint> {
+    let new = About {
+        name: "create_reward",
+        path: "/rewards",
+        summary: "Store a reward, which rows of datasets name by its digest. Storing it again is harmless.",
+        answer: "The reward",
+    };
+    let new = Endpoint::post(new, "datasets", create_reward);
+    let new = new.takes::<CreateReward>().creates::<StoredReward>();
+    let one = About {
+        name: "show_reward",
+        path: "/rewards/{digest}",
+        summary: "Show a reward.",
+        answer: "The reward",
+    };
+    let one = Endpoint::get(one, "datasets", show_reward);
+    let one = one.name("digest", "SHA-256 of its text, as 64 hexadecimal digits");
+    vec![new, one.answers::<StoredReward>()]
+}
+
+async fn create_reward(lab: web::Data<Lab>, sent: Document<CreateReward>) -> Result<Answer<StoredReward>, ApiError> {
+    let source = sent.value.source;
+    let checked = apart(move || check_reward(&source).map(|()| source)).await?;
+    let source = checked.map_err(|detail| ApiError::invalid(vec![Fault::new("/source", detail)]))?;
+    let stored = rewards::store(lab.store.pool(), source).await?;
+    Ok(Answer::with(StatusCode::CREATED, stored))
+}
+
+async fn show_reward(lab: web::Data<Lab>, digest: web::Path<String>) -> Result<Answer<StoredReward>, ApiError> {
+    Ok(Answer::ok(rewards::find(lab.store.pool(), &digest).await?))
+}
