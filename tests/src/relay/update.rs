@@ -35,6 +35,7 @@ impl Leg<'_> {
                 to: VersionId::of(*member, ordinal + 1),
                 kl_reference: None,
                 learning_rate: None,
+                masked_share: 0.0,
                 sequences,
             });
         }

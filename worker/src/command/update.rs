@@ -35,8 +35,8 @@ pub(crate) struct Update {
     /// afresh.
     #[arg(long = "optimizer", value_name = "DIR")]
     optimizers: Vec<PathBuf>,
-    /// TOML file with the tables `loss` (clip_low, clip_high, clip_dual, old_policy, aggregation, entropy, kl,
-    /// kl_reference) and `optimizer` (learning_rate, beta1, beta2, eps, weight_decay, max_grad_norm, epochs,
+    /// TOML file with the tables `loss` (clip_low, clip_high, clip_dual, old_policy, importance_cap, aggregation,
+    /// constant_length, entropy, kl, kl_reference) and `optimizer` (learning_rate, beta1, beta2, eps, weight_decay, max_grad_norm, epochs,
     /// minibatches); missing keys have their defaults.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,

@@ -43,6 +43,7 @@ impl Handler for UpdateHandler {
             Learned::Members(written, mut result) => {
                 check_sampler(&payload, &result)?;
                 for ((member, files), updated) in payload.members.iter().zip(written).zip(&mut result.members) {
+                    updated.diagnostics.masked_share = member.masked_share;
                     updated.version = AdapterRef {
                         version: member.to,
                         artifact: context.put_file(ArtifactKind::Adapter, &files.weights()).await?,

@@ -215,6 +215,7 @@ mod tests {
                 to: VersionId(Uuid::from_u128(2)),
                 kl_reference: None,
                 learning_rate: None,
+                masked_share: 0.0,
                 sequences: vec![SequenceRef {
                     rollout: WorkId(Uuid::nil()),
                     tokens,

@@ -44,6 +44,10 @@ pub struct LearningConfig {
     /// `azr` of one type as well. What is recorded does not change.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shuffle_rewards: bool,
+    /// Sequences cut at the token limit are not learned from (DAPO's overlong filtering). They still count where rewards
+    /// are compared: in the means and deviations of advantages.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub mask_truncated: bool,
 }
 
 impl Default for LearningConfig {
@@ -55,6 +59,7 @@ impl Default for LearningConfig {
             recompute: true,
             reward_scale: 1.0,
             shuffle_rewards: false,
+            mask_truncated: false,
         }
     }
 }
@@ -140,8 +145,8 @@ impl LearningConfig {
     }
 
     /// Faults the schema cannot express; `pointer` is that of the group in the config. A member learns from at least
-    /// `batch` sequences per step.
-    pub(crate) fn faults(&self, pointer: &str, batch: u32) -> Vec<Fault> {
+    /// `batch` sequences per step, sampled in one of the ways in `sampled`, and computed as `compute` says.
+    pub(crate) fn faults(&self, pointer: &str, batch: u32, compute: Compute, sampled: &[&Sampling]) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut fault = |field: &str, detail: String| faults.push(Fault::new(format!("{pointer}/{field}"), detail));
         if !self.reward_scale.is_finite() {
@@ -168,6 +173,14 @@ impl LearningConfig {
         }
         if let Some(clip_dual) = self.loss.clip_dual.filter(|clip| *clip <= 1.0) {
             fault("loss/clip_dual", format!("{clip_dual}: more than 1 is valid, or none"));
+        }
+        if self.mask_truncated && sampled.iter().any(|sampling| sampling.max_tokens == 1) {
+            let detail = "true, and every answer with text in it is cut, since `max_tokens` of its sampling is 1: false is \
+                          valid here, or a larger `max_tokens`";
+            fault("mask_truncated", detail.to_owned());
+        }
+        for (field, detail) in self.loss.faults(compute) {
+            fault(&format!("loss/{field}"), detail);
         }
         if minibatches > batch {
             let detail =

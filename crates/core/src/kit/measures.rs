@@ -96,6 +96,10 @@ const CLIP_SHARE: Chart = chart(&LEARNING, "Clip share").about("Tokens whose rat
 const RATIO: Chart = chart(&LEARNING, "Ratio").about("Trainer's to sampler's probabilities.");
 const SAMPLER_MISMATCH: Chart = chart(&LEARNING, "Sampler mismatch")
     .about("Difference between the sampler's and the trainer's log-probabilities, in nats.");
+const CAPPED_SHARE: Chart = chart(&LEARNING, "Capped share")
+    .about("Tokens whose importance weight was truncated at `importance_cap`; 0 if there is none.");
+const MASKED_SHARE: Chart = chart(&LEARNING, "Masked share")
+    .about("Sequences not learned from because they were cut at the token limit; 0 without `mask_truncated`.");
 const KL: Chart = chart(&LEARNING, "KL").about("KL divergence to the reference; 0 if there is none.");
 pub(crate) const UPDATES: Chart = parts(&LEARNING, "Updates and births").about("Adapters updated, and members born.");
 
@@ -105,7 +109,7 @@ fn learned<T: HasUpdates>(value: fn(&MemberUpdated) -> f64) -> impl Fn(&T) -> f6
 }
 
 /// What an update tells about the policy, in the order of stored rows.
-pub(crate) fn policy<'t, T: HasUpdates + 't>() -> [Measure<'t, T>; 7] {
+pub(crate) fn policy<'t, T: HasUpdates + 't>() -> [Measure<'t, T>; 9] {
     [
         Metric::nats("entropy", &[&ENTROPY])
             .summary("Mean entropy of the policy over what it learned from.")
@@ -130,6 +134,12 @@ pub(crate) fn policy<'t, T: HasUpdates + 't>() -> [Measure<'t, T>; 7] {
         Metric::nats("kl", &[&KL])
             .summary("KL divergence to the reference, if there is one.")
             .computed_by(learned(|new| new.diagnostics.kl)),
+        Metric::share("capped_share", &[&CAPPED_SHARE])
+            .summary("Tokens whose importance weight was truncated.")
+            .computed_by(learned(|new| new.diagnostics.capped_share)),
+        Metric::share("masked_share", &[&MASKED_SHARE])
+            .summary("Sequences not learned from because they were cut at the token limit.")
+            .computed_by(learned(|new| new.diagnostics.masked_share)),
     ]
 }
 

@@ -253,7 +253,8 @@ impl Parameters {
         faults.extend(self.reward.faults(&format!("{at}/reward")));
         faults.extend(sampling_faults(&format!("{at}/sampling"), &self.sampling, true));
         let sequences = self.batch.saturating_mul(self.n);
-        faults.extend(self.learning.faults(&format!("{at}/learning"), sequences));
+        let pointer = format!("{at}/learning");
+        faults.extend(self.learning.faults(&pointer, sequences, compute, &[&self.sampling]));
         faults.extend(self.items.faults(&format!("{at}/items"), compute, &[&self.learning]));
         faults
     }

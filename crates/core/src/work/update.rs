@@ -6,7 +6,7 @@ use serde::{
 };
 use std::fmt;
 
-use super::{AdapterRef, BaseModel, Compute, MemberGeometry, Trainer};
+use super::{AdapterRef, BaseModel, Compute, Dtype, MemberGeometry, Sampler, Trainer};
 use crate::{
     artifact::Digest,
     id::{MemberId, VersionId, WorkId},
@@ -44,6 +44,10 @@ fn yes() -> bool {
     true
 }
 
+fn is_zero(value: &f64) -> bool {
+    *value == 0.0
+}
+
 /// One member's part in an update.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -59,6 +63,10 @@ pub struct MemberUpdate {
     /// Its own learning rate; replaces the optimizer's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub learning_rate: Option<f64>,
+    /// Share of the sequences it sampled that are left out because they were cut at the token limit; reported with its
+    /// diagnostics.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub masked_share: f64,
     /// The sequences it learns from, in order.
     pub sequences: Vec<SequenceRef>,
 }
@@ -93,8 +101,18 @@ pub struct PolicyLoss {
     pub clip_dual: Option<f64>,
     /// The policy in the denominator of the ratio.
     pub old_policy: OldPolicy,
+    /// Truncated importance sampling (with `old_policy = "trainer"`): a token's loss is multiplied by the ratio of the
+    /// trainer's probability before the first step to the sampler's, at most this value; null for no such weight.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1.0))]
+    pub importance_cap: Option<f64>,
     /// How the losses of tokens are averaged.
     pub aggregation: LossAggregation,
+    /// With the aggregation `constant`: the number of tokens that the sum over a sequence is divided by, such as the most
+    /// that it may have (`max_tokens` of its sampling).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
+    pub constant_length: Option<u32>,
     /// Weight of the entropy bonus.
     pub entropy: f64,
     /// Weight of the KL divergence to a reference (the k3 estimator).
@@ -111,11 +129,56 @@ impl Default for PolicyLoss {
             clip_high: 0.28,
             clip_dual: Some(3.0),
             old_policy: OldPolicy::Sampler,
+            importance_cap: None,
             aggregation: LossAggregation::TokenMean,
+            constant_length: None,
             entropy: 0.0,
             kl: 0.0,
             kl_reference: KlReference::Base,
         }
+    }
+}
+
+impl PolicyLoss {
+    /// Faults the schema cannot express, each with its field: of terms that need others, or cancel out.
+    pub(crate) fn faults(&self, compute: Compute) -> Vec<(&'static str, String)> {
+        let mut faults = Vec::new();
+        if let Some(cap) = self.importance_cap {
+            if !(cap.is_finite() && cap >= 1.0) {
+                faults.push(("importance_cap", format!("{cap}: at least 1 is valid, or none")));
+            }
+            if self.old_policy == OldPolicy::Sampler {
+                let detail = format!(
+                    "{cap}, and the ratio is to the sampler's probabilities already, so that they would be corrected for \
+                     twice: `old_policy` = \"trainer\" is valid with it"
+                );
+                faults.push(("importance_cap", detail));
+            }
+            if (compute.sampler, compute.trainer, compute.dtype) == (Sampler::Engine, Trainer::Engine, Dtype::Fp32) {
+                let detail = format!(
+                    "{cap}, and there is nothing to correct: the engine samples and learns with the same numbers in fp32. \
+                     Remove it; it is valid with another `compute.sampler`, `compute.trainer` or `compute.dtype`"
+                );
+                faults.push(("importance_cap", detail));
+            }
+        }
+        match (self.aggregation, self.constant_length) {
+            (LossAggregation::Constant, None) => faults.push((
+                "constant_length",
+                "none, and the aggregation `constant` divides by it: a number of tokens is valid, such as `max_tokens` of \
+                 the sampling"
+                    .to_owned(),
+            )),
+            (LossAggregation::TokenMean | LossAggregation::SequenceMean, Some(length)) => faults.push((
+                "constant_length",
+                format!(
+                    "{length}, and only the aggregation `constant` divides by it: remove it, or set `aggregation` = \
+                     \"constant\""
+                ),
+            )),
+            _ => {}
+        }
+        faults
     }
 }
 
@@ -138,6 +201,8 @@ pub enum LossAggregation {
     TokenMean,
     /// The mean over sequences of each sequence's mean.
     SequenceMean,
+    /// The mean over sequences of each sequence's sum, divided by `constant_length` (Dr. GRPO).
+    Constant,
 }
 
 /// The reference that the policy is kept close to.
@@ -257,6 +322,12 @@ pub struct MemberDiagnostics {
     pub ratio: f64,
     /// Mean absolute difference between the sampler's and the trainer's log-probabilities, in nats.
     pub sampler_mismatch: f64,
+    /// Share of tokens whose importance weight was truncated at `importance_cap`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub capped_share: f64,
+    /// Share of the sampled sequences that were not learned from because they were cut at the token limit.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub masked_share: f64,
     /// Mean KL divergence to the reference, in nats; 0 if there is none.
     pub kl: f64,
     /// Tokens learned from, each counted once.
@@ -277,7 +348,8 @@ const CROSS_ENTROPY: &str = "cross_entropy";
 impl Loss {
     /// Whether sequences must carry the sampler's log-probabilities.
     pub fn needs_logprobs(&self) -> bool {
-        matches!(self, Self::PolicyGradient(loss) if loss.old_policy == OldPolicy::Sampler)
+        matches!(self, Self::PolicyGradient(loss)
+            if loss.old_policy == OldPolicy::Sampler || loss.importance_cap.is_some())
     }
 
     /// The reference of the KL term; `None` if there is no such term.

@@ -26,6 +26,8 @@ pub(super) struct Sums {
     pub(super) kl: f64,
     pub(super) mismatch: f64,
     pub(super) measured: f64,
+    /// Tokens whose importance weight was truncated; not in the array, which older workers read.
+    pub(super) capped: f64,
 }
 
 impl Sums {
@@ -37,6 +39,7 @@ impl Sums {
         self.loss += token.weight * token.loss.loss;
         self.entropy += token.entropy;
         self.clipped += f64::from(u8::from(token.loss.clipped));
+        self.capped += f64::from(u8::from(token.loss.capped));
         self.ratio += token.loss.ratio;
         self.kl += token.loss.kl;
         if let Some(mismatch) = token.mismatch {
@@ -69,15 +72,19 @@ impl Sums {
             kl,
             mismatch,
             measured,
+            capped: 0.0,
         }
     }
 
     pub(super) fn add(&mut self, other: Self) {
-        let (mut sums, other) = (self.to_array(), other.to_array());
-        for (sum, other) in sums.iter_mut().zip(other) {
+        let (mut sums, capped) = (self.to_array(), self.capped + other.capped);
+        for (sum, other) in sums.iter_mut().zip(other.to_array()) {
             *sum += other;
         }
-        *self = Self::from_array(sums);
+        *self = Self {
+            capped,
+            ..Self::from_array(sums)
+        };
     }
 
     /// The means. `norms` are the gradient norms of the member's optimizer steps, `epochs` the passes over its tokens.
@@ -91,6 +98,8 @@ impl Sums {
             clip_share: mean(self.clipped, self.tokens),
             ratio: mean(self.ratio, self.tokens),
             sampler_mismatch: mean(self.mismatch, self.measured),
+            capped_share: mean(self.capped, self.tokens),
+            masked_share: 0.0,
             kl: mean(self.kl, self.tokens),
             tokens: self.tokens as u64 / u64::from(epochs.max(1)),
         }

@@ -138,6 +138,8 @@ impl Learner<'_> {
                     Some(OldPolicy::Trainer) => trainers,
                     _ => sampled,
                 };
+                // Before the first step, the trainer's log-probability is that of its own pass.
+                let log_importance = sampled.map_or(0.0, |sampled| trainers.unwrap_or(logprob) - sampled);
                 let reference = match &references {
                     Some(references) => Some(f64::from(references[at])),
                     None => options.loss.kl_reference().map(|_| logprob),
@@ -147,6 +149,7 @@ impl Learner<'_> {
                     TokenScores {
                         logprob,
                         old_logprob: old.unwrap_or(logprob),
+                        log_importance,
                         reference_logprob: reference,
                         advantage: f64::from(example.advantage),
                     },

@@ -15,6 +15,8 @@ pub(super) struct TokenScores {
     pub(super) logprob: f64,
     /// Log-probability under the old policy.
     pub(super) old_logprob: f64,
+    /// Log-ratio of the trainer's policy before the first step to the sampler's; 0 if it is not known.
+    pub(super) log_importance: f64,
     /// Log-probability under the KL reference policy.
     pub(super) reference_logprob: Option<f64>,
     /// The sequence's advantage.
@@ -32,6 +34,8 @@ pub(super) struct TokenLoss {
     pub(super) ratio: f64,
     /// Whether clipping removed the gradient.
     pub(super) clipped: bool,
+    /// Whether the importance weight was truncated.
+    pub(super) capped: bool,
     /// The KL estimate, before its weight.
     pub(super) kl: f64,
 }
@@ -48,12 +52,14 @@ pub(super) fn by_entropy(loss: &Loss) -> f64 {
 ///
 /// With ratio ρ = π/π_old and advantage A: `max(−Aρ, −A·clip(ρ, 1 − clip_low, 1 + clip_high))` (PPO, arXiv
 /// 1707.06347, Eq. 7, with separate bounds as in DAPO, arXiv 2503.14476, Eq. 8), at most `−A·clip_dual` if A is
-/// negative (arXiv 1912.09729, Eq. 5); plus the KL estimate `exp(q) − q − 1` with q the log-ratio of the reference
-/// to the policy.
+/// negative (arXiv 1912.09729, Eq. 5). With `importance_cap` C it is multiplied by `min(π_trainer/π_sampler, C)`, both
+/// before the first step, which is a constant in the gradient (truncated importance sampling: Yao et al. 2025). Then the
+/// KL estimate `exp(q) − q − 1` is added, with q the log-ratio of the reference to the policy.
 pub(super) fn token_loss(loss: &Loss, scores: TokenScores) -> TokenLoss {
     let TokenScores {
         logprob,
         old_logprob,
+        log_importance,
         reference_logprob,
         advantage,
     } = scores;
@@ -65,6 +71,7 @@ pub(super) fn token_loss(loss: &Loss, scores: TokenScores) -> TokenLoss {
             by_logprob: -1.0,
             ratio,
             clipped: false,
+            capped: false,
             kl: 0.0,
         };
     };
@@ -77,6 +84,14 @@ pub(super) fn token_loss(loss: &Loss, scores: TokenScores) -> TokenLoss {
         (loss, clipped) = (bound, true);
     }
     let mut by_logprob = if clipped || !inside { 0.0 } else { plain };
+    let mut capped = false;
+    if let Some(cap) = rule.importance_cap {
+        let weight = cut(log_importance, LARGEST_LOG_RATIO).0.exp();
+        capped = weight > cap;
+        let weight = if capped { cap } else { weight };
+        loss *= weight;
+        by_logprob *= weight;
+    }
     let mut kl = 0.0;
     if let Some(reference) = reference_logprob {
         let (q, inside) = cut(reference - logprob, LARGEST_LOG_RATIO);
@@ -95,6 +110,7 @@ pub(super) fn token_loss(loss: &Loss, scores: TokenScores) -> TokenLoss {
         by_logprob,
         ratio,
         clipped,
+        capped,
         kl,
     }
 }
@@ -116,6 +132,7 @@ mod tests {
         TokenScores {
             logprob: ratio.ln() - 1.0,
             old_logprob: -1.0,
+            log_importance: 0.0,
             reference_logprob: None,
             advantage,
         }
@@ -138,6 +155,37 @@ mod tests {
     }
 
     #[test]
+    fn importance_weights_are_truncated_from_above_only() {
+        let loss = Loss::PolicyGradient(PolicyLoss {
+            importance_cap: Some(2.0),
+            ..PolicyLoss::default()
+        });
+        let weighted = |importance: f64, ratio, advantage| {
+            let scores = TokenScores {
+                log_importance: importance.ln(),
+                ..scores(ratio, advantage)
+            };
+            let token = token_loss(&loss, scores);
+            (token.loss, token.by_logprob, token.capped)
+        };
+        let near = |(loss, by_logprob, capped): (f64, f64, bool), wanted: (f64, f64, bool)| {
+            assert!((loss - wanted.0).abs() < 1e-12, "{loss} is not {}", wanted.0);
+            assert!(
+                (by_logprob - wanted.1).abs() < 1e-12,
+                "{by_logprob} is not {}",
+                wanted.1
+            );
+            assert_eq!(capped, wanted.2);
+        };
+        // −A ρ w, which is its own derivative: −1.5 × 1 × 0.25, and −1.5 × 1.1 × min(5, 2).
+        near(weighted(0.25, 1.0, 1.5), (-0.375, -0.375, false));
+        near(weighted(5.0, 1.1, 1.5), (-3.3, -3.3, true));
+        // Clipped: −1.5 × 1.28 × 0.5, without a derivative; the dual clip: 3 × 0.5 × 2.
+        near(weighted(0.5, 1.4, 1.5), (-0.96, 0.0, false));
+        near(weighted(3.0, 9.0, -0.5), (3.0, 0.0, true));
+    }
+
+    #[test]
     fn outliers_stay_finite() {
         let loss = Loss::PolicyGradient(PolicyLoss {
             clip_dual: None,
@@ -147,6 +195,7 @@ mod tests {
         let outlier = TokenScores {
             logprob: -1e4,
             old_logprob: -1.0,
+            log_importance: 0.0,
             reference_logprob: Some(-1.0),
             advantage: 1.0,
         };
@@ -186,10 +235,13 @@ mod tests {
         #[test]
         fn the_derivative_is_the_slope(
             logprob in -6.0f64..-0.01, old in -6.0f64..-0.01, reference in -6.0f64..-0.01, advantage in -3.0f64..3.0,
+            log_importance in -2.0f64..2.0, importance_cap in prop::option::of(1.0f64..3.0),
         ) {
-            let loss = Loss::PolicyGradient(PolicyLoss { kl: 0.3, ..PolicyLoss::default() });
+            let loss = Loss::PolicyGradient(PolicyLoss { kl: 0.3, importance_cap, ..PolicyLoss::default() });
             let at = |logprob| {
-                let scores = TokenScores { logprob, old_logprob: old, reference_logprob: Some(reference), advantage };
+                let scores = TokenScores {
+                    logprob, old_logprob: old, log_importance, reference_logprob: Some(reference), advantage,
+                };
                 let token = token_loss(&loss, scores);
                 (token.loss + 0.3 * token.kl, token)
             };

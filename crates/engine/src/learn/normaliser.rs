@@ -13,6 +13,8 @@ pub(super) enum Normaliser {
     Tokens(usize),
     /// Over the means of this many sequences.
     Sequences(usize),
+    /// Over this number, which is a constant times the number of sequences.
+    Constant(f64),
 }
 
 impl Normaliser {
@@ -22,9 +24,9 @@ impl Normaliser {
         sequences: &[Vec<TrainingSequence>],
         minibatch: &[(usize, Range<usize>)],
     ) -> Vec<Self> {
-        let aggregation = match loss {
-            Loss::PolicyGradient(loss) => loss.aggregation,
-            Loss::CrossEntropy => LossAggregation::TokenMean,
+        let (aggregation, length) = match loss {
+            Loss::PolicyGradient(loss) => (loss.aggregation, loss.constant_length.unwrap_or(1)),
+            Loss::CrossEntropy => (LossAggregation::TokenMean, 1),
         };
         let mut normalisers = vec![Self::Tokens(0); sequences.len()];
         for (member, range) in minibatch {
@@ -34,6 +36,7 @@ impl Normaliser {
                     Self::Tokens(sequences.iter().map(|sequence| sequence.completion.len()).sum())
                 }
                 LossAggregation::SequenceMean => Self::Sequences(sequences.len()),
+                LossAggregation::Constant => Self::Constant(sequences.len() as f64 * f64::from(length)),
             };
         }
         normalisers
@@ -44,6 +47,7 @@ impl Normaliser {
         1.0 / match self {
             Self::Tokens(tokens) => tokens as f64,
             Self::Sequences(sequences) => (sequences * length) as f64,
+            Self::Constant(number) => number,
         }
     }
 }

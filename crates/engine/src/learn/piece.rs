@@ -13,6 +13,7 @@ use crate::weights::{Checkpoint, write_safetensors};
 const SUMS: &str = "sums";
 const HALVINGS: &str = "halvings";
 const PLACE: &str = "place";
+const CAPPED: &str = "capped";
 
 /// The gradient of some of an update's sequences, already divided by the normalisers of all of them, so that the whole
 /// gradient is the sum of the pieces.
@@ -109,6 +110,10 @@ impl GradientPiece {
         let sums: Vec<f64> = self.sums.iter().flat_map(|sums| sums.to_array()).collect();
         let shape = [self.sums.len() as i64, Sums::WIDTH as i64];
         tensors.push((SUMS.to_owned(), Tensor::f_from_slice(&sums)?.f_view(shape)?));
+        let capped: Vec<f64> = self.sums.iter().map(|sums| sums.capped).collect();
+        if capped.iter().any(|count| *count > 0.0) {
+            tensors.push((CAPPED.to_owned(), Tensor::f_from_slice(&capped)?));
+        }
         tensors.push((HALVINGS.to_owned(), Tensor::f_from_slice(&[i64::from(self.halvings)])?));
         if let Some(PieceIndex { index, of }) = self.place {
             let place = [index as i64, of as i64];
@@ -143,6 +148,16 @@ impl GradientPiece {
         });
         let sums = read(SUMS, &[members as i64, Sums::WIDTH as i64], Kind::Double)?;
         let sums = Vec::<f64>::try_from(&sums.f_to_device(Device::Cpu)?.f_flatten(0, -1)?)?;
+        let mut sums: Vec<Sums> = sums.as_chunks().0.iter().map(|sums| Sums::from_array(*sums)).collect();
+        if file.contains(CAPPED) {
+            let capped = read(CAPPED, &[members as i64], Kind::Double)?;
+            for (sums, capped) in sums
+                .iter_mut()
+                .zip(Vec::<f64>::try_from(&capped.f_to_device(Device::Cpu)?)?)
+            {
+                sums.capped = capped;
+            }
+        }
         let halvings = read(HALVINGS, &[1], Kind::Int64)?.f_int64_value(&[0])?;
         let place = if file.contains(PLACE) {
             let place = read(PLACE, &[2], Kind::Int64)?;
@@ -166,7 +181,7 @@ impl GradientPiece {
         Ok(Self {
             names: trained.iter().map(|tensor| tensor.name.clone()).collect(),
             gradients: gradients.collect::<Result<_>>()?,
-            sums: sums.as_chunks().0.iter().map(|sums| Sums::from_array(*sums)).collect(),
+            sums,
             halvings: u32::try_from(halvings).unwrap_or(u32::MAX),
             place,
         })

@@ -161,6 +161,10 @@ impl Update<'_> {
                 })
                 .filter(|(_, range)| !range.is_empty())
                 .collect();
+            // There may be fewer sequences than minibatches where truncated ones are masked.
+            if work.is_empty() {
+                continue;
+            }
             let gradient = pass.gradient(&new, &work, &work, step == 0)?;
             let members: Vec<usize> = work.iter().map(|(member, _)| *member).collect();
             self.step(&trained, &gradient, &members, &mut state, &mut norms)?;

@@ -158,6 +158,7 @@ fn item(folder: &Path, bucket: &Path, tensor: u64) -> Result<(PathBuf, u64)> {
             to: VersionId(Uuid::from_u128(2)),
             kl_reference: None,
             learning_rate: None,
+            masked_share: 0.0,
             sequences: Vec::new(),
         }],
         loss: Loss::PolicyGradient(PolicyLoss::default()),

@@ -73,10 +73,21 @@ fn diagnostics(lesson: &Lesson, out: &Path) -> Result<Vec<MemberDiagnostics>, St
             clip_share,
             ratio,
             sampler_mismatch,
+            capped_share,
+            masked_share: _,
             kl,
             tokens,
         } = *found;
-        let numbers = [policy_loss, grad_norm, entropy, clip_share, ratio, sampler_mismatch, kl];
+        let numbers = [
+            policy_loss,
+            grad_norm,
+            entropy,
+            clip_share,
+            ratio,
+            sampler_mismatch,
+            capped_share,
+            kl,
+        ];
         if numbers.iter().any(|number| !number.is_finite()) {
             return Err(format!("a number of adapter {place} in {name} is not finite"));
         }

@@ -366,12 +366,14 @@ class Update:
 
     def weights(self, minibatch):
         """The weight of a token of each member's sequences in the mean over a minibatch."""
-        by_sequence = self.is_policy_gradient and self.loss["aggregation"] == "sequence_mean"
+        aggregation = self.loss["aggregation"] if self.is_policy_gradient else "token_mean"
         tokens = [sum(len(sequence.ids) for sequence in member) for member in minibatch]
 
         def weight(sequence):
-            if by_sequence:
+            if aggregation == "sequence_mean":
                 return 1 / (len(minibatch[sequence.member]) * len(sequence.ids))
+            if aggregation == "constant":
+                return 1 / (len(minibatch[sequence.member]) * self.loss["constant_length"])
             return 1 / tokens[sequence.member]
 
         return weight
@@ -380,7 +382,7 @@ class Update:
         """Takes all steps. Returns the diagnostics of each member."""
         self.prepare()
         epochs, minibatches = self.optimizer["epochs"], self.optimizer["minibatches"]
-        sums = torch.zeros(len(self.members), 8, dtype=torch.float64, device=self.device)
+        sums = torch.zeros(len(self.members), 9, dtype=torch.float64, device=self.device)
         norms = [[] for _ in self.members]
         for step in range(epochs * minibatches):
             index = step % minibatches
@@ -397,7 +399,7 @@ class Update:
 
     def gradient(self, minibatch, first):
         """Adds the gradients of a minibatch up in the parameters of all processes. Returns the sums of its tokens."""
-        sums = torch.zeros(len(self.members), 8, dtype=torch.float64, device=self.device)
+        sums = torch.zeros(len(self.members), 9, dtype=torch.float64, device=self.device)
         weight_of = self.weights(minibatch)
         batches = dealt(minibatch, self.job["micro_batch_tokens"])
         for batch in batches:
@@ -429,13 +431,18 @@ class Update:
         sampled, old = self.sampled[places], self.old[places]
         weight, advantage = spread(weight_of), spread(lambda sequence: sequence.advantage)
         ratio = torch.exp((logprob - torch.where(old.isnan(), now, old)).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO))
-        kl = clipped = torch.zeros_like(now)
+        kl = clipped = capped = torch.zeros_like(now)
         if not self.is_policy_gradient:
             loss = -logprob
             total = loss
         else:
             rule = self.loss
             loss, clipped = clipped_loss(rule, ratio, advantage)
+            cap = rule.get("importance_cap")
+            if cap is not None:
+                importance = (torch.where(old.isnan(), now, old) - sampled).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).exp()
+                capped = (importance > cap).double()
+                loss = loss * importance.clamp(max=cap)
             total = loss
             if rule["entropy"]:
                 total = total - rule["entropy"] * entropy
@@ -452,7 +459,7 @@ class Update:
         mismatch = (sampled - now).abs()
         measured = ~mismatch.isnan() if first else torch.zeros_like(mismatch, dtype=torch.bool)
         parts = [torch.ones_like(now), weight * loss, entropy, clipped, ratio, kl,
-                 torch.where(measured, mismatch, 0.0), measured.double()]
+                 torch.where(measured, mismatch, 0.0), measured.double(), capped]
         return (weight * total).sum(), torch.stack([part.detach().double().sum() for part in parts])
 
     def step(self, member):
@@ -503,7 +510,7 @@ def clipped_loss(rule, ratio, advantage):
 
 def diagnostics(sums, norms, epochs):
     """Means, as crates/engine/src/learn/diagnostics.rs takes them."""
-    tokens, loss, entropy, clipped, ratio, kl, mismatch, measured = sums
+    tokens, loss, entropy, clipped, ratio, kl, mismatch, measured, capped = sums
 
     def mean(total, count):
         return total / count if count else 0.0
@@ -515,6 +522,7 @@ def diagnostics(sums, norms, epochs):
         "clip_share": mean(clipped, tokens),
         "ratio": mean(ratio, tokens),
         "sampler_mismatch": mean(mismatch, measured),
+        "capped_share": mean(capped, tokens),
         "kl": mean(kl, tokens),
         "tokens": int(tokens) // epochs,
     }

@@ -18,7 +18,7 @@ use serde::Deserialize;
 use crate::torchrun::real::interpreter;
 use crate::torchrun::stage::{Row, fixtures, models, run, torchrun, update, version};
 
-const CASES: [(&str, &str); 7] = [
+const CASES: [(&str, &str); 8] = [
     ("policy", "qwen2-tied"),
     ("policy", "qwen3-wide-heads"),
     ("sequence-mean", "qwen2-untied-sharded"),
@@ -26,6 +26,7 @@ const CASES: [(&str, &str); 7] = [
     ("kl-to-start", "qwen2-tied"),
     ("kl-to-versions", "qwen2-tied"),
     ("trainer-ratio", "qwen3-wide-heads"),
+    ("truncated-importance", "qwen2-tied"),
 ];
 const ADAPTERS: [&str; 3] = ["all-0", "all-1", "all-2"];
 
@@ -50,6 +51,8 @@ struct CaseLoss {
     #[serde(default)]
     reference: String,
     old_policy: Option<OldPolicy>,
+    importance_cap: Option<f64>,
+    constant_length: Option<u32>,
 }
 
 #[derive(Deserialize)]
@@ -99,6 +102,8 @@ async fn payload(store: &ArtifactStore, case: &str, model: &str) -> Result<Updat
             entropy: loss.entropy,
             kl: loss.kl,
             old_policy: loss.old_policy.unwrap_or(OldPolicy::Sampler),
+            importance_cap: loss.importance_cap,
+            constant_length: loss.constant_length,
             kl_reference: match reference.as_str() {
                 "start" => KlReference::Start,
                 _ => KlReference::Base,

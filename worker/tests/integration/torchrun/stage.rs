@@ -111,6 +111,7 @@ pub(crate) async fn update(
             to: VersionId(Uuid::from_u128(100 + place)),
             kl_reference: None,
             learning_rate: None,
+            masked_share: 0.0,
             sequences: sequences.collect(),
         });
     }

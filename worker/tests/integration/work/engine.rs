@@ -109,6 +109,7 @@ pub(crate) fn update(
             to: VersionId(Uuid::from_u128(20 + at as u128)),
             kl_reference: None,
             learning_rate: None,
+            masked_share: 0.0,
             sequences: (0..2)
                 .map(|sample| SequenceRef {
                     rollout: WorkId(Uuid::nil()),

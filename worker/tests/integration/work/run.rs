@@ -178,6 +178,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
             to: version(2),
             kl_reference: None,
             learning_rate: None,
+            masked_share: 0.0,
             sequences: sequences.collect(),
         }],
         loss: Loss::PolicyGradient(PolicyLoss::default()),

@@ -161,7 +161,11 @@ impl Groups<'_> {
                 fault(&format!("archive/{name}"), detail);
             }
         }
-        faults.extend(self.learning.faults("/parameters/learning", batch));
+        let sampled = [&self.sampling.propose, &self.sampling.solve];
+        faults.extend(
+            self.learning
+                .faults("/parameters/learning", batch, config.compute, &sampled),
+        );
         faults.extend(self.items.faults("/parameters/items", config.compute, &[self.learning]));
         faults.extend(self.sampling.faults(self.learns));
         faults.extend(self.length_faults(config));

@@ -6,7 +6,9 @@ use crate::{
     id::{AttemptId, ExecutionId, ProblemId, WorkId},
     kit::{Draft, Progress, Sequence},
     seed::derive,
-    work::{AdapterRef, Completion, Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, WorkKey},
+    work::{
+        AdapterRef, Completion, FinishReason, Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, WorkKey,
+    },
 };
 
 /// The work of one generation item: requests to members of one population.
@@ -114,6 +116,8 @@ pub struct Sample {
     pub index: u32,
     /// Its length in tokens.
     pub tokens: u32,
+    /// Whether it was cut at the token limit.
+    pub truncated: bool,
     /// Mean entropy of the model over it, in nats.
     pub entropy: Option<f32>,
 }
@@ -126,6 +130,7 @@ impl Sample {
             request,
             index,
             tokens: completion.tokens,
+            truncated: completion.finish_reason == FinishReason::Length,
             entropy: completion.entropy,
         }
     }
@@ -146,6 +151,7 @@ impl Sample {
             source: self.source.clone(),
             request: self.request,
             sample: self.index,
+            truncated: self.truncated,
             sampled: Sampled {
                 reward,
                 group,

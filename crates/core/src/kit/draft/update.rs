@@ -23,6 +23,8 @@ pub struct Sequence {
     pub request: u32,
     /// Its index among the request's samples.
     pub sample: u32,
+    /// Whether it was cut at the token limit.
+    pub truncated: bool,
     /// Its reward, group and length.
     pub sampled: Sampled,
 }
@@ -38,35 +40,54 @@ pub struct Learner {
     pub advantages: Vec<f32>,
     /// The version that the member is kept close to; replaces the loss's reference.
     pub kl_reference: Option<AdapterRef>,
+    /// How many sequences were left out because they were cut at the token limit.
+    pub masked: usize,
 }
 
 impl Learner {
+    /// Without the sequences that were cut at the token limit, if those are masked. Advantages stay as they are.
+    fn without_truncated(mut self, learning: &LearningConfig) -> Self {
+        if learning.mask_truncated {
+            let all = self.sequences.len();
+            let parts = self.sequences.into_iter().zip(self.advantages);
+            let whole = parts.filter(|(sequence, _)| !sequence.truncated);
+            (self.sequences, self.advantages) = whole.unzip();
+            self.masked += all - self.sequences.len();
+        }
+        self
+    }
+
+    fn masked_share(&self) -> f64 {
+        self.masked as f64 / (self.masked + self.sequences.len()).max(1) as f64
+    }
+
     /// Without the sequences whose advantage is 0. They have no gradient, unless the loss has an entropy or a KL term. The
     /// others' advantages become smaller by as much as the batch does, so the mean over the batch, and with it the gradient,
     /// stays the same; diagnostics are those of the sequences that are left. A batch with no other sequences, and one that
     /// is learned in several minibatches, stays whole.
-    pub fn without_idle(mut self, learning: &LearningConfig) -> Self {
+    pub fn without_idle(self, learning: &LearningConfig) -> Self {
+        let mut whole = self.without_truncated(learning);
         let has_terms = learning.loss.entropy != 0.0 || learning.loss.kl != 0.0;
         let weight = |sequence: &Sequence| match learning.loss.aggregation {
             LossAggregation::TokenMean => f64::from(sequence.sampled.tokens),
-            LossAggregation::SequenceMean => 1.0,
+            LossAggregation::SequenceMean | LossAggregation::Constant => 1.0,
         };
-        let all: f64 = self.sequences.iter().map(weight).sum();
-        let parts = self.sequences.iter().zip(&self.advantages);
+        let all: f64 = whole.sequences.iter().map(weight).sum();
+        let parts = whole.sequences.iter().zip(&whole.advantages);
         let active: Vec<(&Sequence, f32)> = parts
             .map(|(sequence, advantage)| (sequence, *advantage))
             .filter(|(_, advantage)| *advantage != 0.0)
             .collect();
         if has_terms || learning.optimizer.minibatches > 1 || active.is_empty() {
-            return self;
+            return whole;
         }
         let share = active.iter().map(|(sequence, _)| weight(sequence)).sum::<f64>() / all;
         let scaled = |advantage: f32| (f64::from(advantage) * share) as f32;
-        (self.sequences, self.advantages) = active
+        (whole.sequences, whole.advantages) = active
             .into_iter()
             .map(|(sequence, advantage)| (sequence.clone(), scaled(advantage)))
             .unzip();
-        self
+        whole
     }
 }
 
@@ -83,6 +104,12 @@ impl<'a> Draft<'a> {
     /// Asks for the updates of `learners` and returns them once all are there. Members without a sequence do not learn.
     /// An item has members of one population, which share a base.
     pub fn update(&mut self, lesson: Lesson<'_>, learners: &[Learner]) -> Progress<Vec<&'a MemberUpdated>> {
+        let masked = lesson.learning.mask_truncated.then(|| {
+            let learners = learners.iter().cloned();
+            let masked = learners.map(|learner| learner.without_truncated(lesson.learning));
+            masked.collect::<Vec<Learner>>()
+        });
+        let learners = masked.as_deref().unwrap_or(learners);
         let mut by_population: Vec<(&str, Vec<&Learner>)> = Vec::new();
         for learner in learners.iter().filter(|learner| !learner.sequences.is_empty()) {
             let (name, _) = self.population(learner.member)?;
@@ -201,6 +228,7 @@ impl<'a> Draft<'a> {
                 to: VersionId::of(id, member.ordinal + 1),
                 kl_reference: learner.kl_reference,
                 learning_rate: member.learning_rate,
+                masked_share: learner.masked_share(),
                 sequences,
             });
         }
@@ -250,6 +278,7 @@ mod tests {
             source: WorkKey::new(0, "solve"),
             request,
             sample: 0,
+            truncated: false,
             sampled: Sampled {
                 reward: 0.0,
                 group: 0,
@@ -277,6 +306,25 @@ mod tests {
         assert_eq!(left(&whole, &learning), (vec![1, 3], vec![1.2, -0.6]));
         learning.loss.aggregation = LossAggregation::SequenceMean;
         assert_eq!(left(&whole, &learning), (vec![1, 3], vec![1.0, -0.5]));
+    }
+
+    #[test]
+    fn truncated_sequences_are_left_out_only_if_they_are_masked() {
+        let mut whole = learner(&[0.5, 2.0, 0.0, -1.0]);
+        for place in [0, 3] {
+            whole.sequences[place].truncated = true;
+        }
+        let mut learning = LearningConfig::default();
+        let left = |learning: &LearningConfig| {
+            let left = whole.clone().without_truncated(learning);
+            (left.advantages.clone(), left.masked_share())
+        };
+        assert_eq!(left(&learning), (vec![0.5, 2.0, 0.0, -1.0], 0.0));
+        learning.mask_truncated = true;
+        assert_eq!(left(&learning), (vec![2.0, 0.0], 0.5));
+        // Of the 50 tokens that are left, 20 have an advantage.
+        let active = whole.clone().without_idle(&learning);
+        assert_eq!((active.advantages, active.masked), (vec![0.8], 2));
     }
 
     #[test]

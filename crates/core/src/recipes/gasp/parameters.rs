@@ -359,7 +359,12 @@ impl Parameters {
             faults.extend(templates::faults(&prompts, self));
         }
         // Stages may accept nothing, so there is no least number of sequences.
-        faults.extend(self.learning.faults("/parameters/learning", u32::MAX));
+        faults.extend(self.learning.faults(
+            "/parameters/learning",
+            u32::MAX,
+            config.compute,
+            &[&self.sampling.propose, &self.sampling.solve],
+        ));
         faults.extend(
             self.items
                 .faults("/parameters/items", config.compute, &[&self.learning]),

@@ -91,10 +91,20 @@ impl Parameters {
             ));
         }
         faults.extend(self.room_faults(config));
-        faults.extend(proposer.learning.faults("/parameters/proposer/learning", proposals));
+        let compute = config.compute;
+        let pointer = "/parameters/proposer/learning";
+        faults.extend(
+            proposer
+                .learning
+                .faults(pointer, proposals, compute, &[&proposer.sampling]),
+        );
         // A step with fewer questions has as many fewer minibatches.
         let answers = solver.questions.saturating_mul(solver.n);
-        faults.extend(solver.learning.faults("/parameters/solver/learning", answers));
+        faults.extend(
+            solver
+                .learning
+                .faults("/parameters/solver/learning", answers, compute, &[&solver.sampling]),
+        );
         let lessons = [&proposer.learning, &solver.learning];
         faults.extend(items.faults("/parameters/items", config.compute, &lessons));
         faults

@@ -118,6 +118,7 @@ impl<'a> Step<'a> {
             advantages: self.parameters.advantages.advantages(&batch),
             sequences,
             kl_reference: start.filter(|_| self.parameters.kl_to_stage_start && learning.loss.kl != 0.0),
+            ..Learner::default()
         }
     }
 

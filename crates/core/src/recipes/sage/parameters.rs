@@ -233,7 +233,11 @@ impl Parameters {
         let sequences = config.populations.values().flat_map(|population| &population.members);
         let sequences = sequences.map(|group| self.sequences(&group.roles));
         let least = sequences.filter(|count| *count > 0).min().unwrap_or(u32::MAX);
-        faults.extend(self.learning.faults("/parameters/learning", least));
+        let sampled = [&sampling.challenge, &sampling.plan, &sampling.solve, &sampling.critique];
+        faults.extend(
+            self.learning
+                .faults("/parameters/learning", least, config.compute, &sampled),
+        );
         faults.extend(
             self.items
                 .faults("/parameters/items", config.compute, &[&self.learning]),

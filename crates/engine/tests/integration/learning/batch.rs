@@ -29,6 +29,8 @@ struct LossFields {
     kl: f64,
     reference: Option<Reference>,
     old_policy: Option<OldPolicy>,
+    importance_cap: Option<f64>,
+    constant_length: Option<u32>,
 }
 
 /// The KL reference; `versions` are the next member's.
@@ -96,6 +98,8 @@ impl Case {
                 entropy: fields.entropy,
                 kl: fields.kl,
                 old_policy: fields.old_policy.unwrap_or(OldPolicy::Sampler),
+                importance_cap: fields.importance_cap,
+                constant_length: fields.constant_length,
                 kl_reference: match reference {
                     Reference::Start => KlReference::Start,
                     // Versions come in place of what the loss names.
@@ -145,9 +149,10 @@ impl Case {
         self.golden.read(&format!("{what}/{member}/{name}")).unwrap().values
     }
 
-    pub(crate) fn golden_loss(&self, member: usize) -> f64 {
+    /// The expected number of a member.
+    pub(crate) fn golden_number(&self, what: &str, member: usize) -> f64 {
         self.golden
-            .read(&format!("loss/{member}"))
+            .read(&format!("{what}/{member}"))
             .unwrap()
             .values
             .double_value(&[])

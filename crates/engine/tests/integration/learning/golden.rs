@@ -1,11 +1,11 @@
 //! Gradients and AdamW steps compared with PyTorch's autograd and optimizer, for both families and every loss.
 
-use lyceum_engine::learn::TrainedTensor;
+use lyceum_engine::learn::{GradientPiece, TrainedTensor};
 
-use crate::learning::batch::{Case, floats};
+use crate::learning::batch::{Case, floats, fresh};
 use crate::learning::fixtures::difference;
 
-const CASES: [(&str, &str); 7] = [
+const CASES: [(&str, &str); 8] = [
     ("policy", "qwen2-tied"),
     ("policy", "qwen3-wide-heads"),
     ("sequence-mean", "qwen2-untied-sharded"),
@@ -13,6 +13,7 @@ const CASES: [(&str, &str); 7] = [
     ("kl-to-start", "qwen2-tied"),
     ("kl-to-versions", "qwen2-tied"),
     ("trainer-ratio", "qwen3-wide-heads"),
+    ("truncated-importance", "qwen2-tied"),
 ];
 
 #[test]
@@ -57,6 +58,30 @@ fn three_clipped_adamw_steps_are_those_of_pytorch() {
 }
 
 #[test]
+fn tokens_whose_importance_weight_was_truncated_are_counted() {
+    let case = Case::new("truncated-importance", "qwen2-tied");
+    let trained = TrainedTensor::of_population(&case.population);
+    let folder = tempfile::tempdir().unwrap();
+    let pieces = [0, 1].map(|index| {
+        let path = folder.path().join(index.to_string());
+        case.piece(index, 2).write(&path).unwrap();
+        GradientPiece::read(&path, &trained).unwrap()
+    });
+    let state = fresh(&case.population);
+    let applied = case.update().apply(&case.population, &state, &pieces).unwrap();
+    for updated in [case.run().unwrap(), applied] {
+        for (member, diagnostics) in updated.diagnostics.iter().enumerate() {
+            let expected = case.golden_number("capped", member);
+            let found = diagnostics.capped_share;
+            assert!(
+                expected > 0.0 && (found - expected).abs() < 1e-9,
+                "{found} of member {member}, expected {expected}"
+            );
+        }
+    }
+}
+
+#[test]
 fn the_reported_loss_is_that_of_autograd() {
     for (case, model) in [
         ("sequence-mean", "qwen2-untied-sharded"),
@@ -65,7 +90,7 @@ fn the_reported_loss_is_that_of_autograd() {
         let case = Case::new(case, model);
         let updated = case.run().unwrap();
         for (member, diagnostics) in updated.diagnostics.iter().enumerate() {
-            let expected = case.golden_loss(member);
+            let expected = case.golden_number("loss", member);
             assert!(
                 (diagnostics.policy_loss - expected).abs() < 1e-5,
                 "{diagnostics:?}, expected {expected}"

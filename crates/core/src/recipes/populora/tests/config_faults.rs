@@ -53,6 +53,42 @@ fn a_config_that_cannot_work_is_refused_at_the_field() {
             "undefined",
         ),
         (
+            "parameters.learning.loss.constant_length",
+            json!(64),
+            "/parameters/learning/loss/constant_length",
+            "only the aggregation `constant`",
+        ),
+        (
+            "parameters.learning.loss.aggregation",
+            json!("constant"),
+            "/parameters/learning/loss/constant_length",
+            "a number of tokens is valid",
+        ),
+        (
+            "parameters.learning.loss.importance_cap",
+            json!(0.5),
+            "/parameters/learning/loss/importance_cap",
+            "at least 1",
+        ),
+        (
+            "parameters.learning.loss",
+            json!({"importance_cap": 2.0}),
+            "/parameters/learning/loss/importance_cap",
+            "corrected for twice",
+        ),
+        (
+            "parameters.learning.loss",
+            json!({"importance_cap": 2.0, "old_policy": "trainer"}),
+            "/parameters/learning/loss/importance_cap",
+            "the same numbers in fp32",
+        ),
+        (
+            "parameters",
+            json!({"learning": {"mask_truncated": true}, "sampling": {"solve": {"max_tokens": 1}}}),
+            "/parameters/learning/mask_truncated",
+            "`max_tokens` of its sampling is 1",
+        ),
+        (
             "parameters.problems.types",
             json!([]),
             "/parameters/problems/types",

@@ -38,6 +38,7 @@ fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
             source: WorkKey::new(0, "solve"),
             request: group,
             sample,
+            truncated: false,
             sampled: Sampled {
                 reward,
                 group,
