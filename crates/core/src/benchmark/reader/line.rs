@@ -41,11 +41,11 @@ impl Line {
 
     /// The whole object.
     pub(super) fn object(&self) -> Result<Map<String, Value>, String> {
-        let field = |(name, raw): (&String, &Box<RawValue>)| {
+        let fields = self.0.iter().map(|(name, raw)| {
             let value = serde_json::from_str(raw.get()).map_err(|error| format!("field `{name}`: {error}"))?;
             Ok((name.clone(), value))
-        };
-        self.0.iter().map(field).collect()
+        });
+        fields.collect()
     }
 
     /// Whether the field exists and is not null.
