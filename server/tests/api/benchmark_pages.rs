@@ -28,7 +28,11 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
     let reader = server.actor(Scope::Read).await.with("accept", "text/html");
     for (actor, is_offered) in [(&browser, true), (&reader, false)] {
         let links = attributes(&actor.get(&of_run).await.expect(200).text(), "href");
-        assert_eq!(links.contains(&form), is_offered, "who may not plan is offered nothing: {links:?}");
+        assert_eq!(
+            links.contains(&form),
+            is_offered,
+            "who may not plan is offered nothing: {links:?}"
+        );
     }
 
     let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
