@@ -31,8 +31,8 @@ const running = ["lab", "overview", "work"];
 
 /** Parts of pages for the README, in docs/images. */
 const tour = {
-  lab: { page: "lab-overlay", part: "main" },
-  samples: { page: "samples-of-suite", part: "main" },
+  lab: { page: "lab-overlay", part: "main", height: 880 },
+  samples: { page: "samples-of-suite", part: "main", height: 960 },
   "held-out": { page: "overview", part: "#held-out section" },
   curves: { page: "metrics", part: "section[aria-labelledby=group-1] .grid" },
   lineage: { page: "lineage", part: "#tree", theme: "dark" },
@@ -105,10 +105,11 @@ try {
   const pages = await pagesOf(base ? await findRuns(lab) : await makeRuns(lab, underWay));
   for (const look of looks) await take(look, pages);
   mkdirSync(join(folder, "tour"), { recursive: true });
-  await page.setViewport({ width: 1440, height: 2400, deviceScaleFactor: 1.25 });
-  for (const [name, { page: of, part, theme = "light" }] of Object.entries(tour)) {
+  for (const [name, { page: of, part, theme = "light", height = 2400 }] of Object.entries(tour)) {
     const path = pages.find(([one]) => one === of)?.[1];
     if (!path) continue;
+    // Pages that are as high as the window are shown in one that they fill.
+    await page.setViewport({ width: 1440, height, deviceScaleFactor: 1.25 });
     await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: theme }]);
     await page.goto(lab.base + path, { waitUntil: "load" });
     await page.waitForNetworkIdle({ idleTime: 250, timeout: 3000 }).catch(() => undefined);
