@@ -11,7 +11,7 @@ mod suites;
 mod write;
 
 pub use changes::{RowAnswer, RowChange, row_answers, row_changes};
-pub use pace::{Pace, pace};
+pub use pace::{Pace, has_accelerator, pace};
 pub use progress::{Answered, Measurement, answered, measurements};
 pub use results::{
     BenchmarkFilter, BenchmarkResult, leaderboard, measured_suites, population_results, results, results_by_step,

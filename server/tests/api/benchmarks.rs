@@ -156,24 +156,32 @@ async fn a_base_that_was_slow_gets_items_of_few_answers() {
     let (first, answers) = begin().await;
     assert_eq!(answers, 64, "a base that is not here and was never measured");
     measured(&server, first).await;
-    sqlx::query("UPDATE benchmark_results SET seconds = 60")
+    sqlx::query("UPDATE benchmark_results SET seconds = 12")
         .execute(server.store.pool())
         .await
         .expect("an update");
     assert_eq!(
         begin().await.1,
-        3,
-        "an answer took ten seconds, and an item is to take thirty"
+        15,
+        "an answer took two seconds, and an item is to take thirty"
     );
-    sqlx::query("UPDATE benchmark_results SET suite = 'math500', seconds = 1.8")
+    sqlx::query("UPDATE benchmark_results SET suite = 'math500', seconds = 0.054")
         .execute(server.store.pool())
         .await
         .expect("an update");
     assert_eq!(
         begin().await.1,
-        1,
-        "a token of another suite took a tenth of a second, and an answer has a thousand"
+        9,
+        "a token of another suite took three milliseconds, and an answer has a thousand"
     );
+    sqlx::query(
+        "INSERT INTO workers (id, name, host, device, kinds, base_models, memory_bytes, versions, samplers, trainers, state)
+         SELECT gen_random_uuid(), 'gpu', 'there', 'cuda', '{benchmark}', '{}', 1, '{}', '{engine}', '{engine}', 'idle'",
+    )
+    .execute(server.store.pool())
+    .await
+    .expect("a worker");
+    assert_eq!(begin().await.1, 64, "a GPU takes as long for few answers as for many");
     server.stop().await;
 }
 

@@ -1,4 +1,4 @@
-//! How fast a base generated when it was last measured.
+//! How fast a base generated when it was last measured, and on what the next ones will.
 
 use sqlx::{FromRow, PgConnection};
 
@@ -21,4 +21,11 @@ pub async fn pace(db: &mut PgConnection, base: &str, suite: &str) -> Result<Opti
          FROM benchmark_results WHERE base_model = $1 ORDER BY suite = $2 DESC, seq DESC LIMIT 1",
     );
     Ok(query.bind(base).bind(suite).fetch_optional(db).await?)
+}
+
+/// Whether a worker that is alive computes on something faster than a processor.
+pub async fn has_accelerator(db: &mut PgConnection) -> Result<bool> {
+    let query =
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM workers WHERE stopped_at IS NULL AND device <> 'cpu')");
+    Ok(query.fetch_one(db).await?)
 }
