@@ -523,7 +523,7 @@ scenario("selected runs are tagged, moved and deleted, and found by what is insi
   const names = () => page.$$eval("tbody th[scope=row] > a", (all) => all.map((one) => one.textContent.trim()).sort());
   const choose = async () => {
     for (const one of spare) await page.click(`[data-choose="${one}"]`);
-    // Their curves come with an address of their own, which is no answer to what is pressed next.
+    // Their curves move what is below them. The address names them once they are there.
     await page.waitForFunction((ids) => new URLSearchParams(location.search).get("overlay") === ids, patience, spare.join(","));
   };
   const answer = async (dialog, field, value) => {

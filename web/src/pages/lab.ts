@@ -31,6 +31,8 @@ async function edit(id: string): Promise<void> {
 
 /** Until the curves of what is selected are drawn. */
 let timer: ReturnType<typeof setTimeout> | undefined;
+/** How often curves were asked for: an answer that a later question overtakes is not shown. */
+let asked = 0;
 
 /** The selected runs. They stay selected while the table updates itself, and the address names them. */
 const chosen = new Set((new URLSearchParams(location.search).get("overlay") ?? "").split(",").filter((id) => id !== ""));
@@ -66,6 +68,7 @@ async function withEach(done: string, act: (id: string) => Promise<unknown>): Pr
   if (faults.length === 0) {
     // Nothing is selected any more.
     clearTimeout(timer);
+    asked++;
     const address = new URL(location.href);
     address.searchParams.delete("overlay");
     return location.replace(address);
@@ -114,17 +117,18 @@ async function actOnChosen(action: string): Promise<void> {
 /** At most so many curves are drawn over one another. */
 const curves = 12;
 
-/** Draws the curves of the selected runs above the table. */
+/** Draws the curves of the selected runs above the table. The address names them once they are in the document. */
 async function overlay(): Promise<void> {
   const address = new URL(location.href);
   address.searchParams.delete("overlay");
   if (chosen.size > 0) address.searchParams.set("overlay", [...chosen].slice(-curves).join(","));
-  history.replaceState(null, "", address);
+  const turn = ++asked;
   const page = await pageAt(address.href);
-  if (!page) return;
+  if (!page || turn !== asked) return;
   tell(page);
   take(page, "view");
   showChosen();
+  history.replaceState(null, "", address);
   if (document.querySelector("#figures")) await import("./figures");
 }
 
