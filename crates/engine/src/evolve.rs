@@ -6,54 +6,36 @@
 //! parameters and seed give the same bytes.
 
 mod child;
-mod cholesky_qr;
+mod crossovers;
 mod draws;
-mod gaussian;
 mod geometry;
-mod gram;
-mod init;
-mod jacobi;
 mod kernel;
-mod linear_0_5;
-mod m1_svd_structured;
-mod m2_layer_selective;
-mod m3_component_masking;
-mod m4_full_gaussian;
-mod m5_neftune;
-mod m6_rank_perturbation;
 mod matrix;
 mod module;
-mod notes;
-mod parallel;
+mod mutations;
 mod parent;
 mod svd;
-mod tall;
-mod x1_dare;
-mod x2_layer_wise;
-mod x3_svd_subspace;
-mod x4_extrapolative;
-mod x5_linear;
-mod x6_ties;
-mod x7_della;
-mod x8_slerp;
-mod x9_fisher;
 
 pub use draws::{Draws, Seeded};
 pub use geometry::geometry;
-pub use init::init;
 pub use kernel::{Crossover, Kernel, Mutation};
-pub use module::Module;
-pub use notes::{Note, Notes};
+pub use module::{Module, Note, Notes};
 pub use parent::Parent;
 pub use svd::Svd;
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use lyceum_core::evolution::{Operator, operator};
+use lyceum_core::work::LoraShape;
+use tch::Device;
 
+use crate::config::ModelConfig;
 use crate::error::{EngineError, Result};
-use crate::peft::AdapterFiles;
+use crate::peft::{AdapterFiles, member_files};
+use crate::population::Population;
 use child::Sink;
 use parent::Fit;
 
@@ -138,7 +120,7 @@ impl Birth {
         let layout = first.child_layout();
         sink.reserve(layout.length);
         sink.write(0, &layout.header)?;
-        parallel::for_each(first.modules(), |index| {
+        for_each(first.modules(), |index| {
             let parents = self
                 .parents
                 .iter()
@@ -182,4 +164,47 @@ impl Birth {
             })
             .collect()
     }
+}
+
+/// Runs `work` for every index below `count` in parallel. Returns the error with the smallest index; after a failure no
+/// further index is started.
+fn for_each(count: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let failed = Mutex::new(None);
+    let run = || {
+        loop {
+            let index = next.fetch_add(1, Ordering::Relaxed);
+            if index >= count {
+                return;
+            }
+            if let Err(error) = work(index) {
+                next.store(count, Ordering::Relaxed);
+                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                if failed.as_ref().is_none_or(|&(before, _)| index < before) {
+                    *failed = Some((index, error));
+                }
+            }
+        }
+    };
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(count);
+    std::thread::scope(|scope| {
+        for _ in 1..threads {
+            scope.spawn(run);
+        }
+        run();
+    });
+    match failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        Some((_, error)) => Err(error),
+        None => Ok(()),
+    }
+}
+
+/// A fresh adapter for a base of these sizes, initialised as in peft: A drawn from `seed`, B zero. `base_name` goes
+/// into its configuration.
+pub fn init(base: &ModelConfig, base_name: &str, shape: LoraShape, seed: u64) -> Result<AdapterFiles> {
+    member_files(
+        &Population::initialise(base, shape, 1, seed, Device::Cpu)?,
+        0,
+        base_name,
+    )
 }

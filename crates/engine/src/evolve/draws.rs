@@ -5,7 +5,7 @@ use rand::Rng as _;
 use rand_chacha::ChaCha12Rng;
 use rand_distr::{Distribution as _, StandardNormal};
 
-/// A source of random numbers. Each operator's file documents the order of its draws, so another source with the same
+/// A source of random numbers. Each operator documents the order of its draws, so another source with the same
 /// numbers makes the same child.
 pub trait Draws {
     /// Fills `values` from the standard normal distribution.

@@ -6,8 +6,11 @@ use std::sync::{Mutex, PoisonError};
 use lyceum_core::id::VersionId;
 use lyceum_core::work::{Geometry, PairGeometry, VersionGeometry};
 
-use super::{Module, Parent, cholesky_qr::qr, gram, jacobi, matrix::Matrix, parallel};
+use super::matrix::Matrix;
+use super::svd::qr;
+use super::{Module, Parent, matrix, svd};
 use crate::error::Result;
+use crate::evolve;
 
 /// What a module adds.
 struct Share {
@@ -29,7 +32,7 @@ pub fn geometry(adapters: &[(VersionId, Parent)]) -> Result<Geometry> {
     let fits = fits.collect::<Result<Vec<_>>>()?;
     adapters.iter().try_for_each(|(_, adapter)| adapter.check_finite())?;
     let shares: Mutex<Vec<Option<Share>>> = Mutex::new((0..first.modules()).map(|_| None).collect());
-    parallel::for_each(first.modules(), |index| {
+    evolve::for_each(first.modules(), |index| {
         let modules = adapters.iter().zip(&fits);
         let modules: Vec<Module> = modules.map(|((_, adapter), fit)| adapter.module(index, *fit)).collect();
         let share = Share::of(&modules);
@@ -82,7 +85,7 @@ impl Share {
             modules.iter().flat_map(of_row)
         });
         let b: Vec<f32> = rows.collect();
-        let (a, b) = (gram::of_rows(&a, vectors), gram::of_columns(&b, vectors));
+        let (a, b) = (matrix::gram_of_rows(&a, vectors), matrix::gram_of_columns(&b, vectors));
         let block = |of: &Matrix, one: usize, other: usize| {
             Matrix::new(rank, rank, |row, column| of.at(one * rank + row, other * rank + column))
         };
@@ -93,7 +96,7 @@ impl Share {
         };
         let ranks = (0..modules.len()).map(|place| {
             let (a, b) = (qr(&block(&a, place, place)), qr(&block(&b, place, place)));
-            effective_rank(&jacobi::svd(&b.r.times(&a.r.transposed())).s)
+            effective_rank(&svd::svd(&b.r.times(&a.r.transposed())).s)
         });
         Self {
             products: Matrix::new(modules.len(), modules.len(), product),

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 
 use lyceum_core::evolution::{Operator, OperatorError};
 
-use super::{
-    Draws, Module, Notes, linear_0_5::Linear05, m1_svd_structured::M1, m2_layer_selective::M2,
-    m3_component_masking::M3, m4_full_gaussian::M4, m5_neftune::M5, m6_rank_perturbation::M6, x1_dare::X1,
-    x2_layer_wise::X2, x3_svd_subspace::X3, x4_extrapolative::X4, x5_linear::X5, x6_ties::X6, x7_della::X7,
-    x8_slerp::X8, x9_fisher::X9,
-};
+use super::crossovers::{Linear05, X1, X2, X3, X4, X5, X6, X7, X8, X9};
+use super::mutations::M1;
+use super::mutations::M2;
+use super::mutations::M3;
+use super::mutations::M4;
+use super::mutations::M5;
+use super::mutations::M6;
+use super::{Draws, Module, Notes};
 
 /// An operator on one parent.
 pub trait Mutation: Send + Sync {

@@ -10,8 +10,9 @@ use lyceum_core::work::{LoraShape, Projection};
 use memmap2::Mmap;
 use safetensors::tensor::{Dtype, Metadata, SafeTensors, TensorInfo};
 
-use super::{Module, parallel};
+use super::Module;
 use crate::error::{EngineError, Result};
+use crate::evolve;
 use crate::peft::{self, AdapterConfig, AdapterFiles, CONFIG, WEIGHTS};
 
 /// A parent adapter. Its weights stay in their file, or in the artifact's bytes, until a module is asked for.
@@ -210,7 +211,7 @@ impl Parent {
 
     /// Refuses NaN and infinity, naming the tensor.
     pub(super) fn check_finite(&self) -> Result<()> {
-        parallel::for_each(self.slots.len(), |index| {
+        evolve::for_each(self.slots.len(), |index| {
             let Slot { a, b, .. } = &self.slots[index];
             for stored in [a, b] {
                 if !is_finite(stored.dtype, &self.bytes()[stored.place.clone()]) {
