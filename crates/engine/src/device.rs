@@ -2,7 +2,6 @@
 
 pub(crate) mod cuda;
 pub(crate) mod graph;
-mod memory;
 
 use std::sync::OnceLock;
 
@@ -11,7 +10,7 @@ use tch::kind::Element;
 use tch::{Device, Kind, Tensor};
 
 use crate::error::{EngineError, Result};
-pub use memory::{limit_memory, memory};
+pub use cuda::{limit_memory, memory};
 
 /// The libtorch kind of a precision.
 pub fn kind(dtype: Dtype) -> Kind {
@@ -108,6 +107,6 @@ fn device(asked: &str) -> Result<Device> {
     if index >= count {
         return Err(refuse(format!("libtorch sees {count} CUDA devices")));
     }
-    memory::note(index);
+    cuda::note(index);
     Ok(Device::Cuda(index))
 }

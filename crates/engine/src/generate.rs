@@ -1,29 +1,22 @@
 //! Generation for all members at once: continuous batching over a slot cache.
 
-mod allotment;
 mod cache;
 mod cut;
-mod decode;
-mod key_values;
 mod lanes;
 mod mask;
 mod options;
 mod prefill;
-mod prompt_cache;
 mod prompts;
-mod request;
-mod rounding;
 mod run;
 mod sampler;
 mod samples;
 mod shared;
 mod step;
-mod stop;
 mod upload;
 
 pub use mask::dropped;
 pub use options::GenerationOptions;
-pub use request::{Completion, GenerationRequest, GenerationResult};
+pub use options::{Completion, GenerationRequest, GenerationResult};
 
 use crate::error::{EngineError, Result};
 use crate::model::Model;

@@ -5,11 +5,9 @@
 //! weights and one batched product with the stack.
 
 pub mod device;
-mod embed;
 pub mod embeddings;
 pub mod error;
 pub mod evolve;
-mod exit;
 pub mod generate;
 mod host;
 pub mod lanes;

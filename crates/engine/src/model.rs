@@ -1,20 +1,15 @@
 //! The frozen base: weights of a Qwen2 or Qwen3 model and the forward pass shared by all members.
 
 mod attention;
-mod decoder_layer;
 mod inference;
 mod layer;
-mod logits;
-mod mlp;
-mod norm;
-mod rope;
 
+pub use attention::RopeTables;
 pub(crate) use attention::rotated_heads;
 pub use attention::{Attend, CausalAttention};
-pub(crate) use decoder_layer::{Activations, LayerPass, decoder_layer};
 pub use inference::OutputRows;
 pub use layer::LayerWeights;
-pub use rope::RopeTables;
+pub(crate) use layer::{Activations, LayerPass, decoder_layer};
 
 use std::path::Path;
 
@@ -227,7 +222,7 @@ impl Model {
 
     /// The norm before the output projection.
     pub fn final_norm(&self, hidden: &Tensor) -> Result<Tensor> {
-        norm::rms_norm(hidden, &self.norm, self.config.rms_norm_eps)
+        layer::rms_norm(hidden, &self.norm, self.config.rms_norm_eps)
     }
 
     /// Logits in fp32, `[.., vocab_size]`, of normed hidden states `[.., hidden_size]`.

@@ -1,17 +1,14 @@
 //! LoRA adapters of one base and one shape, stacked so that all of them are computed in the same products.
 
-mod factors;
 mod groups;
-mod joint;
 mod low_rank;
-mod selection;
 
-pub use factors::{Factors, LayerFactors};
 pub(crate) use groups::IdleRows;
 pub use groups::RowGroups;
-pub use joint::JointProjection;
+pub use low_rank::JointProjection;
+pub(crate) use low_rank::Selection;
+pub use low_rank::{Factors, LayerFactors};
 pub use low_rank::{LayerAdapters, LowRank};
-pub(crate) use selection::Selection;
 
 use lyceum_core::work::{LoraShape, Projection};
 use rand_chacha::ChaCha8Rng;

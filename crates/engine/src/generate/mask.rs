@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 use tch::Tensor;
 
-use super::request::GenerationRequest;
+use super::options::GenerationRequest;
 use crate::error::{EngineError, Result};
 use crate::model::Model;
 use crate::tokenizer::Tokenizer;

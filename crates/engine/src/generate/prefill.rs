@@ -7,8 +7,8 @@ use std::rc::Rc;
 use tch::Tensor;
 
 use super::cache::KvCache;
-use super::key_values::{KeyValues, Layers};
-use super::prompt_cache::PromptCache;
+use super::cache::PromptCache;
+use super::cache::{KeyValues, Layers};
 use super::prompts::{Block, Passed, PromptBlocks};
 use super::run::{Run, Running};
 use crate::device::upload;

@@ -5,8 +5,8 @@ use std::rc::{Rc, Weak};
 
 use tch::Tensor;
 
-use super::key_values::{KeyValues, Layers};
-use super::rounding::Rounding;
+use super::cache::Rounding;
+use super::cache::{KeyValues, Layers};
 use crate::config::ModelConfig;
 use crate::device::{Placement, upload};
 use crate::error::Result;

@@ -10,12 +10,12 @@ use tch::{Device, Tensor};
 
 use super::cache::KvCache;
 use super::cut::Candidates;
+use super::options::Stop;
+use super::options::{Completion, GenerationRequest, GenerationResult};
 use super::prefill::{Prefilled, Prompt, Prompts, Source};
 use super::prompts::Block;
-use super::request::{Completion, GenerationRequest, GenerationResult};
 use super::sampler::{Draw, DrawParts, Drawn, draw};
 use super::step::StepGraph;
-use super::stop::Stop;
 use super::upload::{Upload, Uploaded};
 use super::{GenerationEvent, GenerationOptions, Generator, mask};
 use crate::error::Result;

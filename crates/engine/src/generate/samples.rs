@@ -2,7 +2,7 @@
 
 use tch::{Kind, Tensor};
 
-use super::key_values::KeyValues;
+use super::cache::KeyValues;
 use super::prompts::Block;
 use super::upload::{Indices, Upload, Uploaded};
 use crate::error::Result;

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use tch::{Kind, Tensor};
 
 use super::cache::KvCache;
-use super::key_values::{First, KeyValues, Places};
+use super::cache::{First, KeyValues, Places};
 use super::prompts::{Block, PromptBlocks};
 use super::samples::{Samples, Table, TableParts};
 use super::upload::{Indices, Upload, Uploaded};
@@ -126,11 +126,11 @@ mod tests {
 
     use super::super::GenerationOptions;
     use super::super::cache::tests::config;
-    use super::super::decode::DecodeAttention;
     use super::super::prompts::Passed;
-    use super::super::rounding::Rounding;
     use super::*;
     use crate::device::Placement;
+    use crate::generate::cache::Rounding;
+    use crate::generate::step::DecodeAttention;
 
     const HEADS: i64 = 6;
     const KV_HEADS: i64 = 2;

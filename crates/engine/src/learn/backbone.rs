@@ -1,16 +1,16 @@
 //! The decoder layers, forward and backward, with activations kept or recomputed.
 
-use tch::Tensor;
+use lyceum_kernels as kernels;
+use tch::{Kind, Tensor};
 
 use super::attention::{Attention, AttentionTape};
-use super::layers::{AdaptedLayer, AdaptedLayers};
 use super::layout::{Layout, OutputRows, Packing};
-use super::mlp::gated_backward;
-use super::norm::rms_norm_backward;
+use super::linear::AdaptedLinear;
 use super::rows::MemberRows;
 use crate::error::Result;
-use crate::model::{Activations, LayerPass, Model, RopeTables, decoder_layer};
-use crate::population::{JointProjection, LayerFactors};
+use crate::host;
+use crate::model::{Activations, LayerPass, LayerWeights, Model, RopeTables, decoder_layer};
+use crate::population::{JointProjection, LayerFactors, Population};
 
 /// The layers with their members' adapters, for one micro-batch.
 pub(super) struct Backbone<'a> {
@@ -244,4 +244,110 @@ impl<'p> LayerPass for Recorded<'p> {
     fn wanted(&self, x: &Tensor) -> Result<Tensor> {
         self.0.wanted(x)
     }
+}
+
+/// The layers with the adapters of the members in a micro-batch.
+#[derive(Debug)]
+pub(super) struct AdaptedLayers<'a> {
+    members: Vec<i64>,
+    pub(super) layers: Vec<AdaptedLayer<'a>>,
+}
+
+/// A layer's weights and its projections.
+#[derive(Debug)]
+pub(super) struct AdaptedLayer<'a> {
+    /// The embedding before the first layer is frozen, so the gradient of its output is not needed.
+    pub(super) first: bool,
+    /// Only some rows of the last layer's output are read.
+    pub(super) last: bool,
+    pub(super) weights: &'a LayerWeights,
+    /// In the order of [`JointProjection::ALL`].
+    linear: [AdaptedLinear<'a>; 4],
+}
+
+impl<'a> AdaptedLayer<'a> {
+    pub(super) fn linear(&self, projection: JointProjection) -> &AdaptedLinear<'a> {
+        &self.linear[projection as usize]
+    }
+}
+
+impl<'a> AdaptedLayers<'a> {
+    /// With the adapters of the members that have `rows`, or without adapters. `keep` says whether merged weights may
+    /// be kept for the next product.
+    pub(super) fn new(
+        model: &'a Model,
+        population: Option<&Population>,
+        rows: &MemberRows,
+        keep: bool,
+    ) -> Result<Self> {
+        let layers = model.layers.iter().enumerate().map(|(index, weights)| {
+            let factors = population.map(|population| (&population.layers[index], population.shape.scaling()));
+            let linear = |projection: JointProjection| {
+                let (weight, bias) = weights.projection(projection);
+                AdaptedLinear::new(weight, bias, projection.parts(), factors, rows, &model.config, keep)
+            };
+            let [qkv, o, gate_up, down] = JointProjection::ALL.map(linear);
+            Ok(AdaptedLayer {
+                first: index == 0,
+                last: index + 1 == model.layers.len(),
+                weights,
+                linear: [qkv?, o?, gate_up?, down?],
+            })
+        });
+        Ok(Self {
+            members: rows.members().to_vec(),
+            layers: layers.collect::<Result<_>>()?,
+        })
+    }
+
+    /// Whether these layers belong to the members that have `rows`.
+    pub(super) fn serve(&self, rows: &MemberRows) -> bool {
+        self.members == rows.members()
+    }
+}
+
+/// The gradient with respect to `gate_up` `[T, 2 · width]` of `silu(gate) · up`, given the gradient with respect to its
+/// result `[T, width]`; overwrites `gate_up` if possible.
+pub(super) fn gated_backward(gradient: &Tensor, mut gate_up: Tensor) -> Result<Tensor> {
+    let width = gradient.size()[1];
+    if let (Some(gradient), Some(numbers)) = (host::numbers(gradient), host::numbers_mut(&mut gate_up)) {
+        kernels::gated::gated_backward(host::threads(), width as usize, numbers, gradient);
+        return Ok(gate_up);
+    }
+    let (gate, up) = (gate_up.f_narrow(1, 0, width)?, gate_up.f_narrow(1, width, width)?);
+    let result = gate_up.f_empty_like()?;
+    let (by_gate, by_up) = (result.f_narrow(1, 0, width)?, result.f_narrow(1, width, width)?);
+    let _ = gate.f_silu()?.f_mul_out(&by_up, gradient)?;
+    let _ = gate.f_silu_backward_grad_input(&by_gate, &gradient.f_mul(&up)?)?;
+    Ok(result)
+}
+
+/// The gradient with respect to `x` `[T, width]` of `x / √(mean(x²) + eps) · weight`, given the gradient with respect
+/// to its result; computed in fp32, returned in the type of `x`.
+pub(super) fn rms_norm_backward(gradient: &Tensor, x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
+    let width = x.size()[1];
+    if let (Some(gradient), Some(numbers), Some(weight)) =
+        (host::numbers(gradient), host::numbers(x), host::numbers(weight))
+    {
+        let mut out = x.f_empty_like()?;
+        if let Some(out) = host::numbers_mut(&mut out) {
+            kernels::norm::rms_norm_backward(host::threads(), gradient, numbers, weight, eps as f32, out);
+        }
+        return Ok(out);
+    }
+    let wide = x.f_to_kind(Kind::Float)?;
+    let reciprocal = wide
+        .f_linalg_norm(2, [1].as_slice(), true, Kind::Float)?
+        .f_square()?
+        .f_div_scalar(width)?
+        .f_add_scalar(eps)?
+        .f_rsqrt()?;
+    let mut weighted = gradient.f_to_kind(Kind::Float)?.f_mul(weight)?;
+    let along = weighted
+        .f_mul(&wide)?
+        .f_sum_dim_intlist([1].as_slice(), true, Kind::Float)?
+        .f_mul(&reciprocal.f_pow_tensor_scalar(3)?)?
+        .f_div_scalar(-width)?;
+    let _ = weighted.f_mul_(&reciprocal)?.f_addcmul_(&wide, &along)?;
+    Ok(weighted.f_to_kind(x.kind())?)
 }

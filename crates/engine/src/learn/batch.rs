@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::sequence::TrainingSequence;
+use super::rows::TrainingSequence;
 
 /// Members are padded to equal numbers of rows if that adds at most one row in this many.
 const PADDING: usize = 16;

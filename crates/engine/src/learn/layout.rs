@@ -5,7 +5,7 @@ use tch::{Device, Tensor};
 use super::batch::{Lane, MicroBatch};
 use super::padding::Padding;
 use super::rows::MemberRows;
-use super::sequence::TrainingSequence;
+use super::rows::TrainingSequence;
 use crate::device::upload;
 use crate::error::Result;
 

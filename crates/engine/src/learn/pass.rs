@@ -7,13 +7,13 @@ use lyceum_core::work::KlReference;
 use tch::Device;
 
 use super::batch::{MicroBatch, Pace, deal};
-use super::chunk;
+use super::head;
 use super::layout::Token;
 use super::learner::{Learner, Logprobs, Reference};
-use super::normaliser::Normaliser;
+use super::loss::Normaliser;
 use super::padding::Padding;
 use super::piece::GradientPiece;
-use super::sequence::TrainingSequence;
+use super::rows::TrainingSequence;
 use super::update::{Progress, Update};
 use crate::error::{EngineError, Result};
 use crate::lanes::{cut, side_by_side, worthwhile};
@@ -172,8 +172,8 @@ impl<'a> Pass<'a> {
         let options = update.options;
         let one_step = options.optimizer.epochs == 1 && options.optimizer.minibatches == 1;
         let model = update.model;
-        let shape = || chunk::shape(options, model.placement, population, batches, sequences);
-        let rows = chunk::rows(
+        let shape = || head::shape(options, model.placement, population, batches, sequences);
+        let rows = head::rows(
             options,
             (&model.config, model.placement),
             population,

@@ -6,7 +6,7 @@ use std::path::Path;
 use tch::{Device, Kind, Tensor};
 
 use super::diagnostics::Sums;
-use super::trained::TrainedTensor;
+use super::optimizer_state::TrainedTensor;
 use crate::error::{EngineError, Result};
 use crate::weights::{Checkpoint, write_safetensors};
 

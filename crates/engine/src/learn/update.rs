@@ -4,15 +4,15 @@ use lyceum_core::work::{Loss, MemberDiagnostics, OldPolicy, Optimizer, PolicyLos
 use tch::{Device, Kind};
 
 use super::adamw::AdamW;
+use super::adamw::{check_values, clip_gradients};
 use super::batch::part;
-use super::clip::{check_values, clip_gradients};
 use super::diagnostics::Sums;
 use super::optimizer_state::OptimizerState;
+use super::optimizer_state::TrainedTensor;
 use super::padding::Padding;
 use super::pass::Pass;
 use super::piece::{GradientPiece, PieceIndex};
-use super::sequence::TrainingSequence;
-use super::trained::TrainedTensor;
+use super::rows::TrainingSequence;
 use crate::error::{EngineError, Result};
 use crate::model::Model;
 use crate::population::Population;

@@ -1,11 +1,10 @@
-//! A decoder layer in generation and scoring.
+//! A decoder layer in generation and scoring, and log-probabilities of given tokens without the logits of all positions.
 
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
-use super::attention::{Attend, rotated_heads};
-use super::decoder_layer::LayerPass;
-use super::layer::LayerWeights;
-use super::rope::RopeTables;
+use super::Model;
+use super::attention::{Attend, RopeTables, rotated_heads};
+use super::layer::{LayerPass, LayerWeights};
 use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::population::{JointProjection, LayerAdapters, RowGroups};
@@ -77,5 +76,28 @@ impl LayerPass for Inference<'_> {
             Some(OutputRows { rows, .. }) => x.f_index_select(0, rows)?,
             None => x.shallow_clone(),
         })
+    }
+}
+
+impl Model {
+    /// Log-probabilities in fp32 of `targets` `[T]` under normed hidden states `[T, hidden_size]`; logits are held for
+    /// at most `chunk` rows at a time.
+    pub fn token_logprobs(&self, hidden: &Tensor, targets: &Tensor, chunk: i64) -> Result<Tensor> {
+        let rows = hidden.size()[0];
+        let mut parts = Vec::new();
+        let mut start = 0;
+        while start < rows {
+            let count = chunk.min(rows - start);
+            let logprobs = self
+                .logits(&hidden.f_narrow(0, start, count)?)?
+                .f_log_softmax(-1, Kind::Float)?;
+            let targets = targets.f_narrow(0, start, count)?.f_unsqueeze(1)?;
+            parts.push(logprobs.f_gather(1, &targets, false)?.f_squeeze_dim(1)?);
+            start += count;
+        }
+        if parts.is_empty() {
+            return Ok(Tensor::f_zeros([0], (Kind::Float, hidden.device()))?);
+        }
+        Ok(Tensor::f_cat(&parts, 0)?)
     }
 }

@@ -1,11 +1,14 @@
-//! The weights of a decoder layer.
+//! A decoder layer: its weights, norm and MLP, and the pass that generation, scoring, learning and pretraining run.
+//! A [`LayerPass`] supplies the steps in which they differ.
 
 use lyceum_core::work::Projection;
+use lyceum_kernels as kernels;
 use tch::Tensor;
 
 use crate::config::{Architecture, ModelConfig};
 use crate::device::Placement;
 use crate::error::{EngineError, Result};
+use crate::host;
 use crate::population::JointProjection;
 use crate::weights::Checkpoint;
 
@@ -120,4 +123,118 @@ fn refuse_other_biases(checkpoint: &Checkpoint, prefix: &str, biased: &[Projecti
         }
     }
     Ok(())
+}
+
+/// The steps of a layer that depend on the caller. `T` is the number of tokens in the batch, and `R` the number of
+/// tokens whose output is needed.
+pub(crate) trait LayerPass {
+    /// Data that a projection keeps for its gradient.
+    type Projected;
+    /// Data that attention keeps for its gradient.
+    type Attended;
+
+    /// Applies a projection, with the adapters of the members in the batch, to `x`: `[T, in]` for q, k and v, `[R, in]`
+    /// for the others. Returns a new tensor, `[.., out]`.
+    fn project(&self, projection: JointProjection, x: &Tensor) -> Result<(Tensor, Self::Projected)>;
+
+    /// Attention, from the outputs of q, k and v `[T, query_size + 2 · key_value_size]` to `[T, query_size]`.
+    fn attend(&self, qkv: Tensor) -> Result<(Tensor, Self::Attended)>;
+
+    /// The rows of `x` `[T, ..]` whose output is needed, `[R, ..]`. In the last layer these may be few: the other
+    /// tokens are needed as keys and values only.
+    fn wanted(&self, x: &Tensor) -> Result<Tensor>;
+}
+
+/// The intermediate values of a layer, and the data that its projections and its attention keep.
+pub(crate) struct Activations<Projected, Attended> {
+    /// The normed input, `[T, hidden_size]`.
+    pub(crate) attention_input: Tensor,
+    pub(crate) qkv: Projected,
+    pub(crate) attention: Attended,
+    pub(crate) o: Projected,
+    /// The residual stream between attention and MLP, `[R, hidden_size]`.
+    pub(crate) between: Tensor,
+    /// `between` after the norm.
+    pub(crate) mlp_input: Tensor,
+    /// `[R, 2 · intermediate_size]`
+    pub(crate) gate_up_output: Tensor,
+    pub(crate) gate_up: Projected,
+    /// `[R, intermediate_size]`
+    pub(crate) gated: Tensor,
+    pub(crate) down: Projected,
+}
+
+/// A layer's output `[R, hidden_size]`, and its activations.
+type Applied<P> = (
+    Tensor,
+    Activations<<P as LayerPass>::Projected, <P as LayerPass>::Attended>,
+);
+
+/// Applies a layer to the residual stream `input` `[T, hidden_size]`:
+///
+/// ```text
+/// between = input   + o(attention(qkv(norm(input))))
+/// output  = between + down(silu(gate(norm(between))) · up(norm(between)))
+/// ```
+///
+/// The same arguments give the same result, so the layer can be recomputed instead of keeping its activations.
+pub(crate) fn decoder_layer<P: LayerPass>(
+    weights: &LayerWeights,
+    eps: f64,
+    input: &Tensor,
+    pass: &P,
+) -> Result<Applied<P>> {
+    let attention_input = rms_norm(input, &weights.input_layernorm, eps)?;
+    let (qkv_output, qkv) = pass.project(JointProjection::Qkv, &attention_input)?;
+    let (attended, attention) = pass.attend(qkv_output)?;
+    let (mut between, o) = pass.project(JointProjection::O, &pass.wanted(&attended)?)?;
+    drop(attended);
+    let between = between.f_add_(&pass.wanted(input)?)?;
+
+    let mlp_input = rms_norm(&between, &weights.post_attention_layernorm, eps)?;
+    let (gate_up_output, gate_up) = pass.project(JointProjection::GateUp, &mlp_input)?;
+    let gated = gated(&gate_up_output)?;
+    let (mut output, down) = pass.project(JointProjection::Down, &gated)?;
+    let output = output.f_add_(&between)?;
+
+    let activations = Activations {
+        attention_input,
+        qkv,
+        attention,
+        o,
+        between,
+        mlp_input,
+        gate_up_output,
+        gate_up,
+        gated,
+        down,
+    };
+    Ok((output, activations))
+}
+
+/// `silu(gate) · up` of the two halves of `gate_up` `[T, 2 · intermediate_size]`.
+pub(crate) fn gated(gate_up: &Tensor) -> Result<Tensor> {
+    let (rows, width) = (gate_up.size()[0], gate_up.size()[1] / 2);
+    if let Some(numbers) = host::numbers(gate_up) {
+        let mut out = Tensor::f_empty([rows, width], (gate_up.kind(), gate_up.device()))?;
+        if let Some(out) = host::numbers_mut(&mut out) {
+            kernels::gated::gated(host::threads(), width as usize, numbers, out);
+        }
+        return Ok(out);
+    }
+    let gate = gate_up.f_narrow(1, 0, width)?;
+    let up = gate_up.f_narrow(1, width, width)?;
+    Ok(gate.f_silu()?.f_mul(&up)?)
+}
+
+/// `x / √(mean(x²) + eps) · weight` over the last dimension; the statistics are computed in fp32.
+pub(crate) fn rms_norm(x: &Tensor, weight: &Tensor, eps: f64) -> Result<Tensor> {
+    if let (Some(numbers), Some(weight)) = (host::numbers(x), host::numbers(weight)) {
+        let mut out = x.f_empty_like()?;
+        if let Some(out) = host::numbers_mut(&mut out) {
+            kernels::norm::rms_norm(host::threads(), numbers, weight, eps as f32, out);
+        }
+        return Ok(out);
+    }
+    Ok(x.f_rms_norm([weight.size()[weight.dim() - 1]], Some(weight), eps)?)
 }

@@ -2,7 +2,7 @@
 
 use tch::{Device, Tensor};
 
-use super::selection::Selection;
+use super::low_rank::Selection;
 use crate::error::{EngineError, Result};
 
 /// Rows that a batch may have before its products take longer than reading the base's weights does: until then, idle rows

@@ -1,11 +1,9 @@
 //! The adapters' contribution to a projection, for all members of a batch at once.
 
-use lyceum_core::work::LoraShape;
-use tch::{Kind, Tensor};
+use lyceum_core::work::{LoraShape, Projection};
+use tch::{Device, Kind, Tensor};
 
-use super::factors::{Factors, LayerFactors};
 use super::groups::RowGroups;
-use super::joint::JointProjection;
 use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::product::{add_product, product};
@@ -211,5 +209,107 @@ impl LayerAdapters {
             gate_up: map(&self.gate_up)?,
             down: map(&self.down)?,
         })
+    }
+}
+
+/// `W + scaling · B A`. Stacked: A `[N, r, in]`, B `[N, out, r]`; single adapter: A `[r, in]`, B `[out, r]`.
+#[derive(Debug)]
+pub struct Factors {
+    /// `lora_A.weight`
+    pub a: Tensor,
+    /// `lora_B.weight`
+    pub b: Tensor,
+}
+
+/// The factors of one decoder layer, by projection.
+#[derive(Debug, Default)]
+pub struct LayerFactors {
+    by_projection: [Option<Factors>; Projection::ALL.len()],
+}
+
+impl LayerFactors {
+    /// The factors of a projection, if it is adapted.
+    pub fn get(&self, projection: Projection) -> Option<&Factors> {
+        self.by_projection[projection as usize].as_ref()
+    }
+
+    /// Mutable access, for optimisers.
+    pub fn get_mut(&mut self, projection: Projection) -> Option<&mut Factors> {
+        self.by_projection[projection as usize].as_mut()
+    }
+
+    /// Sets the factors of a projection.
+    pub fn insert(&mut self, projection: Projection, factors: Factors) {
+        self.by_projection[projection as usize] = Some(factors);
+    }
+
+    /// The adapted projections in order.
+    pub fn iter(&self) -> impl Iterator<Item = (Projection, &Factors)> {
+        Projection::ALL
+            .into_iter()
+            .filter_map(|projection| Some((projection, self.get(projection)?)))
+    }
+}
+
+/// The entries of a stack that take part in a batch; consecutive ones are a view.
+#[derive(Debug)]
+pub(crate) enum Selection {
+    /// All, in order.
+    All,
+    /// A consecutive range.
+    Range { first: i64, count: i64 },
+    /// Any entries, as an index tensor.
+    Indices(Tensor),
+}
+
+impl Selection {
+    /// `members` are the stack indices, ascending; `height` is the number of entries in the stack.
+    pub(crate) fn new(members: &[i64], height: usize, device: Device) -> Result<Self> {
+        let (first, count) = (members.first().copied().unwrap_or(0), members.len() as i64);
+        Ok(if members.len() == height {
+            Self::All
+        } else if members.iter().copied().eq(first..first + count) {
+            Self::Range { first, count }
+        } else {
+            Self::Indices(Tensor::f_from_slice(members)?.f_to_device(device)?)
+        })
+    }
+
+    /// The selected entries of `stacked`.
+    pub(crate) fn of(&self, stacked: &Tensor) -> Result<Tensor> {
+        Ok(match self {
+            Self::All => stacked.shallow_clone(),
+            Self::Range { first, count } => stacked.f_narrow(0, *first, *count)?,
+            Self::Indices(indices) => stacked.f_index_select(0, indices)?,
+        })
+    }
+}
+
+/// One of the four matrices of a decoder layer. Projections with the same input are one matrix, whose output is the
+/// concatenation of their outputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JointProjection {
+    /// q, k and v.
+    Qkv,
+    /// The attention's output projection.
+    O,
+    /// gate and up.
+    GateUp,
+    /// The MLP's output projection.
+    Down,
+}
+
+impl JointProjection {
+    /// All of them, in the order in which a layer applies them.
+    pub const ALL: [Self; 4] = [Self::Qkv, Self::O, Self::GateUp, Self::Down];
+
+    /// The projections in the order of their outputs.
+    pub fn parts(self) -> &'static [Projection] {
+        match self {
+            Self::Qkv => &[Projection::Q, Projection::K, Projection::V],
+            Self::O => &[Projection::O],
+            Self::GateUp => &[Projection::Gate, Projection::Up],
+            Self::Down => &[Projection::Down],
+        }
     }
 }
