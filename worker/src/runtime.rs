@@ -1,8 +1,6 @@
 //! A worker: registers, runs the items it can, and signs off.
 
-mod introduction;
 mod item;
-mod lacking;
 mod lane;
 mod settings;
 mod unfit;
@@ -27,8 +25,9 @@ use tokio::{
 };
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
-use self::{lacking::Lacking, usage::Meter};
+use self::usage::Meter;
 use crate::handler::{Artifacts, Handlers};
+use unfit::Lacking;
 
 /// The kinds in which tokens are generated.
 const SAMPLED: [WorkKind; 2] = [WorkKind::Rollout, WorkKind::Benchmark];
@@ -112,7 +111,7 @@ impl Runtime {
             &NewWorker {
                 id: settings.id,
                 name: &settings.name,
-                host: &introduction::host(),
+                host: &settings::host(),
                 device: &settings.device,
                 kinds: &kinds,
                 samplers: &samplers,

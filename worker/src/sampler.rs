@@ -2,19 +2,22 @@
 //! [`Samplers`] and need not know which.
 
 #[cfg(feature = "engine")]
-mod engine;
-mod sampled;
 mod served;
 
-pub use sampled::{Sampled, SampledCompletion, SampledRequest};
 pub use served::{Served, ServedError, ServedSettings};
 
 use std::sync::Arc;
+use std::time::Instant;
 
-use lyceum_core::work::{RolloutPayload, Sampler};
+use lyceum_core::work::{Completion, FinishReason, Generated, RolloutPayload, RolloutUsage, Sampler, Sampling};
+use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
+use lyceum_models::Texts;
+use lyceum_models::token_batch::{RequestTokens, SampleTokens, TokenBatch};
 
+use crate::adapter::Version;
 #[cfg(feature = "engine")]
 use crate::engine::Engine;
+use crate::engine::{Job, Models, fault};
 use crate::handler::{Context, HandlerError};
 
 /// The samplers of a worker.
@@ -49,7 +52,7 @@ impl Samplers {
             #[cfg(feature = "engine")]
             Sampler::Engine => {
                 if let Some(engine) = &self.engine {
-                    return engine::sample(engine, payload, context).await;
+                    return sample(engine, payload, context).await;
                 }
             }
             #[cfg(not(feature = "engine"))]
@@ -90,5 +93,213 @@ impl From<Engine> for Samplers {
             engine: Some(engine),
             served: None,
         }
+    }
+}
+
+/// Completes the requests of `payload` on the engine's thread.
+async fn sample(engine: &Engine, payload: Arc<RolloutPayload>, context: &Context) -> Result<Sampled, HandlerError> {
+    if payload.requests.is_empty() {
+        return Ok(Sampled::default());
+    }
+    let mut adapters = Vec::with_capacity(payload.adapters.len());
+    for adapter in &payload.adapters {
+        adapters.push(Version::read(context, *adapter, false).await?);
+    }
+    engine
+        .run(context, move |models, job| sampled(models, job, &payload, &adapters))
+        .await
+}
+
+fn sampled(
+    models: &mut Models,
+    job: &Job,
+    payload: &RolloutPayload,
+    adapters: &[Version],
+) -> Result<Sampled, HandlerError> {
+    let start = Instant::now();
+    job.progress(0.0, "loading");
+    let loaded = models.load(&payload.base_model, payload.compute)?;
+    loaded.with_adapters(adapters)?;
+    let requests = requests(&loaded.texts, payload)?;
+    let generator = Generator {
+        model: &loaded.model,
+        population: loaded.population(),
+        tokenizer: loaded.texts.tokenizer(),
+    };
+    let options = GenerationOptions::fitting(&loaded.model, loaded.population(), &requests, None);
+    let generated = generator.generate(&requests, &options, &mut |event| {
+        if let GenerationEvent::Progress {
+            finished, completions, ..
+        } = event
+        {
+            job.progress(finished as f32 / completions.max(1) as f32, "generating");
+        }
+    });
+    let generated = generated.map_err(fault)?;
+    Ok(Sampled {
+        requests: requests
+            .into_iter()
+            .zip(generated.results)
+            .map(|(request, result)| answered(request, result))
+            .collect(),
+        sampler: Sampler::Engine,
+        halvings: generated.halved.len() as u32,
+        seconds: start.elapsed().as_secs_f64(),
+        chat_template_sha256: loaded.texts.chat_template_sha256().map(str::to_owned),
+    })
+}
+
+/// The payload's requests with prompts as token ids.
+fn requests(texts: &Texts, payload: &RolloutPayload) -> Result<Vec<GenerationRequest>, HandlerError> {
+    let requests = payload.requests.iter().map(|request| {
+        Ok(GenerationRequest {
+            id: request.id.clone(),
+            prompt: texts.ids(&request.prompt)?,
+            adapter: request.adapter.map(|adapter| adapter as usize),
+            n: request.n as usize,
+            sampling: Sampling {
+                max_tokens: payload.max_tokens(request),
+                ..payload.sampling.clone()
+            },
+            seed: request.seed,
+        })
+    });
+    requests.collect()
+}
+
+fn answered(request: GenerationRequest, result: GenerationResult) -> SampledRequest {
+    let completions = result.completions.into_iter().map(|completion| SampledCompletion {
+        ids: completion.ids,
+        text: completion.text.unwrap_or_default(),
+        finish_reason: completion.finish_reason,
+        logprobs: completion.logprobs,
+        sampling_logprobs: Some(completion.sampling_logprobs),
+        entropy: Some(completion.entropy),
+    });
+    SampledRequest {
+        id: result.id,
+        prompt: request.prompt,
+        completions: completions.collect(),
+    }
+}
+
+/// The completions of an item.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Sampled {
+    /// One entry per request, in the order of the requests.
+    pub requests: Vec<SampledRequest>,
+    /// What generated them.
+    pub sampler: Sampler,
+    /// Number of times a batch was halved because memory ran out.
+    pub halvings: u32,
+    /// Wall-clock time, in seconds.
+    pub seconds: f64,
+    /// SHA-256 of the model's chat template, in hex, if it has one.
+    pub chat_template_sha256: Option<String>,
+}
+
+/// The completions of a request.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampledRequest {
+    /// The request's id.
+    pub id: String,
+    /// The prompt's token ids.
+    pub prompt: Vec<i64>,
+    /// The completions; none if the request was only checked.
+    pub completions: Vec<SampledCompletion>,
+}
+
+/// One completion.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampledCompletion {
+    /// The generated ids, including the one that ended it.
+    pub ids: Vec<i64>,
+    /// Their text, cut before a stop text; empty without a tokenizer.
+    pub text: String,
+    /// Why it ended.
+    pub finish_reason: FinishReason,
+    /// Log-probability of each id under the model itself, at temperature 1.
+    pub logprobs: Vec<f32>,
+    /// Log-probability of each id under the distribution that it was drawn from; `None` if that is not known.
+    pub sampling_logprobs: Option<Vec<f32>>,
+    /// Mean entropy of the model over the ids, in nats, if known.
+    pub entropy: Option<f32>,
+}
+
+impl Sampled {
+    /// Its cost.
+    pub fn usage(&self) -> RolloutUsage {
+        let answered = self.requests.iter().filter(|request| !request.completions.is_empty());
+        RolloutUsage {
+            prompt_tokens: answered.map(|request| request.prompt.len() as u64).sum(),
+            completion_tokens: self.completions().map(|completion| completion.ids.len() as u64).sum(),
+            seconds: self.seconds,
+            halvings: self.halvings,
+            sampler: self.sampler,
+        }
+    }
+
+    /// Negative log-probability of all tokens under the distributions that they were drawn from, in nats; `None` if
+    /// these are not known.
+    pub fn surprisal(&self) -> Option<f64> {
+        let mut sum = 0.0;
+        for completion in self.completions() {
+            let logprobs = completion.sampling_logprobs.as_ref()?;
+            sum += logprobs.iter().map(|logprob| f64::from(*logprob)).sum::<f64>();
+        }
+        Some(-sum)
+    }
+
+    /// Token ids and log-probabilities, as an update reads them.
+    pub fn tokens(&self, is_masked: bool) -> TokenBatch {
+        let of = self.requests.iter().map(|request| RequestTokens {
+            id: request.id.clone(),
+            prompt: request.prompt.clone(),
+            samples: request
+                .completions
+                .iter()
+                .map(|completion| SampleTokens {
+                    ids: completion.ids.clone(),
+                    logprobs: completion.logprobs.clone(),
+                    sampling_logprobs: completion
+                        .sampling_logprobs
+                        .clone()
+                        .filter(|_| is_masked)
+                        .unwrap_or_default(),
+                })
+                .collect(),
+        });
+        TokenBatch { requests: of.collect() }
+    }
+
+    /// The completions as a recipe reads them.
+    pub fn into_generated(self, is_masked: bool) -> Vec<Generated> {
+        let generated = self.requests.into_iter().map(|request| {
+            let completions = request.completions.into_iter().map(|completion| Completion {
+                mask_mismatch: completion.mismatch().filter(|_| is_masked),
+                tokens: completion.ids.len() as u32,
+                text: completion.text,
+                finish_reason: completion.finish_reason,
+                entropy: completion.entropy,
+            });
+            Generated {
+                id: request.id,
+                completions: completions.collect(),
+            }
+        });
+        generated.collect()
+    }
+
+    fn completions(&self) -> impl Iterator<Item = &SampledCompletion> {
+        self.requests.iter().flat_map(|request| &request.completions)
+    }
+}
+
+impl SampledCompletion {
+    /// Mean difference of the log-probabilities under the sampling distribution and under the model, in nats.
+    fn mismatch(&self) -> Option<f32> {
+        let pairs = self.sampling_logprobs.as_ref()?.iter().zip(&self.logprobs);
+        let sum: f64 = pairs.map(|(drawn, own)| f64::from(*drawn) - f64::from(*own)).sum();
+        Some((sum / self.ids.len().max(1) as f64) as f32)
     }
 }

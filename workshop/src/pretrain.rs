@@ -4,17 +4,13 @@
 //! samples that do not see each other. A sample may have continuations that share their beginning and do not see each
 //! other either, so one pass over a program serves many questions about it.
 
-mod attention;
 mod batch;
-mod checkpoint;
-mod folder;
 mod sample;
-mod schedule;
 mod trainer;
 mod weights;
 
 pub use batch::{PackedBatch, RowPacker};
-pub use folder::write_model_folder;
 pub use sample::{PackedSample, WeightedTokens};
-pub use schedule::Schedule;
+pub use trainer::Schedule;
 pub use trainer::{Pretrainer, StepReport};
+pub use weights::write_model_folder;

@@ -13,7 +13,7 @@ use rope::RopeParameters;
 pub use rope::Llama3Rope;
 
 use crate::error::{ModelError, Result};
-use crate::pointer::{is_pointer, refusal};
+use crate::weights::{is_pointer, refusal};
 
 /// The supported model families.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::config::ModelConfig;
 use crate::error::{ModelError, Result};
-use crate::pointer::{is_pointer, refusal};
+use crate::weights::{is_pointer, refusal};
 
 /// Converts text to ids and back according to the folder's `tokenizer.json`.
 pub struct Tokenizer {

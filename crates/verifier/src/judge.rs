@@ -1,7 +1,5 @@
 //! Judges tasks.
 
-mod arguments;
-mod cluster;
 mod mathematics;
 mod propose;
 mod reading;

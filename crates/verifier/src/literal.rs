@@ -5,14 +5,12 @@
 //! spellings of infinities and NaN, or a number), `set()` or `set([..])`, `Counter()` or `Counter({..})`, `deque([..])` with
 //! an optional `maxlen`. Nothing is evaluated: no other name, no operator, no comprehension, no f-string.
 
-mod arguments;
 mod call;
 mod cursor;
-mod number;
 mod parser;
-mod string;
+mod scalar;
 
-pub use arguments::Arguments;
+pub use call::Arguments;
 
 use crate::value::Value;
 use parser::Parser;

@@ -5,36 +5,29 @@
 //! imports what programs use, and then forks a child for each program. The child adds a far stricter filter before it
 //! reads its program. A child's output is only a claim about its own value; how it ended is reported by the kernel.
 
-mod budget;
 mod cgroup;
 mod interpreter;
-mod landlock;
 mod launch;
 mod layers;
-mod libraries;
 mod limits;
-mod mounts;
-mod packages;
-mod report;
 mod run;
 mod seccomp;
 mod selftest;
 mod streams;
-mod watch;
 mod zygote;
 
 use std::path::PathBuf;
 
-pub(crate) use budget::{Allowance, Budget};
 pub use interpreter::Interpreter;
+pub use interpreter::Package;
 pub use layers::{Layers, Namespaces};
 pub use limits::Limits;
-pub use packages::Package;
-pub use report::{Ending, Report};
+pub(crate) use limits::{Allowance, Budget};
+pub(crate) use run::Watch;
 pub(crate) use run::{Answer, PRINTED_TOO_MUCH, Run};
 pub use selftest::Escape;
 pub(crate) use selftest::self_test;
-pub(crate) use watch::Watch;
+pub use streams::{Ending, Report};
 pub(crate) use zygote::{Role, Zygote, ZygotePlan};
 
 /// The reason the sandbox could not be started.

@@ -4,16 +4,14 @@ mod decode;
 mod equal;
 mod hash;
 mod json;
-mod occurrences;
 mod repr;
-mod text;
 
 use num_bigint::BigInt;
 
 pub use decode::{DecodeError, MAX_FROZEN_DEPTH, MAX_MEMORY, decode};
 pub use equal::Comparison;
 pub(crate) use hash::UniqueKeys;
-pub use text::PyStr;
+pub use repr::PyStr;
 
 /// Maximum nesting of containers in values and literals. CPython's own parser stops at 200 brackets.
 pub const MAX_DEPTH: usize = 100;

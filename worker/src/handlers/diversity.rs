@@ -1,15 +1,16 @@
-//! How much embedded texts differ.
+//! How much texts differ: by their embeddings, and by their epiplexity.
 
 use std::collections::BTreeSet;
 
-use lyceum_core::diversity::{Wordlists, numbers};
-use lyceum_core::seed::stream;
-use lyceum_core::work::{Diversity, DiversityRequest};
+use lyceum_core::diversity::{Epiplexity, Wordlists, numbers};
+use lyceum_core::seed::{derive, stream};
+use lyceum_core::work::{Diversity, DiversityRequest, Observer};
 use lyceum_engine::embeddings::Embeddings;
+use lyceum_engine::observe::{Observed, observe};
 use lyceum_store::artifact::Vectors;
 use rand::seq::index::sample;
 
-use crate::engine::fault;
+use crate::engine::{Job, Loaded, fault};
 use crate::handler::HandlerError;
 
 /// Texts with their token ids and vectors.
@@ -88,6 +89,32 @@ fn pick<'a>(rows: &[&'a Vec<f32>], request: &DiversityRequest) -> Vec<&'a Vec<f3
     let mut chosen = sample(&mut random, rows.len(), most).into_vec();
     chosen.sort_unstable();
     chosen.into_iter().map(|row| rows[row]).collect()
+}
+
+/// The epiplexity of texts, given as token ids, in an order drawn from `seed`; `None` for fewer than two.
+pub(super) fn epiplexity(
+    loaded: &Loaded,
+    job: &Job,
+    ids: &[Vec<i64>],
+    (observer, seed): (&Observer, u64),
+) -> Result<Option<Epiplexity>, HandlerError> {
+    if ids.len() < 2 {
+        return Ok(None);
+    }
+    let count = ids.len().min(observer.texts as usize);
+    let drawn = sample(&mut stream(seed, "observer", 0), ids.len(), count);
+    let texts: Vec<Vec<i64>> = drawn.into_iter().map(|text| ids[text].clone()).collect();
+    let (validation, texts) = texts.split_at(observer.held_out(count));
+    let observed = Observed { texts, validation };
+    let mut progress = |share: f32| job.progress(share, "observing");
+    let losses = observe(
+        &loaded.model,
+        observed,
+        observer,
+        derive(seed, "observer", 1),
+        &mut progress,
+    );
+    Ok(losses.map_err(fault)?.epiplexity())
 }
 
 #[cfg(test)]

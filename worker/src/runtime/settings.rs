@@ -1,8 +1,9 @@
-//! Settings of a worker.
+//! Settings of a worker, and how it identifies itself.
+
+use std::time::Duration;
 
 use lyceum_core::id::WorkerId;
 use lyceum_store::queue::Lane;
-use std::time::Duration;
 use uuid::Uuid;
 
 /// Settings of a worker.
@@ -74,4 +75,10 @@ impl RuntimeSettings {
             Lane::Served => self.served_slots,
         }
     }
+}
+
+/// The machine's name.
+pub(super) fn host() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "unknown".to_owned(), |name| name.trim().to_owned())
 }

@@ -7,13 +7,10 @@
 mod adapters;
 mod ask;
 mod base;
-mod patience;
 mod server;
-mod settings;
 mod vllm;
-mod zeros;
 
-pub use settings::ServedSettings;
+pub use ask::ServedSettings;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -30,10 +27,10 @@ use crate::ModelsFolder;
 use crate::handler::{Context, HandlerError};
 use adapters::Adapters;
 use ask::Ask;
+use ask::Patience;
+use base::Zeros;
 use base::{Base, Bases};
-use patience::Patience;
 use server::{Busy, Server, Trouble};
-use zeros::Zeros;
 
 /// Servers with the same base models.
 #[derive(Clone)]

@@ -6,16 +6,12 @@
 mod accept;
 mod group;
 mod hand_over;
-mod interpreter;
-mod settings;
-mod tail;
 mod tensors;
 
-pub use settings::{TorchrunError, TorchrunSettings};
-
-use std::path::Path;
-use std::process::Command;
-use std::sync::Arc;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use lyceum_core::work::{MemberUpdated, Trainer, UpdateResult};
@@ -52,7 +48,7 @@ impl Torchrun {
     /// # Errors
     /// The interpreter cannot be started, or lacks a package.
     pub fn new(settings: TorchrunSettings, models: ModelsFolder) -> Result<Self, TorchrunError> {
-        interpreter::check(&settings.python)?;
+        check(&settings.python)?;
         Ok(Self(Arc::new(Shared { settings, models })))
     }
 
@@ -131,5 +127,115 @@ impl Shared {
             .env_remove("DATABASE_URL")
             .env_remove("LYCEUM_TOKEN");
         command
+    }
+}
+
+/// How groups are started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TorchrunSettings {
+    /// An interpreter with torch, transformers, peft and safetensors.
+    pub python: PathBuf,
+    /// Processes of a group; with GPUs, one for each.
+    pub processes: u16,
+    /// `cpu`, or `auto` for GPUs if there are any.
+    pub device: String,
+}
+
+/// Why groups cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum TorchrunError {
+    /// The interpreter cannot be started.
+    #[error("{} cannot be started (--torchrun-python): {source}", python.display())]
+    Start {
+        /// The interpreter.
+        python: PathBuf,
+        /// The cause.
+        source: std::io::Error,
+    },
+    /// The interpreter lacks packages, or is something else.
+    #[error("{} cannot train (--torchrun-python): {reason}", python.display())]
+    Unfit {
+        /// The interpreter.
+        python: PathBuf,
+        /// What it said.
+        reason: String,
+    },
+}
+
+const PROGRAM: &str = "
+import sys
+from importlib.util import find_spec
+missing = [name for name in ('torch', 'transformers', 'peft', 'safetensors') if find_spec(name) is None]
+if missing:
+    sys.exit('it has no ' + ', '.join(missing))
+";
+
+/// Refuses an interpreter that lacks a package.
+fn check(python: &Path) -> Result<(), TorchrunError> {
+    let said = Command::new(python)
+        .args(["-c", PROGRAM])
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| TorchrunError::Start {
+            python: python.to_owned(),
+            source,
+        })?;
+    if said.status.success() {
+        return Ok(());
+    }
+    let reason = String::from_utf8_lossy(&said.stderr);
+    let reason = match reason.trim().lines().last() {
+        Some(reason) => reason.to_owned(),
+        None => said.status.to_string(),
+    };
+    Err(TorchrunError::Unfit {
+        python: python.to_owned(),
+        reason,
+    })
+}
+
+/// Bytes that are kept.
+const KEPT: usize = 6000;
+
+/// The last bytes of a stream.
+#[derive(Clone, Debug, Default)]
+struct Tail(Arc<Mutex<Vec<u8>>>);
+
+impl Tail {
+    /// Reads a stream to its end.
+    fn follow(&self, mut stream: impl Read) {
+        let mut chunk = [0; 4096];
+        while let Ok(count @ 1..) = stream.read(&mut chunk) {
+            let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            kept.extend_from_slice(&chunk[..count]);
+            let over = kept.len().saturating_sub(KEPT);
+            kept.drain(..over);
+        }
+    }
+
+    /// What was read last, from the start of a line if it was cut.
+    fn text(&self) -> String {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = String::from_utf8_lossy(&kept);
+        match text.split_once('\n') {
+            Some((_, rest)) if kept.len() >= KEPT => rest.trim().to_owned(),
+            _ => text.trim().to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_is_kept_in_whole_lines() {
+        let tail = Tail::default();
+        tail.follow("one\ntwo\n".as_bytes());
+        assert_eq!(tail.text(), "one\ntwo");
+        let many: String = (0..5000).map(|line| format!("line {line}\n")).collect();
+        tail.follow(many.as_bytes());
+        let text = tail.text();
+        assert!(text.len() <= KEPT && text.starts_with("line ") && text.ends_with("line 4999"));
     }
 }

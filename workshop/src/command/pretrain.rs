@@ -1,19 +1,14 @@
 //! `pretrain`: makes a small base model from scratch.
 
 mod arithmetic;
-mod batches;
 mod card;
-mod completer;
 mod config;
-mod corpus;
 mod curriculum;
 mod evaluation;
 mod figures;
-mod guess;
 mod origin;
 mod problem;
 mod programs;
-mod tally;
 mod training;
 
 use std::path::{Path, PathBuf};
@@ -99,7 +94,7 @@ impl Pretrain {
         let mut config: PretrainConfig<Programs> = PretrainConfig::read(&self.config)?;
         self.prepare(config.compute.threads)?;
         let verifier = Verifier::start(&self.pool.config())?;
-        let corpus = corpus::load_or_generate(&config.corpus, &self.work, &verifier)?;
+        let corpus = curriculum::load_or_generate(&config.corpus, &self.work, &verifier)?;
         if let (Some(folder), Some(problems)) = (&self.evaluate, self.held_out) {
             config.evaluation.held_out = problems;
             let bands = Evaluator::new(&config, &corpus, &verifier, folder)?.held_out_bands(self.answers)?;

@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use lyceum_core::verify::{Complexity, Proposal, Status, Verdict};
 
 use super::Bench;
-use super::arguments::input_arguments;
+use super::solve::input_arguments;
 use crate::execution::{Failed, MAX_TEXT, Outcome, Program, execute_one};
 use crate::program::{Refusal, admit, complexity, is_suspicious, with_module};
 use crate::sandbox::SandboxError;

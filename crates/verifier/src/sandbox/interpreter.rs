@@ -1,8 +1,12 @@
-//! Finds the Python interpreter and the files it needs.
+//! The Python interpreter: where it is, and the files, shared libraries and packages that it needs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
@@ -109,4 +113,139 @@ fn virtual_environment() -> Option<PathBuf> {
             .map(|folder| folder.join(".venv/bin/python"))
             .find(|python| python.exists())
     })
+}
+
+/// Prints the files that the process has mapped.
+const PRINT_MAPPED: &str = r#"
+with open("/proc/self/maps") as maps:
+    mapped = {line.split(None, 5)[5].strip() for line in maps if "/" in line}
+sys.__stdout__.write("\n".join(sorted(path for path in mapped if path.startswith("/"))))
+"#;
+
+/// Where the loader looks for libraries and is looked for itself.
+const LOADER_FOLDERS: [&str; 4] = ["/lib", "/lib64", "/usr/lib", "/usr/lib64"];
+
+/// The libraries that an interpreter has loaded after it ran `source`, and the links by which the loader finds them.
+pub(super) fn libraries(
+    interpreter: &Interpreter,
+    source: &str,
+    packages: &[PathBuf],
+) -> Result<Vec<PathBuf>, SandboxError> {
+    type Needed = (PathBuf, String, Vec<PathBuf>);
+    static KNOWN: Mutex<BTreeMap<Needed, Vec<PathBuf>>> = Mutex::new(BTreeMap::new());
+    let needed = (interpreter.executable.clone(), source.to_owned(), packages.to_vec());
+    // Slots that start together wait here for the first one's answer.
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = known.get(&needed) {
+        return Ok(found.clone());
+    }
+    let found = find(interpreter, source, packages)?;
+    known.insert(needed, found.clone());
+    Ok(found)
+}
+
+/// Runs the interpreter, unconfined: `source` is this crate's.
+fn find(interpreter: &Interpreter, source: &str, packages: &[PathBuf]) -> Result<Vec<PathBuf>, SandboxError> {
+    let fault = |reason: String| SandboxError::Interpreter {
+        python: interpreter.executable.clone(),
+        reason,
+    };
+    let output = Command::new(&interpreter.executable)
+        .args(FLAGS)
+        .arg(format!("{source}\n{PRINT_MAPPED}"))
+        .args(packages)
+        .env_clear()
+        .env("PYTHONHASHSEED", "0")
+        .output()
+        .map_err(|error| fault(error.to_string()))?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        let last = text.lines().last().unwrap_or("it failed without a word");
+        let missing = last.strip_prefix("ModuleNotFoundError: ").and_then(Package::missing);
+        return Err(fault(missing.map_or_else(
+            || last.to_owned(),
+            |package| format!("it has no package `{package}`, which programs are to have; install it"),
+        )));
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let mapped: BTreeSet<PathBuf> = text.lines().map(PathBuf::from).filter(|path| path.is_file()).collect();
+    let folders = mapped.iter().filter_map(|path| path.parent());
+    let folders: BTreeSet<&Path> = folders.chain(LOADER_FOLDERS.map(Path::new)).collect();
+    let mut found = Vec::new();
+    for folder in folders {
+        if folder.is_symlink() {
+            found.push(folder.to_owned());
+        } else {
+            found.extend(links_to(&mapped, folder));
+        }
+    }
+    found.extend(mapped);
+    Ok(found)
+}
+
+/// The links in a folder that lead to one of `files`.
+fn links_to(files: &BTreeSet<PathBuf>, folder: &Path) -> Vec<PathBuf> {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    let links = entries.map(|entry| entry.path()).filter(|path| path.is_symlink());
+    links
+        .filter(|link| link.canonicalize().is_ok_and(|file| files.contains(&file)))
+        .collect()
+}
+
+/// A package for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Package {
+    /// NumPy.
+    Numpy,
+    /// SymPy.
+    Sympy,
+}
+
+impl Package {
+    /// All there are.
+    pub const ALL: [Self; 2] = [Self::Numpy, Self::Sympy];
+
+    /// The name by which programs import it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Numpy => "numpy",
+            Self::Sympy => "sympy",
+        }
+    }
+
+    /// The package whose absence made an import fail, by the interpreter's message.
+    pub(crate) fn missing(message: &str) -> Option<Self> {
+        let module = message.strip_prefix("No module named '")?.strip_suffix('\'')?;
+        let top = module.split('.').next()?;
+        Self::ALL.into_iter().find(|package| package.name() == top)
+    }
+}
+
+impl Display for Package {
+    fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
+        out.write_str(self.name())
+    }
+}
+
+impl FromStr for Package {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let known = Self::ALL.into_iter().find(|package| package.name() == text);
+        known.ok_or_else(|| {
+            let valid = Self::ALL.map(Self::name).join(", ");
+            format!("programs cannot have the package `{text}`; valid are {valid}")
+        })
+    }
+}
+
+/// Python source that imports them, with every part that holds machine code: a child cannot load any. Nothing else in
+/// their folders can be imported afterwards.
+pub(super) fn imports(packages: &[Package]) -> String {
+    if packages.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = packages.iter().map(|package| package.name()).collect();
+    let own = include_str!("../python/packages.py");
+    format!("PACKAGES = {names:?}\n{own}")
 }

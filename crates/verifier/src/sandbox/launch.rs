@@ -13,7 +13,7 @@ use seccompiler::sock_filter;
 
 use super::SandboxError;
 use super::cgroup::Cgroup;
-use super::mounts::{Mounts, done};
+use super::layers::{Mounts, done};
 
 /// The user and group that programs run as: `nobody`, which owns nothing.
 pub(super) const NOBODY: u32 = 65534;

@@ -1,14 +1,16 @@
 //! Communication with one child.
 
-use std::io::{self, Read as _, Write as _};
+use std::io;
+use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::report::{Ending, Report};
+use super::streams::{Ending, Report};
 use super::streams::{Printed, standard_input};
 use super::zygote::{Zygote, socket_pair, wait};
 use super::{Allowance, Limits, SandboxError};
@@ -339,5 +341,29 @@ impl Drop for Run<'_> {
             // A zygote that cannot be reached is replaced by its owner.
             let _ = self.stop();
         }
+    }
+}
+
+type IsAbandoned = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Asked while a child runs, so that one that nobody waits for is ended. Shared by the zygotes of a slot.
+#[derive(Clone, Default)]
+pub(crate) struct Watch(Arc<Mutex<Option<IsAbandoned>>>);
+
+impl Watch {
+    /// Sets the question for the next task; `None` if it is never abandoned.
+    pub(crate) fn set(&self, is_abandoned: Option<IsAbandoned>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = is_abandoned;
+    }
+
+    pub(super) fn is_abandoned(&self) -> bool {
+        let question = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        question.as_ref().is_some_and(|is_abandoned| is_abandoned())
+    }
+}
+
+impl std::fmt::Debug for Watch {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Watch")
     }
 }

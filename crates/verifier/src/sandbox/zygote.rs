@@ -9,16 +9,15 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::cgroup::Cgroup;
+use super::interpreter::libraries;
 use super::interpreter::outermost;
 use super::launch::{Launch, NOBODY, Process, effective_uid};
-use super::libraries::libraries;
+use super::layers::Mounts;
 use super::limits::SLOWEST;
-use super::mounts::Mounts;
-use super::report::Report;
-use super::watch::Watch;
+use super::run::Watch;
+use super::streams::Report;
 use super::{
-    Allowance, Budget, Interpreter, Layers, Limits, Namespaces, Package, SandboxError, interpreter, landlock, packages,
-    seccomp,
+    Allowance, Budget, Interpreter, Layers, Limits, Namespaces, Package, SandboxError, interpreter, layers, seccomp,
 };
 
 /// Maximum startup time of an interpreter. A busy machine is slow; a broken interpreter never answers.
@@ -73,7 +72,7 @@ fn source(role: Role, packages: &[Package]) -> String {
             "{COMMON}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
             include_str!("../python/clock.py"),
             include_str!("../python/preload.py"),
-            packages::imports(packages),
+            interpreter::imports(packages),
             include_str!("../python/streams.py"),
             include_str!("../python/pytest.py"),
             include_str!("../python/script.py"),
@@ -128,7 +127,7 @@ impl Zygote {
         };
         let mounts = namespaces.is_ok().then(|| Mounts::showing(&readable)).transpose();
         let mounts = mounts.map_err(confinement("planning the new root"))?;
-        let landlock = landlock::ruleset(&readable)?;
+        let landlock = layers::ruleset(&readable)?;
         let cgroup = Cgroup::create(plan.limits.for_tests().memory + (128 << 20), 8);
         let (control, theirs) = socket_pair(libc::SOCK_SEQPACKET).map_err(confinement("making a socket"))?;
         let layers = Layers {

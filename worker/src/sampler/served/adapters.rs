@@ -14,9 +14,9 @@ use lyceum_store::artifact::digest_of;
 use uuid::Uuid;
 
 use super::ServedError;
+use super::ask::ServedSettings;
+use super::base::Zeros;
 use super::server::Server;
-use super::settings::ServedSettings;
-use super::zeros::Zeros;
 use crate::adapter::{blocking, fetch};
 use crate::handler::{Context, HandlerError};
 

@@ -1,6 +1,10 @@
 //! A request to a server, and what must hold of its answer.
 
+use std::path::PathBuf;
+use std::time::Duration;
+
 use lyceum_core::work::{FinishReason, RolloutPayload, RolloutRequest, Sampling};
+use tokio::time::{Instant, sleep};
 
 use super::base::Base;
 use crate::handler::HandlerError;
@@ -189,5 +193,78 @@ impl Ask {
             sampling_logprobs,
             entropy: None,
         })
+    }
+}
+
+/// The first wait and the longest.
+const WAIT: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(5));
+
+/// Waits that double, until a time is over.
+pub(super) struct Patience {
+    until: Instant,
+    wait: Duration,
+}
+
+impl Patience {
+    pub(super) fn new(patience: Duration) -> Self {
+        Self {
+            until: Instant::now() + patience,
+            wait: WAIT.0,
+        }
+    }
+
+    /// Waits before the next try.
+    ///
+    /// # Errors
+    /// The time is over.
+    pub(super) async fn wait(&mut self, trouble: &str) -> Result<(), HandlerError> {
+        if Instant::now() + self.wait > self.until {
+            return Err(HandlerError::Transient(trouble.to_owned()));
+        }
+        tracing::debug!("{trouble}; trying again in {:?}", self.wait);
+        sleep(self.wait).await;
+        self.wait = (self.wait * 2).min(WAIT.1);
+        Ok(())
+    }
+}
+
+/// Settings of served samplers.
+#[derive(Clone, Debug)]
+pub struct ServedSettings {
+    /// Addresses of the servers, such as `http://127.0.0.1:8000`.
+    pub servers: Vec<String>,
+    /// What they expect as `--api-key`.
+    pub key: Option<String>,
+    /// The folder of adapters, at the same path for this worker and the servers.
+    pub adapters: PathBuf,
+    /// Whether servers find adapters in the folder by themselves (vLLM's `lora_filesystem_resolver`), so that they need not
+    /// be told one by one. Required if one address stands for several servers.
+    pub resolver: bool,
+    /// Whether the base model is asked in the name of an adapter of zeros. Required where a server applies some adapter to
+    /// requests without one, as vLLM does on a CPU.
+    pub base_as_adapter: bool,
+    /// Adapters to keep in the folder and on the servers, beside those in use.
+    pub kept: usize,
+    /// Requests on their way at once.
+    pub in_flight: usize,
+    /// How long to try again while servers do not answer.
+    pub patience: Duration,
+    /// The longest time for an answer.
+    pub timeout: Duration,
+}
+
+impl Default for ServedSettings {
+    fn default() -> Self {
+        Self {
+            servers: Vec::new(),
+            key: None,
+            adapters: PathBuf::new(),
+            resolver: false,
+            base_as_adapter: false,
+            kept: 64,
+            in_flight: 256,
+            patience: Duration::from_secs(600),
+            timeout: Duration::from_secs(1800),
+        }
     }
 }

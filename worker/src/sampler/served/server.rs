@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::ServedError;
 use super::adapters::Adapters;
-use super::settings::ServedSettings;
+use super::ask::ServedSettings;
 use super::vllm;
 
 /// How often a server is asked what it has.

@@ -21,7 +21,7 @@ use nix::unistd::{Pid, getppid};
 use procfs::process::all_processes;
 use tokio::sync::oneshot;
 
-use super::tail::Tail;
+use super::Tail;
 use crate::scratch::ScratchFolder;
 
 /// Names the group that a process belongs to, by its folder.

@@ -11,8 +11,8 @@ use lyceum_core::work::{LoraShape, Projection};
 use lyceum_engine::evolve::{Birth, Parent, init};
 use lyceum_engine::{ModelConfig, Placement};
 
-use super::shape;
-use super::spent::{self, Spent};
+use super::Spent;
+use crate::command::bench;
 
 const PEER: &str = include_str!("evolve_peer.py");
 const TARGETS: [Projection; 4] = [Projection::Q, Projection::K, Projection::V, Projection::O];
@@ -44,7 +44,7 @@ pub(super) struct BenchEvolve {
 
 impl BenchEvolve {
     pub(super) fn run(&self) -> anyhow::Result<()> {
-        let config = shape::named(&self.shape)?;
+        let config = bench::named(&self.shape)?;
         let place = self.folder.clone().unwrap_or_else(std::env::temp_dir);
         let folder = tempfile::tempdir_in(&place).with_context(|| place.display().to_string())?;
         let parents = [1, 2].map(|seed| self.parent(&config, folder.path(), seed));
@@ -139,7 +139,7 @@ impl BenchEvolve {
 
 /// Time from reading the parents' folders to writing the child's.
 fn child(operator: &Operator, parents: &[PathBuf], folder: &Path, seed: u64) -> anyhow::Result<Spent> {
-    let spent = spent::timed(Placement::REFERENCE.device, || {
+    let spent = bench::timed(Placement::REFERENCE.device, || {
         let opened = parents[..operator.arity]
             .iter()
             .map(|folder| Parent::open(folder))

@@ -9,7 +9,7 @@ pub(crate) use update::{UpdateSize, update_products};
 use lyceum_engine::error::Result;
 use tch::{Device, Kind, Tensor};
 
-use super::spent::timed;
+use super::timed;
 
 /// Bytes per second of a large copy on the device, counting reads and writes.
 pub(crate) fn memory_bandwidth(device: Device) -> Result<f64> {

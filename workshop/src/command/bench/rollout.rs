@@ -18,9 +18,9 @@ use serde::Deserialize;
 use serde_json::json;
 use tch::Device;
 
+use super::Spent;
 use super::floor::{self, RolloutSize};
-use super::shape;
-use super::spent::{self, Spent};
+use crate::command::bench;
 
 /// Of the mask over the vocabulary; the speed does not depend on it.
 const KEEP_RATE: f64 = 0.9;
@@ -133,7 +133,7 @@ impl BenchRollout {
         );
         let placement = Placement::new(&self.device, self.dtype)?;
         let model = match &self.model {
-            None => random_model(shape::named(&self.shape)?, placement)?,
+            None => random_model(bench::named(&self.shape)?, placement)?,
             Some(folder) => Model::load(folder, placement)?,
         };
         let model = model.arranged()?;
@@ -463,7 +463,7 @@ impl BenchRollout {
             population: Some(population),
             tokenizer: None,
         };
-        Ok(spent::timed(model.placement.device, || {
+        Ok(bench::timed(model.placement.device, || {
             generator.generate(&requests, &options, &mut |_| ()).map(drop)
         })?)
     }

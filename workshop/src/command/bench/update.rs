@@ -12,9 +12,9 @@ use lyceum_engine::{Model, Placement, Population};
 use lyceum_workshop::random_model;
 use serde::Deserialize;
 
+use super::Spent;
 use super::floor::{self, UpdateSize};
-use super::shape;
-use super::spent::{self, Spent};
+use crate::command::bench;
 
 /// The peer's output.
 #[derive(Deserialize)]
@@ -100,7 +100,7 @@ fn padding(how: &str) -> Result<Padding, String> {
 impl BenchUpdate {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let placement = Placement::new(&self.device, self.dtype)?;
-        let config = shape::named(&self.shape)?;
+        let config = bench::named(&self.shape)?;
         println!(
             "{:.1} M parameters, {} members of rank {}, {} sequences of {} + {} tokens, {:?}, {}",
             config.parameters() as f64 / 1e6,
@@ -266,7 +266,7 @@ impl BenchUpdate {
             reference: None,
         };
         let state = OptimizerState::new(&TrainedTensor::of_population(population))?;
-        Ok(spent::timed(model.placement.device, || {
+        Ok(bench::timed(model.placement.device, || {
             update.run(population, &state, &sequences, &mut |_| ()).map(drop)
         })?)
     }

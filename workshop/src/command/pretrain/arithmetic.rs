@@ -1,10 +1,7 @@
 //! The curriculum of arithmetic questions: `models/seedling-math`.
 
 mod card;
-mod critics;
 mod evaluation;
-mod figures;
-mod proposers;
 mod solvers;
 
 use anyhow::ensure;

@@ -15,8 +15,8 @@ use lyceum_worker::progress::progress_bar;
 use lyceum_workshop::pretrain::{Pretrainer, write_model_folder};
 use serde::{Deserialize, Serialize};
 
-use super::batches::Batches;
 use super::config::{Architecture, PretrainConfig};
+use super::curriculum::Batches;
 use super::curriculum::{Curriculum, Lessons};
 use super::origin::{self, Origin};
 

@@ -6,7 +6,7 @@ use lyceum_engine::error::Result;
 use lyceum_engine::population::Population;
 use tch::Tensor;
 
-use crate::command::bench::spent::{Spent, timed};
+use crate::command::bench::{Spent, timed};
 
 /// The sizes of a rollout: `sequences` over all members, each with `prompt` tokens and `new` generated ones.
 #[derive(Debug, Clone, Copy)]

@@ -9,7 +9,7 @@ use lyceum_engine::model::Model;
 use lyceum_engine::population::JointProjection;
 use tch::{Device, Kind, Tensor};
 
-use crate::command::bench::spent::{Spent, timed};
+use crate::command::bench::{Spent, timed};
 
 /// The sizes of an update: sequences of equal length, each with its own prompt.
 #[derive(Debug, Clone, Copy)]

@@ -30,8 +30,8 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
-use super::super::spent::{Spent, measured};
 use super::Peer;
+use crate::command::bench::{Spent, measured};
 
 const PEER: &str = include_str!("vllm_peer.py");
 /// How long a server may take to start.

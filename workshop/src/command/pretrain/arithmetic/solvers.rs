@@ -5,10 +5,10 @@ use lyceum_core::prompt::{Field, Rendered};
 use lyceum_curriculum::Level;
 use lyceum_curriculum::arithmetic::{Exercise, plan, plan_value};
 
+use super::card::{Band, Plans};
 use super::evaluation::Evaluator;
-use super::figures::{Band, Plans};
-use crate::command::pretrain::completer::Text;
 use crate::command::pretrain::figures::share;
+use crate::command::pretrain::problem::Text;
 
 /// A judged answer.
 #[derive(Clone, Copy)]
