@@ -4,17 +4,14 @@ mod benchmark;
 #[cfg(feature = "engine")]
 mod diversity;
 #[cfg(feature = "engine")]
-#[cfg(feature = "engine")]
 mod embedding;
-#[cfg(feature = "engine")]
 #[cfg(feature = "engine")]
 mod evolve;
 mod rollout;
 mod update;
 mod verify;
 
-pub use benchmark::BenchmarkHandler;
-pub use benchmark::Rows;
+pub use benchmark::{BenchmarkHandler, Rows};
 #[cfg(feature = "engine")]
 pub use evolve::EvolveHandler;
 pub use rollout::RolloutHandler;

@@ -2,22 +2,18 @@
 //! [`Samplers`] and need not know which.
 
 #[cfg(feature = "engine")]
+mod engine;
 mod served;
 
 pub use served::{Served, ServedError, ServedSettings};
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use lyceum_core::work::{Completion, FinishReason, Generated, RolloutPayload, RolloutUsage, Sampler, Sampling};
-use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
-use lyceum_models::Texts;
+use lyceum_core::work::{Completion, FinishReason, Generated, RolloutPayload, RolloutUsage, Sampler};
 use lyceum_models::token_batch::{RequestTokens, SampleTokens, TokenBatch};
 
-use crate::adapter::Version;
 #[cfg(feature = "engine")]
 use crate::engine::Engine;
-use crate::engine::{Job, Models, fault};
 use crate::handler::{Context, HandlerError};
 
 /// The samplers of a worker.
@@ -52,7 +48,7 @@ impl Samplers {
             #[cfg(feature = "engine")]
             Sampler::Engine => {
                 if let Some(engine) = &self.engine {
-                    return sample(engine, payload, context).await;
+                    return engine::sample(engine, payload, context).await;
                 }
             }
             #[cfg(not(feature = "engine"))]
@@ -93,93 +89,6 @@ impl From<Engine> for Samplers {
             engine: Some(engine),
             served: None,
         }
-    }
-}
-
-/// Completes the requests of `payload` on the engine's thread.
-async fn sample(engine: &Engine, payload: Arc<RolloutPayload>, context: &Context) -> Result<Sampled, HandlerError> {
-    if payload.requests.is_empty() {
-        return Ok(Sampled::default());
-    }
-    let mut adapters = Vec::with_capacity(payload.adapters.len());
-    for adapter in &payload.adapters {
-        adapters.push(Version::read(context, *adapter, false).await?);
-    }
-    engine
-        .run(context, move |models, job| sampled(models, job, &payload, &adapters))
-        .await
-}
-
-fn sampled(
-    models: &mut Models,
-    job: &Job,
-    payload: &RolloutPayload,
-    adapters: &[Version],
-) -> Result<Sampled, HandlerError> {
-    let start = Instant::now();
-    job.progress(0.0, "loading");
-    let loaded = models.load(&payload.base_model, payload.compute)?;
-    loaded.with_adapters(adapters)?;
-    let requests = requests(&loaded.texts, payload)?;
-    let generator = Generator {
-        model: &loaded.model,
-        population: loaded.population(),
-        tokenizer: loaded.texts.tokenizer(),
-    };
-    let options = GenerationOptions::fitting(&loaded.model, loaded.population(), &requests, None);
-    let generated = generator.generate(&requests, &options, &mut |event| {
-        if let GenerationEvent::Progress {
-            finished, completions, ..
-        } = event
-        {
-            job.progress(finished as f32 / completions.max(1) as f32, "generating");
-        }
-    });
-    let generated = generated.map_err(fault)?;
-    Ok(Sampled {
-        requests: requests
-            .into_iter()
-            .zip(generated.results)
-            .map(|(request, result)| answered(request, result))
-            .collect(),
-        sampler: Sampler::Engine,
-        halvings: generated.halved.len() as u32,
-        seconds: start.elapsed().as_secs_f64(),
-        chat_template_sha256: loaded.texts.chat_template_sha256().map(str::to_owned),
-    })
-}
-
-/// The payload's requests with prompts as token ids.
-fn requests(texts: &Texts, payload: &RolloutPayload) -> Result<Vec<GenerationRequest>, HandlerError> {
-    let requests = payload.requests.iter().map(|request| {
-        Ok(GenerationRequest {
-            id: request.id.clone(),
-            prompt: texts.ids(&request.prompt)?,
-            adapter: request.adapter.map(|adapter| adapter as usize),
-            n: request.n as usize,
-            sampling: Sampling {
-                max_tokens: payload.max_tokens(request),
-                ..payload.sampling.clone()
-            },
-            seed: request.seed,
-        })
-    });
-    requests.collect()
-}
-
-fn answered(request: GenerationRequest, result: GenerationResult) -> SampledRequest {
-    let completions = result.completions.into_iter().map(|completion| SampledCompletion {
-        ids: completion.ids,
-        text: completion.text.unwrap_or_default(),
-        finish_reason: completion.finish_reason,
-        logprobs: completion.logprobs,
-        sampling_logprobs: Some(completion.sampling_logprobs),
-        entropy: Some(completion.entropy),
-    });
-    SampledRequest {
-        id: result.id,
-        prompt: request.prompt,
-        completions: completions.collect(),
     }
 }
 
