@@ -1,10 +1,10 @@
-//! What a run's members came to on one suite over its steps, with counts by row.
+//! What members and suites came to over the steps of a run, and how fast bases generated on them.
 
-use lyceum_core::{
-    benchmark::{Score, SubjectRole},
-    id::ExecutionId,
-};
-use sqlx::{FromRow, PgPool};
+use chrono::{DateTime, Utc};
+use lyceum_core::benchmark::{Score, SubjectRole};
+use lyceum_core::id::ExecutionId;
+use serde::Serialize;
+use sqlx::{FromRow, PgConnection, PgPool};
 use uuid::Uuid;
 
 use crate::Result;
@@ -100,4 +100,111 @@ pub async fn answered(
         .bind(steps)
         .fetch_all(db)
         .await?)
+}
+
+/// How fast a base, with or without an adapter, generated.
+#[derive(Clone, Copy, Debug, PartialEq, FromRow)]
+pub struct Pace {
+    /// Whether it answered the suite that was requested.
+    pub is_of_suite: bool,
+    pub seconds_per_answer: f64,
+    pub seconds_per_token: f64,
+}
+
+/// The pace of a base's last result on a suite; of its last one on any, if it has none there.
+pub async fn pace(db: &mut PgConnection, base: &str, suite: &str) -> Result<Option<Pace>> {
+    let query = sqlx::query_as(
+        "SELECT suite = $2 AS is_of_suite, seconds / (n * rows) AS seconds_per_answer,
+             seconds / greatest(completion_tokens, 1) AS seconds_per_token
+         FROM benchmark_results WHERE base_model = $1 ORDER BY suite = $2 DESC, seq DESC LIMIT 1",
+    );
+    Ok(query.bind(base).bind(suite).fetch_optional(db).await?)
+}
+
+/// Whether a worker that is alive computes on something faster than a processor.
+pub async fn has_accelerator(db: &mut PgConnection) -> Result<bool> {
+    let query =
+        sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM workers WHERE stopped_at IS NULL AND device <> 'cpu')");
+    Ok(query.fetch_one(db).await?)
+}
+
+/// What was measured with a suite.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
+pub struct SuiteUse {
+    #[serde(skip)]
+    pub suite: String,
+    /// Runs with results on it.
+    pub runs: i64,
+    /// Results.
+    pub results: i64,
+    /// When the last one was written.
+    pub last: DateTime<Utc>,
+}
+
+/// The use of every suite that anything was measured with.
+pub async fn use_of_suites(db: &PgPool) -> Result<Vec<SuiteUse>> {
+    Ok(sqlx::query_as(
+        "SELECT suite, count(DISTINCT run_id) AS runs, count(*) AS results, max(created_at) AS last
+         FROM benchmark_results GROUP BY suite",
+    )
+    .fetch_all(db)
+    .await?)
+}
+
+/// The score of a subject on a suite at a step.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
+pub struct ScoreAtStep {
+    pub suite: String,
+    /// Number of steps the weights have been through; none for the base.
+    pub step: Option<i32>,
+    /// The member; none for the base.
+    pub member_id: Option<Uuid>,
+    /// The subject's name.
+    pub name: String,
+    /// `base`, `student`, `teacher` or `member`.
+    pub role: SubjectRole,
+    /// Mean pass@1 over the rows, from 0 to 1.
+    pub pass_at_1: f64,
+    /// Its standard error over the rows.
+    pub standard_error: f64,
+    /// Rows measured.
+    pub rows: i32,
+    /// Hash of the rows' contents in order.
+    pub row_set: String,
+    /// Hash of what influences scores in how they were asked.
+    pub decoding: String,
+}
+
+/// Scores of a run's members and of their base, the newest for each subject, suite, step, row set and decoding; by suite,
+/// subject and step.
+pub async fn scores_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<ScoreAtStep>> {
+    Ok(sqlx::query_as(
+        "SELECT DISTINCT ON (suite, coalesce(member_id::text, base_model), step, row_set, decoding)
+             suite, step, member_id, name, role, pass_at_1, standard_error, rows, row_set, decoding
+         FROM benchmark_results WHERE run_id = $1
+         ORDER BY suite, coalesce(member_id::text, base_model), step, row_set, decoding, seq DESC",
+    )
+    .bind(run.0)
+    .fetch_all(db)
+    .await?)
+}
+
+/// A run with measured members.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct MeasuredRun {
+    /// The run.
+    pub id: Uuid,
+    pub name: String,
+}
+
+/// At most `limit` runs with measured members, newest first.
+pub async fn measured_runs(db: &PgPool, limit: u32) -> Result<Vec<MeasuredRun>> {
+    Ok(sqlx::query_as(
+        "SELECT r.id, r.name FROM runs r JOIN executions e USING (id)
+         WHERE EXISTS (SELECT 1 FROM benchmark_results b WHERE b.run_id = r.id AND b.member_id IS NOT NULL)
+         ORDER BY e.seq DESC LIMIT $1",
+    )
+    .bind(i64::from(limit))
+    .fetch_all(db)
+    .await?)
 }

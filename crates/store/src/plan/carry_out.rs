@@ -1,22 +1,20 @@
 //! Writing a plan.
 
-use lyceum_core::{
-    id::WorkId,
-    recipe::{Plan, RunState, WorkItem},
-};
-use sqlx::PgConnection;
 use std::collections::HashMap;
 
-use super::{Locked, records};
+use lyceum_core::id::WorkId;
+use lyceum_core::recipe::{Plan, Records, RunState, WorkItem};
+use sqlx::PgConnection;
+
+use super::Locked;
+use crate::artifact::{release_state, release_step};
+use crate::executions::{State, open_step};
+use crate::queue::Lane;
+use crate::steps::StepRef;
+use crate::text::json_text;
 use crate::{
-    Result,
-    artifact::{release_state, release_step},
-    attempts, benchmarks, datasets, event,
-    executions::{self, State, open_step},
-    goalposts,
-    queue::{self, Lane},
-    steps::StepRef,
-    text::json_text,
+    Result, archive, attempts, benchmarks, births, dataset_rows, datasets, event, executions, geometry, goalposts,
+    held_out, matchups, members, metrics, problems, queue, ratings, versions,
 };
 
 /// The effect of a plan.
@@ -35,7 +33,7 @@ pub struct Carried {
 pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seconds: f64) -> Result<Carried> {
     let state = &locked.state;
     if locked.is_run && !plan.records.is_empty() {
-        records::write(
+        write(
             tx,
             StepRef {
                 run: state.run,
@@ -161,4 +159,23 @@ async fn finish_step(tx: &mut PgConnection, state: &RunState, next: &RunState) -
         event::wake_coordinator(&mut *tx, state.run).await?;
     }
     Ok(next.completed)
+}
+
+/// Writes all records, each after those it refers to.
+pub(super) async fn write(tx: &mut PgConnection, at: StepRef, records: &Records) -> Result<()> {
+    members::write_populations(tx, at, &records.populations).await?;
+    members::write(tx, at, &records.members).await?;
+    versions::write(tx, at, &records.versions).await?;
+    births::write(tx, at, &records.births).await?;
+    geometry::write(tx, at, &records.geometry).await?;
+    members::write_deaths(tx, at, &records.deaths).await?;
+    problems::write(tx, at, &records.problems).await?;
+    attempts::write(tx, at, None, &records.attempts).await?;
+    problems::write_outcomes(tx, &records.outcomes).await?;
+    matchups::write(tx, at, &records.matchups).await?;
+    ratings::write(tx, at, &records.ratings).await?;
+    archive::write(tx, at, &records.insertions).await?;
+    dataset_rows::write(tx, at, &records.row_answers).await?;
+    held_out::write(tx, at, &records.held_out).await?;
+    metrics::write(tx, at, &records.metrics).await
 }

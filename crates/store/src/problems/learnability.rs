@@ -1,11 +1,16 @@
-//! How often problems were solved: only those solved sometimes teach anything.
+//! What the problems of a step were like: how often they were solved, their complexity, and what a critic scored them.
 
-use lyceum_core::{id::ExecutionId, recipe::Side, verify::ProblemKind};
+use lyceum_core::archive::Descriptor;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{Role, SCORE_OF_QUESTION, Side};
+use lyceum_core::verify::ProblemKind;
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
-use crate::{Result, attempts::roles_of, steps::Stretch};
+use crate::Result;
+use crate::attempts::roles_of;
+use crate::steps::Stretch;
 
 /// The number of problems of some steps in a band of solve rates.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
@@ -72,6 +77,61 @@ pub async fn candidates(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec
     .bind(run.0)
     .bind(i64::from(limit))
     .bind(roles_of(Side::Solves))
+    .fetch_all(db)
+    .await?)
+}
+
+/// Valid problems proposed in `step` whose programs are their proposers' own, by index: programs of `code_f` come from
+/// the pool.
+pub async fn complexities(db: &PgPool, run: ExecutionId, step: u32) -> Result<Vec<(Uuid, Descriptor)>> {
+    let rows: Vec<(Uuid, f32, f32, f32, f32)> = sqlx::query_as(
+        "SELECT id, ast_depth, cyclomatic, loc, variables FROM problems
+         WHERE run_id = $1 AND step = $2 AND valid AND proposer_id IS NOT NULL AND type = ANY($3)
+             AND ast_depth IS NOT NULL AND cyclomatic IS NOT NULL AND loc IS NOT NULL AND variables IS NOT NULL
+         ORDER BY index",
+    )
+    .bind(run.0)
+    .bind(i32::try_from(step).unwrap_or(i32::MAX))
+    .bind([ProblemKind::CodeI, ProblemKind::CodeO])
+    .fetch_all(db)
+    .await?;
+    let measured = rows
+        .into_iter()
+        .map(|(id, depth, cyclomatic, lines, variables)| (id, [depth, cyclomatic, lines, variables]));
+    Ok(measured.collect())
+}
+
+/// A problem that a member proposed, as its critic saw it.
+#[derive(Clone, Debug, PartialEq, Eq, FromRow)]
+pub struct ScoredProblem {
+    /// Whether it may be attempted.
+    pub valid: bool,
+    /// Its values, a JSON document.
+    pub values: String,
+    /// Whether a critic was asked.
+    pub is_scored: bool,
+    /// The answer of the critic's attempt; none if it has no number.
+    pub score: Option<String>,
+}
+
+/// The newest `limit` problems that members of `run` proposed in these steps, newest first.
+pub async fn scored(db: &PgPool, run: ExecutionId, steps: Stretch, limit: u32) -> Result<Vec<ScoredProblem>> {
+    let [from, to, _] = steps.binds();
+    Ok(sqlx::query_as(
+        "SELECT p.valid, p.\"values\"::text AS values, c.id IS NOT NULL AS is_scored, c.answer AS score
+         FROM problems p LEFT JOIN LATERAL (
+             SELECT id, answer FROM attempts
+             WHERE problem_id = p.id AND role = $5 AND starts_with(reason, $6) ORDER BY seq LIMIT 1
+         ) c ON true
+         WHERE p.run_id = $1 AND p.proposer_id IS NOT NULL AND p.step BETWEEN $2 AND $3
+         ORDER BY p.seq DESC LIMIT $4",
+    )
+    .bind(run.0)
+    .bind(from)
+    .bind(to)
+    .bind(i64::from(limit))
+    .bind(Role::Critic)
+    .bind(SCORE_OF_QUESTION)
     .fetch_all(db)
     .await?)
 }

@@ -1,18 +1,16 @@
 //! Claiming items.
 
-use lyceum_core::{
-    id::{ExecutionId, WorkId, WorkerId},
-    work::{Device, Payload, Sampler, Trainer, WorkKey, WorkKind},
-};
-use sqlx::{AssertSqlSafe, FromRow, PgPool, types::Json};
-use std::{sync::LazyLock, time::Duration};
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use lyceum_core::id::{ExecutionId, WorkId, WorkerId};
+use lyceum_core::work::{Device, Payload, Sampler, Trainer, WorkKey, WorkKind};
+use sqlx::types::Json;
+use sqlx::{AssertSqlSafe, FromRow, PgPool};
 use uuid::Uuid;
 
-use super::fits::{COMPUTES, HOLDS, LOADS, PRESENT, SAMPLES, TAKES, TRAINS};
-use crate::{
-    Result,
-    queue::{Lane, use_up},
-};
+use crate::Result;
+use crate::queue::{Lane, use_up};
 
 /// The items a worker's slot can take.
 #[derive(Clone, Debug)]
@@ -239,4 +237,72 @@ impl From<Claimed> for Claim {
             payload: serde_json::from_str(row.payload.0.get()).map_err(|error| error.to_string()),
         }
     }
+}
+
+/// It has not left and is not about to. For a join: whether there is a `k` at all.
+pub(super) const PRESENT: &str = "k.stopped_at IS NULL AND k.state <> 'draining'";
+
+pub(super) const TAKES: &str = "w.kind = ANY(k.kinds)";
+
+/// It has the sampler, if tokens are generated.
+pub(super) const SAMPLES: &str =
+    "(w.kind NOT IN ('rollout', 'benchmark') OR k.samplers = '{}' OR w.sampler = ANY(k.samplers))";
+
+/// It has the trainer, if optimizer steps are taken.
+pub(super) const TRAINS: &str = "(w.kind <> 'update' OR k.trainers = '{}' OR w.trainer = ANY(k.trainers))";
+
+/// It has the base model, or a server that has it.
+pub(super) const LOADS: &str = "(w.base_model IS NULL OR CASE w.sampler
+    WHEN 'served' THEN w.base_model = ANY(k.loaded_models)
+    ELSE k.base_models = '{}' OR w.base_model = ANY(k.base_models) END)";
+
+/// It has the device.
+pub(super) const COMPUTES: &str = "(w.device IS NULL OR (w.device = 'cpu') = (k.device = 'cpu'))";
+
+/// It has the memory.
+pub(super) const HOLDS: &str = "w.memory_bytes <= k.memory_bytes";
+
+/// A handler's progress.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Progress {
+    /// From 0 to 1, if known.
+    pub share: Option<f32>,
+    /// The current activity.
+    pub note: Option<String>,
+}
+
+/// Whether an item is still held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// It is still held.
+    Yes,
+    /// It was cancelled or given to another worker: further work on it is wasted.
+    No,
+}
+
+/// Renews the claim. `progress` is given if there is any; its time determines "stalled since".
+pub async fn renew(db: &PgPool, claim: &Claim, lease: Duration, progress: Option<&Progress>) -> Result<Held> {
+    let renewed = sqlx::query(
+        "UPDATE work SET lease_until = now() + $3 * interval '1 second',
+             progress = coalesce($4, progress), progress_note = coalesce($5, progress_note),
+             progress_at = CASE WHEN $6 THEN now() ELSE progress_at END
+         WHERE id = $1 AND fence = $2 AND state = 'running'",
+    )
+    .bind(claim.id.0)
+    .bind(claim.fence)
+    .bind(lease.as_secs_f64())
+    .bind(
+        progress
+            .and_then(|progress| progress.share)
+            .map(|share| share.clamp(0.0, 1.0)),
+    )
+    .bind(progress.and_then(|progress| progress.note.as_deref()))
+    .bind(progress.is_some())
+    .execute(db)
+    .await?;
+    Ok(if renewed.rows_affected() == 1 {
+        Held::Yes
+    } else {
+        Held::No
+    })
 }

@@ -1,20 +1,18 @@
-//! Work of all runs and evaluations.
+//! Work of all runs and evaluations, as lists show it.
 
 use chrono::{DateTime, Utc};
-use lyceum_core::{
-    id::{ExecutionId, WorkId, WorkerId},
-    work::{Device, Sampler, Trainer, WorkKind},
-};
-use serde::Serialize;
+use lyceum_core::id::{ExecutionId, WorkId, WorkerId};
+use lyceum_core::work::{Device, RolloutPayload, RolloutResult, Sampler, Trainer, WorkKind};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use sqlx::{FromRow, PgPool, QueryBuilder, types::Json};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
 
-use super::WorkState;
-use crate::{
-    Result, StoreError,
-    page::{Page, Window, and, by_seq, keyed_by_seq},
-};
+use super::Claim;
+use crate::page::{Page, Window, and, by_seq, keyed_by_seq};
+use crate::text::json_text;
+use crate::{Result, StoreError};
 
 /// An item, as shown in lists.
 #[derive(Clone, Debug, FromRow, Serialize)]
@@ -144,3 +142,172 @@ pub async fn find(db: &PgPool, id: WorkId) -> Result<WorkDetail> {
     let item = query.build_query_as().fetch_optional(db).await?;
     item.ok_or_else(|| StoreError::not_found("work", id))
 }
+
+/// Unfinished and failed work of one kind.
+#[derive(Clone, Debug, FromRow, Serialize)]
+pub struct Backlog {
+    pub kind: WorkKind,
+    /// Items waiting for a worker.
+    pub ready: i64,
+    /// Ready items whose next try is not due yet.
+    pub delayed: i64,
+    /// Items held by a worker.
+    pub running: i64,
+    /// Running items without progress for a minute.
+    pub stalled: i64,
+    /// Items without tries left.
+    pub failed: i64,
+}
+
+/// The backlog of every kind, without empty ones.
+pub async fn backlog(db: &PgPool) -> Result<Vec<Backlog>> {
+    Ok(sqlx::query_as(
+        "SELECT kind, count(*) FILTER (WHERE state = 'ready') AS ready,
+             count(*) FILTER (WHERE state = 'ready' AND run_at > now()) AS delayed,
+             count(*) FILTER (WHERE state = 'running') AS running,
+             count(*) FILTER (WHERE state = 'running' AND progress_at < now() - interval '1 minute') AS stalled,
+             count(*) FILTER (WHERE state = 'failed') AS failed
+         FROM work WHERE state IN ('ready', 'running', 'failed') GROUP BY kind ORDER BY kind",
+    )
+    .fetch_all(db)
+    .await?)
+}
+
+/// A rollout with its result.
+#[derive(Clone, Debug)]
+pub struct Rollout {
+    /// The item.
+    pub id: WorkId,
+    pub payload: RolloutPayload,
+    pub result: RolloutResult,
+}
+
+#[derive(FromRow)]
+struct Row {
+    payload: Json<Tagged<RolloutPayload>>,
+    result: Json<Tagged<RolloutResult>>,
+}
+
+/// The JSON of a payload or a result, by kind of work.
+#[derive(serde::Deserialize)]
+struct Tagged<T> {
+    rollout: T,
+}
+
+/// The ids of the finished rollouts of a step of a run, then those of evaluations that recorded attempts of the run.
+pub async fn rollouts_of_step(db: &PgPool, run: ExecutionId, step: u32) -> Result<Vec<WorkId>> {
+    let ids: Vec<Uuid> = sqlx::query_scalar(
+        "SELECT w.id FROM work w WHERE w.kind = 'rollout' AND w.state = 'done' AND (
+             (w.execution_id = $1 AND w.step = $2)
+             OR w.execution_id IN (SELECT id FROM evaluations WHERE run_id = $1 AND spec ->> 'type' = 'cross_play'))
+         ORDER BY w.execution_id <> $1, w.seq",
+    )
+    .bind(run.0)
+    .bind(step.cast_signed())
+    .fetch_all(db)
+    .await?;
+    Ok(ids.into_iter().map(WorkId).collect())
+}
+
+/// A finished rollout; `None` if there is no such.
+pub async fn rollout(db: &PgPool, id: WorkId) -> Result<Option<Rollout>> {
+    let row: Option<Row> =
+        sqlx::query_as("SELECT payload, result FROM work WHERE id = $1 AND kind = 'rollout' AND state = 'done'")
+            .bind(id.0)
+            .fetch_optional(db)
+            .await?;
+    Ok(row.map(|row| Rollout {
+        id,
+        payload: row.payload.0.rollout,
+        result: row.result.0.rollout,
+    }))
+}
+
+/// A line of a log.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct LogLine {
+    /// When it was written.
+    pub at: DateTime<Utc>,
+    /// `error`, `warn`, `info`, `debug`, `trace`, or `progress`.
+    pub level: String,
+    /// The line.
+    pub text: String,
+}
+
+#[derive(Clone, Debug, Serialize, FromRow)]
+pub struct TryLog {
+    /// The number of the try, from 1, counting on through new sets of tries and tries that were handed back.
+    pub attempt: i32,
+    pub worker: Option<String>,
+    /// Its lines, the oldest first.
+    #[serde(serialize_with = "bare")]
+    pub lines: Json<Vec<LogLine>>,
+}
+
+fn bare<S: serde::Serializer>(lines: &Json<Vec<LogLine>>, serializer: S) -> Result<S::Ok, S::Error> {
+    lines.0.serialize(serializer)
+}
+
+/// Keeps the log of a try. It needs no claim: it says what happened, whoever holds the item by now.
+///
+/// Tries are told apart by their fences, which are never given twice: their numbers begin anew when an item gets another set
+/// of tries, and are given again after a try that was handed back.
+pub async fn keep_log(db: &PgPool, claim: &Claim, worker: lyceum_core::id::WorkerId, lines: &[LogLine]) -> Result<()> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    sqlx::query(
+        "INSERT INTO work_logs (work_id, attempt, worker_id, lines) VALUES ($1, $2, $3, $4::text::json)
+         ON CONFLICT (work_id, attempt) DO NOTHING",
+    )
+    .bind(claim.id.0)
+    .bind(i32::try_from(claim.fence).unwrap_or(i32::MAX))
+    .bind(worker.0)
+    .bind(json_text("lines", &lines)?)
+    .execute(db)
+    .await?;
+    Ok(())
+}
+
+/// The logs of an item's tries, the first one first.
+pub async fn logs(db: &PgPool, item: WorkId) -> Result<Vec<TryLog>> {
+    Ok(sqlx::query_as(
+        "SELECT l.attempt, w.name AS worker, l.lines FROM work_logs l LEFT JOIN workers w ON w.id = l.worker_id
+         WHERE l.work_id = $1 ORDER BY l.attempt",
+    )
+    .bind(item.0)
+    .fetch_all(db)
+    .await?)
+}
+
+/// States of items.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+    schemars::JsonSchema,
+)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum WorkState {
+    /// It waits for a worker.
+    Ready,
+    /// A worker holds it.
+    Running,
+    /// It has a result.
+    Done,
+    /// It has no tries left.
+    Failed,
+    /// Its run was cancelled.
+    Cancelled,
+}
+
+lyceum_core::named!(WorkState, "a state of an item");

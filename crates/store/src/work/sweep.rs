@@ -6,7 +6,8 @@ use sqlx::PgPool;
 use std::{collections::HashMap, time::Duration};
 use uuid::Uuid;
 
-use super::{Failure, FailureKind, fail::fail_in};
+use super::end::fail_in;
+use super::{Failure, FailureKind};
 use crate::{
     Result, StoreError,
     queue::{self, Lane},

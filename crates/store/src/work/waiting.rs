@@ -7,7 +7,7 @@ use lyceum_core::{
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
 use std::{fmt, sync::LazyLock};
 
-use super::fits::{COMPUTES, LOADS, PRESENT, SAMPLES, TAKES, TRAINS};
+use super::claim::{COMPUTES, LOADS, PRESENT, SAMPLES, TAKES, TRAINS};
 use crate::Result;
 
 /// What all workers that are present lack for an item.

@@ -11,7 +11,7 @@ use lyceum_core::{
 use lyceum_store::{
     StoreError, attempts, problems,
     versions::weights,
-    work::rollouts::{self, Rollout},
+    work::{self, Rollout},
 };
 
 use super::{Request, Unprepared, fault};
@@ -126,8 +126,8 @@ pub(super) async fn configured(request: &Request<'_>, spec: &RegenerateSpec) -> 
 /// The item that drew a sample, and its request and index there.
 async fn source(request: &Request<'_>, recorded: &Recorded) -> Result<(Rollout, (String, u32)), Unprepared> {
     let db = request.store.pool();
-    for item in rollouts::of_step(db, recorded.run, recorded.step).await? {
-        if let Some(rollout) = rollouts::find(db, item).await?
+    for item in work::rollouts_of_step(db, recorded.run, recorded.step).await? {
+        if let Some(rollout) = work::rollout(db, item).await?
             && let Some(place) = recorded.place(item, &rollout.payload)
         {
             return Ok((rollout, place));
