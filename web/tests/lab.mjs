@@ -95,6 +95,9 @@ export async function startBrowser() {
     });
     page.setDefaultTimeout(patience);
     await page.setViewport({ width: 1280, height: 900 });
+    // Milliseconds that each request takes longer: shows where a test only passes because answers come at once.
+    const latency = Number(process.env.BROWSER_LATENCY ?? 0);
+    if (latency) await page.emulateNetworkConditions({ download: -1, upload: -1, latency });
     return page;
   };
   return { open, stop: () => browser.close() };
