@@ -1,22 +1,20 @@
 //! A small recipe with all features of a real one: births, rounds of proposals that are checked while others are still
 //! being generated, most kinds of records, an update, and state carried between steps.
 
-mod births;
-mod leg;
 mod problems;
 mod update;
 
-use lyceum_core::{
-    config::{RunConfig, schema_of},
-    fault::Faults,
-    id::{ExecutionId, MemberId, ProblemId},
-    recipe::{Capabilities, Metric, Plan, PlanError, Planner, Recipe, RunState, StepView},
-    work::AdapterRef,
+use lyceum_core::config::{PopulationConfig, RunConfig, schema_of};
+use lyceum_core::fault::Faults;
+use lyceum_core::id::{ExecutionId, MemberId, PopulationId, ProblemId, VersionId};
+use lyceum_core::recipe::{
+    BirthRecord, Capabilities, MemberRecord, Metric, Plan, PlanError, Planner, PopulationRecord, Recipe, Role,
+    RunState, StepView, VersionRecord, Want, WorkItem,
 };
+use lyceum_core::seed::derive;
+use lyceum_core::work::{AdapterRef, EvolvePayload, Payload, Requirements, WorkKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use self::leg::Leg;
 
 /// The size of the relay.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -102,4 +100,130 @@ impl Recipe for Relay {
 
 fn name(index: u32) -> String {
     format!("member-{index}")
+}
+
+impl Leg<'_> {
+    /// Whether every member has weights; requests missing ones.
+    fn born(&mut self) -> Result<bool, PlanError> {
+        let (_, population) = self.population()?;
+        if self.memory.members.iter().all(|(_, version, _)| version.is_some()) {
+            return Ok(true);
+        }
+        let population_id = PopulationId::of(self.run.run, "main");
+        self.plan.records.populations.push(PopulationRecord {
+            id: population_id,
+            name: "main".to_owned(),
+            base_model: population.base_model.clone(),
+            lora: population.lora.clone(),
+        });
+        for (chunk, (member, version, _)) in (0..).zip(&mut self.memory.members) {
+            let key = WorkKey::new(self.run.step, "birth").chunk(chunk);
+            let seed = derive(self.run.config.seed, "birth", u64::from(chunk));
+            self.plan.records.members.push(MemberRecord {
+                id: *member,
+                population: population_id,
+                name: name(chunk),
+                roles: vec![Role::Proposer, Role::Solver],
+            });
+            if let Some(born) = self.step.evolve(&key)? {
+                self.plan.records.versions.push(VersionRecord {
+                    id: born.version.version,
+                    member: *member,
+                    ordinal: 0,
+                    artifact: born.version.artifact,
+                    optimizer: None,
+                    learning_rate: None,
+                });
+                self.plan.records.births.push(BirthRecord {
+                    child: *member,
+                    source: key.clone(),
+                    operator: "init".to_owned(),
+                    parameters: serde_json::json!({}),
+                    seed,
+                    parents: Vec::new(),
+                    replaces: None,
+                    notes: Vec::new(),
+                });
+                *version = Some(born.version);
+            }
+            self.plan.work.push(WorkItem {
+                key,
+                requirements: Requirements::default(),
+                payload: Payload::Evolve(EvolvePayload {
+                    base_model: population.base_model.clone(),
+                    lora: population.lora.clone(),
+                    operator: "init".to_owned(),
+                    parameters: Default::default(),
+                    parents: Vec::new(),
+                    seed,
+                    to: VersionId::of(*member, 0),
+                    measured: Vec::new(),
+                }),
+            });
+        }
+        Ok(self.memory.members.iter().all(|(_, version, _)| version.is_some()))
+    }
+}
+
+/// One step.
+struct Leg<'a> {
+    run: &'a RunState,
+    step: &'a StepView,
+    parameters: Parameters,
+    memory: Memory,
+    plan: Plan,
+}
+
+impl<'a> Leg<'a> {
+    fn of(run: &'a RunState, step: &'a StepView) -> Result<Self, PlanError> {
+        let parameters = serde_json::from_value(run.config.parameters.clone()).unwrap_or_default();
+        Ok(Self {
+            run,
+            step,
+            parameters,
+            memory: run.memory()?,
+            plan: Plan::default(),
+        })
+    }
+
+    fn plan(mut self) -> Result<Plan, PlanError> {
+        if !self.born()? {
+            return Ok(self.plan);
+        }
+        if let Some(problem) = self.memory.last_problem
+            && !self.step.problems.contains_key(&problem)
+        {
+            self.plan.wants.push(Want::Problem(problem));
+            return Ok(self.plan);
+        }
+        let chunks = self.parameters.chunks;
+        let mut checked = 0;
+        for chunk in 0..chunks {
+            self.propose(chunk);
+            if self.check(chunk)? {
+                checked += 1;
+            }
+        }
+        if checked == chunks {
+            self.update()?;
+        }
+        Ok(self.plan)
+    }
+
+    fn population(&self) -> Result<(&'a String, &'a PopulationConfig), PlanError> {
+        let population = self.run.config.populations.first_key_value();
+        population.ok_or_else(|| PlanError::Other("there is no population".to_owned()))
+    }
+
+    fn adapters(&self) -> Vec<AdapterRef> {
+        self.memory
+            .members
+            .iter()
+            .filter_map(|(_, version, _)| *version)
+            .collect()
+    }
+
+    fn key(&self, phase: &str, chunk: u32) -> WorkKey {
+        WorkKey::new(self.run.step, phase).chunk(chunk)
+    }
 }

@@ -5,5 +5,4 @@ pub(crate) mod held_out;
 mod posed;
 pub(crate) mod pretrain;
 pub(crate) mod questions;
-mod rows;
 pub(crate) mod training;

@@ -13,7 +13,7 @@ use lyceum_core::{
     },
 };
 
-use super::leg::Leg;
+use super::Leg;
 
 impl Leg<'_> {
     pub(super) fn propose(&mut self, chunk: u32) {

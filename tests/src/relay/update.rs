@@ -6,7 +6,7 @@ use lyceum_core::{
     work::{Compute, Loss, MemberUpdate, Optimizer, Payload, PolicyLoss, Requirements, SequenceRef, UpdatePayload},
 };
 
-use super::leg::Leg;
+use super::Leg;
 
 impl Leg<'_> {
     pub(super) fn update(&mut self) -> Result<(), PlanError> {

@@ -6,9 +6,8 @@ use lyceum_core::seed;
 use lyceum_verifier::Verifier;
 use serde::{Deserialize, Serialize};
 
-use crate::candidates::add_candidates;
 use crate::execute::{Executed, execute};
-use crate::masked::masked_form;
+use crate::masked::{add_candidates, masked_form};
 use crate::program::{Level, Program};
 use crate::trace::trace;
 

@@ -12,8 +12,7 @@ use rand::seq::IndexedRandom as _;
 use rand_chacha::ChaCha12Rng;
 use strum::VariantArray as _;
 
-use crate::expr::Expr;
-use crate::types::Type;
+use crate::expr::{Expr, Type};
 
 /// How often an expression is drawn again if the draw needs something not in scope.
 const DRAWS: usize = 8;
@@ -161,7 +160,7 @@ impl<'a> Grammar<'a> {
 
     /// A letter that occurs in inputs, in quotes.
     pub(crate) fn letter(&mut self) -> String {
-        let letter = self.pick(&crate::inputs::LETTERS);
+        let letter = self.pick(&crate::execute::LETTERS);
         format!("'{letter}'")
     }
 }

@@ -3,14 +3,11 @@
 //! types; plus a tokenizer for them. For `models/seedling-math`: [`arithmetic`]. They contain no external text.
 
 pub mod arithmetic;
-mod batch;
 mod body;
-mod candidates;
 pub mod corpus;
 pub mod execute;
 mod expr;
 mod grammar;
-mod inputs;
 pub mod masked;
 pub mod message;
 pub mod program;
@@ -18,12 +15,10 @@ pub mod sample;
 pub mod steps;
 pub mod tokenizer;
 pub mod trace;
-mod types;
 mod unigram;
 
 pub use corpus::{Corpus, CorpusSpec};
-pub use execute::Executed;
-pub use inputs::arguments;
+pub use execute::{Executed, arguments};
+pub use expr::Type;
 pub use program::{Level, Program};
 pub use sample::{Part, Sample, StoneTask, TaskKind};
-pub use types::Type;

@@ -9,9 +9,9 @@ use rand_chacha::ChaCha12Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::body;
+use crate::expr::Type;
 use crate::grammar::Grammar;
 use crate::masked::own_names;
-use crate::types::Type;
 
 /// Difficulty of a program: 1 is one expression; 2 has a temporary, a branch or a longer expression; 3 a loop that
 /// builds a result; 4 a branch in the loop; 5 several loops.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::execute::Executed;
+use crate::expr::Type;
 use crate::masked::own_names;
 use crate::message::{message, vocabulary};
-use crate::types::Type;
 
 /// Easier programs kept for each program, those with the most similar messages.
 const PARTNERS: usize = 6;

@@ -18,10 +18,7 @@ use lyceum_worker::lines::write_lines;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{
-    rows::{check_importable, equal_share},
-    training::level,
-};
+use super::training::{check_importable, equal_share, level};
 
 const SHIPPED: &str = include_str!("../../../configs/models/seedling-math-pretrain.toml");
 

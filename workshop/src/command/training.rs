@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use anyhow::{anyhow, ensure};
 use clap::Args;
+use lyceum_core::dataset::{Purpose, RowCheck};
 use lyceum_core::verify::ProblemKind;
 use lyceum_curriculum::{Executed, Level};
 use lyceum_verifier::Verifier;
@@ -11,7 +13,6 @@ use lyceum_worker::pool::PoolArgs;
 use serde_json::Value;
 
 use super::posed::{Described, Posing, Source, named, part};
-use super::rows::{check_importable, equal_share};
 
 /// Write problems to learn from, about programs of the seedling's training split.
 ///
@@ -94,6 +95,33 @@ fn rows(
     let rows = named("seedling-training", posing.in_turn(programs)?);
     check_importable(&rows)?;
     Ok(rows)
+}
+
+/// The rows of each level if all get the same number.
+///
+/// # Errors
+/// A number that is not a multiple of the number of levels.
+pub(super) fn equal_share(problems: u32, levels: &[Level]) -> anyhow::Result<usize> {
+    let share = problems as usize / levels.len();
+    ensure!(
+        share * levels.len() == problems as usize,
+        "--problems {problems} is not a multiple of {}, the number of levels, which get equal shares",
+        levels.len()
+    );
+    Ok(share)
+}
+
+/// Refuses rows that could not be imported to learn from.
+///
+/// # Errors
+/// The first row's place and fault.
+pub(super) fn check_importable(rows: &[Value]) -> anyhow::Result<()> {
+    let mut check = RowCheck::new(Purpose::Training, None);
+    for (place, row) in rows.iter().enumerate() {
+        let fault = |fault| anyhow!("row {place} cannot be imported: {fault:?}");
+        check.check(place, row).map_err(fault)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub(super) struct Evaluate {
     /// Samples per row
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     n: u32,
-    /// Only the first ROWS rows of each suite
+    /// A sample of ROWS rows of each suite, the same for everybody who asks for as many
     #[arg(long)]
     rows: Option<u32>,
     /// Overrides the suites' prompt style

@@ -7,7 +7,7 @@ use rand::seq::SliceRandom as _;
 use rand_chacha::ChaCha12Rng;
 
 use super::exercise::{Exercise, one_of};
-use super::plan::{plan, plan_value};
+use super::steps::{plan, plan_value};
 
 /// How good a question with its answer is, or a plan. The scores are those of Multi-Agent Evolve's rubric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,9 +3,8 @@
 use rand::Rng as _;
 
 use super::Lines;
-use crate::expr::Expr;
+use crate::expr::{Expr, Type};
 use crate::grammar::Grammar;
-use crate::types::Type;
 
 /// The head of a loop and the names it binds.
 pub(super) struct Head {

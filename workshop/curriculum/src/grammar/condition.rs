@@ -3,8 +3,7 @@
 use rand::Rng as _;
 
 use super::Grammar;
-use crate::expr::{Binding, Expr};
-use crate::types::Type;
+use crate::expr::{Binding, Expr, Type};
 
 impl Grammar<'_> {
     /// A condition on the variables in scope.

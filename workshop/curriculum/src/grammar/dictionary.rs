@@ -4,8 +4,7 @@ use rand::Rng as _;
 
 use super::Grammar;
 use super::ints::names;
-use crate::expr::Expr;
-use crate::types::Type;
+use crate::expr::{Expr, Type};
 
 impl Grammar<'_> {
     pub(super) fn dictionary(&mut self, operators: u32) -> Option<Expr> {

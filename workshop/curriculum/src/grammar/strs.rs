@@ -4,8 +4,7 @@ use rand::Rng as _;
 
 use super::Grammar;
 use super::ints::names;
-use crate::expr::{Binding, Expr};
-use crate::types::Type;
+use crate::expr::{Binding, Expr, Type};
 
 impl Grammar<'_> {
     pub(super) fn strs(&mut self, operators: u32) -> Option<Expr> {
