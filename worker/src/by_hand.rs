@@ -19,7 +19,6 @@ pub enum ByHandError {
     /// The item's payload is of another kind than the item.
     #[error("a payload of {0}")]
     WrongKind(#[from] WrongKind),
-    /// The handler failed.
     #[error(transparent)]
     Failed(#[from] HandlerError),
 }
@@ -55,11 +54,9 @@ impl Item {
 /// An item and its place in its run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// Its kind.
     pub kind: WorkKind,
     /// Its place.
     pub key: WorkKey,
-    /// Its payload.
     pub payload: Payload,
 }
 
@@ -82,7 +79,6 @@ pub enum ItemError {
         "neither a response of GET /api/v1/work/{{id}} nor a payload such as {{\"verify\": {{\"tasks\": []}}}}: {0}"
     )]
     NotAnItem(String),
-    /// The kind is unknown.
     #[error(transparent)]
     UnknownKind(#[from] UnknownName),
     /// The payload has fields or values that this release does not know.

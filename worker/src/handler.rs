@@ -18,9 +18,7 @@ use lyceum_store::StoreError;
 /// CPU-bound code belongs in `tokio::task::spawn_blocking` or on its own thread: there are as many handler threads as
 /// cores, and a handler that blocks one delays the others.
 pub trait Handler: Send + Sync + 'static {
-    /// The kind of work.
     const KIND: WorkKind;
-    /// Payloads of this kind.
     type Payload: TryFrom<Payload, Error = WrongKind> + Send + 'static;
     /// Outcomes of this kind.
     type Outcome: Into<Outcome> + Send + 'static;

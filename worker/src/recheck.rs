@@ -44,7 +44,6 @@ pub struct Difference {
 /// What of a worker was judged again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Its verdicts.
     pub verdicts: usize,
     /// Those that were drawn.
     pub judged: usize,

@@ -118,7 +118,6 @@ pub struct SampledRequest {
     pub completions: Vec<SampledCompletion>,
 }
 
-/// One completion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SampledCompletion {
     /// The generated ids, including the one that ended it.

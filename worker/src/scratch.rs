@@ -45,7 +45,6 @@ impl ScratchFolder {
         })
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.folder.path()
@@ -65,7 +64,6 @@ impl ScratchFile {
         })
     }
 
-    /// Where it is.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.file.path()

@@ -128,7 +128,6 @@ impl Written {
         })
     }
 
-    /// The folder.
     fn folder(&self) -> &Path {
         self.folder.path()
     }

@@ -15,7 +15,6 @@ pub fn student_reward(well_formed: bool, correct: bool) -> f32 {
 pub struct Solved {
     /// Attempts that solved it.
     pub solved: u32,
-    /// All attempts.
     pub attempts: u32,
 }
 

@@ -26,7 +26,6 @@ pub enum Progress {
     Completed,
     /// It failed, perhaps with a known cause.
     Failed(Option<String>),
-    /// It was cancelled.
     Cancelled,
 }
 

@@ -133,7 +133,6 @@ pub struct Vocabulary {
     pub base: String,
     /// Tokens, as the model counts them.
     pub size: u64,
-    /// What it can spell.
     pub spelling: Spelling,
 }
 

@@ -262,7 +262,6 @@ crate::named!(WorkKind, "a kind of work");
 #[error("kind {found} instead of {expected}")]
 pub struct WrongKind {
     pub expected: WorkKind,
-    /// The kind it has.
     pub found: WorkKind,
 }
 

@@ -8,7 +8,6 @@ use tch::{Device, TchError};
 /// Shorthand for results of the engine.
 pub type Result<T> = std::result::Result<T, EngineError>;
 
-/// Errors of the engine.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EngineError {

@@ -70,7 +70,6 @@ impl Score {
     }
 }
 
-/// How to score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScoreOptions {
     /// Tokens per forward pass, padding included.

@@ -27,7 +27,6 @@ pub struct Step {
 /// A member's numbers that the step reads and changes.
 #[derive(Debug)]
 pub struct Numbers<'a> {
-    /// The gradient.
     pub gradient: &'a [f32],
     /// The trained values.
     pub values: &'a mut [f32],

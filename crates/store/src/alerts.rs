@@ -165,7 +165,6 @@ pub async fn tidy(db: &PgPool) -> Result<()> {
 /// Something to be alerted of.
 #[derive(Clone, Debug, FromRow)]
 pub struct Candidate {
-    /// What it is.
     pub kind: AlertKind,
     /// The run or worker.
     pub subject: Uuid,

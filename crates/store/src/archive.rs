@@ -145,7 +145,6 @@ pub struct Archived {
     pub step: i32,
     /// Filled cells.
     pub cells: i64,
-    /// Valid problems.
     pub valid_problems: i64,
 }
 

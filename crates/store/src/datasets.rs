@@ -65,7 +65,6 @@ pub struct Dataset {
 #[derive(Clone, Debug)]
 pub struct NewDataset<'a> {
     pub name: &'a str,
-    /// What it is for.
     pub purpose: Purpose,
     /// Its benchmark suite.
     pub suite: Option<&'a str>,

@@ -56,7 +56,6 @@ pub enum StoreError {
     /// The name is in use.
     #[error("there is a {what} `{name}` already")]
     Taken {
-        /// What it is.
         what: &'static str,
         name: String,
     },
@@ -74,7 +73,6 @@ pub enum StoreError {
     /// The action is not possible in the current state.
     #[error("{what} {id} is {state}, and only one that is {wanted} can be {action}")]
     Conflict {
-        /// What it is.
         what: &'static str,
         /// Its name.
         id: String,

@@ -28,7 +28,6 @@ pub enum Column {
     Float(Vec<Option<f64>>),
     /// Booleans.
     Bool(Vec<Option<bool>>),
-    /// Times.
     Time(Vec<Option<DateTime<Utc>>>),
 }
 

@@ -54,7 +54,6 @@ pub struct AttemptedDataset {
     /// The dataset.
     pub id: Uuid,
     pub name: String,
-    /// How many rows it has.
     pub rows: i32,
     /// When a count of it was last written.
     pub measured_at: DateTime<Utc>,

@@ -87,7 +87,6 @@ pub enum Lane {
 }
 
 impl Lane {
-    /// All of them.
     pub const ALL: [Self; 3] = [Self::Verifier, Self::Engine, Self::Served];
 
     /// The lane of work of a kind whose tokens `sampler` generates.

@@ -93,7 +93,6 @@ pub struct Standing {
     pub born_step: i32,
     /// The step of its death.
     pub died_step: Option<i32>,
-    /// When the run was created.
     pub run_created_at: DateTime<Utc>,
 }
 

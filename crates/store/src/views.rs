@@ -55,7 +55,6 @@ pub async fn find(db: &PgPool, id: Uuid) -> Result<View> {
     view.ok_or_else(|| StoreError::not_found("saved view", id))
 }
 
-/// All views.
 pub async fn page(db: &PgPool, window: &Window) -> Result<Page<View>> {
     let query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM views WHERE true"));
     by_seq(db, query, "seq", window).await

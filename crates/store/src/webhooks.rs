@@ -77,7 +77,6 @@ pub async fn find(db: &PgPool, id: Uuid) -> Result<Webhook> {
     webhook.ok_or_else(|| StoreError::not_found("webhook", id))
 }
 
-/// All webhooks.
 pub async fn page(db: &PgPool, window: &Window) -> Result<Page<Webhook>> {
     let query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM webhooks WHERE true"));
     by_seq(db, query, "seq", window).await

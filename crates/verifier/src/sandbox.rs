@@ -36,7 +36,6 @@ pub enum SandboxError {
     /// The interpreter is missing or unfit.
     #[error("the Python interpreter {} cannot be used: {reason}; name another with --python or LYCEUM_PYTHON", python.display())]
     Interpreter {
-        /// Its path.
         python: PathBuf,
         /// The reason it cannot be used.
         reason: String,
@@ -50,7 +49,6 @@ pub enum SandboxError {
     /// A step of the confinement failed.
     #[error("the sandbox cannot be set up: {step}: {error}")]
     Confinement {
-        /// The step.
         step: String,
         /// The operating system's error.
         error: std::io::Error,

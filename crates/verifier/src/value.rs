@@ -23,7 +23,6 @@ pub const MAX_INT_BITS: u64 = 1 << 17;
 #[derive(Clone, Debug)]
 pub enum Value {
     None,
-    /// `...`
     Ellipsis,
     Bool(bool),
     Int(BigInt),

@@ -154,7 +154,6 @@ impl Verifier {
         self.submit(task).wait()
     }
 
-    /// Checks one proposal.
     #[must_use]
     pub fn check(&self, id: impl Into<String>, proposal: Proposal) -> Verdict {
         self.judge(Task {

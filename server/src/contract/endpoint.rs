@@ -134,7 +134,6 @@ impl Endpoint {
         self
     }
 
-    /// With `T` as the body of requests.
     pub(crate) fn takes<T: RequestBody + ToSchema>(mut self) -> Self {
         self.schemas
             .push((T::name().into_owned(), super::schema::bounded::<T>()));
@@ -224,7 +223,6 @@ impl Endpoint {
         self
     }
 
-    /// Answers with a `T`.
     pub(crate) fn answers<T: ToSchema>(self) -> Self {
         self.answers_as::<T>("200", &T::name())
     }
@@ -306,7 +304,6 @@ impl Endpoint {
         self
     }
 
-    /// Answers with nothing.
     pub(crate) fn answers_nothing(self) -> Self {
         let what = self.about.answer;
         self.or("204", what)

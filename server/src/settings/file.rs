@@ -31,7 +31,6 @@ pub enum FileError {
         /// The parser's message.
         source: toml::de::Error,
     },
-    /// It has an unknown key.
     #[error("{}: there is no setting `{key}`{}", path.display(), suggestion(nearest.as_deref()))]
     UnknownKey {
         /// The file.

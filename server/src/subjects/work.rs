@@ -55,7 +55,6 @@ impl Filter for ItemFilter {
 }
 
 impl ItemFilter {
-    /// The filter as the store has it.
     fn stored(&self) -> WorkFilter {
         WorkFilter {
             execution: self.run.or(self.evaluation).map(ExecutionId),

@@ -31,7 +31,6 @@ struct Asked {
     authorization: Option<String>,
 }
 
-/// What it answers.
 struct Answer {
     status: u16,
     headers: Vec<(&'static str, String)>,

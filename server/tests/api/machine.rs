@@ -19,7 +19,6 @@ use nix::unistd::Pid;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// One machine.
 pub(crate) struct Machine {
     folder: TempDir,
     environment: RefCell<BTreeMap<String, String>>,

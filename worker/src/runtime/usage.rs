@@ -13,7 +13,6 @@ pub(super) struct Meter {
     last: Option<(Instant, u64)>,
 }
 
-/// A process.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Process {
     id: i32,

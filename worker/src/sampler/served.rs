@@ -57,7 +57,6 @@ pub enum ServedError {
     /// The folder of adapters cannot be created or used.
     #[error("the folder of adapters {} cannot be used (--vllm-adapters): {source}", folder.display())]
     Folder {
-        /// The folder.
         folder: PathBuf,
         /// The cause.
         source: std::io::Error,

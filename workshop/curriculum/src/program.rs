@@ -64,7 +64,6 @@ impl fmt::Display for Level {
 pub struct Program {
     /// Python with a function `f`, indented by one space per level and without optional spaces.
     pub source: String,
-    /// The types of its parameters.
     pub parameters: Vec<Type>,
     pub level: Level,
 }

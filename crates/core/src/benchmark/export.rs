@@ -37,7 +37,6 @@ pub struct Answered<'a> {
     pub responses: Vec<&'a str>,
     /// The solutions extracted from them.
     pub solutions: Vec<&'a str>,
-    /// How many are correct.
     pub correct: u32,
 }
 

@@ -141,7 +141,6 @@ pub enum Format {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RewardUse {
-    /// The digest of its file.
     pub file: Digest,
     /// Seconds of CPU time for a completion.
     pub timeout: u32,
@@ -150,7 +149,6 @@ pub struct RewardUse {
 }
 
 impl RewardUse {
-    /// As the oracle of a row.
     pub fn oracle(&self, row: Map<String, Value>) -> Question {
         Question::Python {
             file: self.file,

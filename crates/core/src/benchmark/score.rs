@@ -11,7 +11,6 @@ use super::{Cell, Subject, SuiteChoice};
 pub struct Score {
     /// Samples of each row.
     pub samples: Vec<u32>,
-    /// How many of them are correct.
     pub correct: Vec<u32>,
 }
 
@@ -106,7 +105,6 @@ impl Score {
         self.correct.iter().filter(|&&correct| correct > 0).count() as u64
     }
 
-    /// All samples.
     pub fn total_samples(&self) -> u64 {
         self.samples.iter().map(|&samples| u64::from(samples)).sum()
     }

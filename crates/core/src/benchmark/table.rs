@@ -99,7 +99,6 @@ pub struct Summary {
     /// Mean, standard deviation over members, worst and best, by suite. Worst and best are selected on the test set:
     /// they are bounds, not members that could have been picked beforehand.
     pub scores: BTreeMap<String, Spread>,
-    /// Averages of the means.
     pub mean: Average,
     /// Averages of each suite's worst.
     pub worst: Average,

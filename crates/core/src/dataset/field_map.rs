@@ -60,7 +60,6 @@ pub struct MapField {
     pub name: &'static str,
     /// What its column holds.
     pub about: &'static str,
-    /// The kinds of oracle that have it.
     pub oracles: &'static [OracleKind],
     /// Those of them that need it.
     pub needed: &'static [OracleKind],

@@ -54,7 +54,6 @@ pub struct BadRows {
     pub line: u64,
     /// Why.
     pub detail: String,
-    /// How many they are.
     pub rows: u64,
 }
 

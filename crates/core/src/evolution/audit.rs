@@ -48,7 +48,6 @@ pub struct Measured {
 pub struct Past {
     /// All members, founders first.
     pub lives: Vec<Life>,
-    /// All matchups.
     pub matchups: Vec<Played>,
     /// The measurements, all on the same rows.
     pub measured: Vec<Measured>,
@@ -74,7 +73,6 @@ pub struct Candidate {
 pub struct Cull {
     pub step: u32,
     pub role: Role,
-    /// Who was culled.
     pub culled: Vec<MemberId>,
     /// The role's members that were not protected, the lowest lower bound first.
     pub candidates: Vec<Candidate>,

@@ -54,7 +54,6 @@ pub enum Finding {
     },
     /// One side no longer gives the other anything to learn from.
     LostContact {
-        /// Which one.
         side: LostSide,
         /// The share that shows it, over the last steps.
         late: f64,

@@ -49,7 +49,6 @@ crate::named!(RewardPackage, "a package of the sandbox");
 /// A completion to be scored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reward {
-    /// The digest of the file.
     pub file: Digest,
     /// Its text; none where it stands elsewhere in the same payload, or is not stored.
     pub source: Option<String>,

@@ -18,7 +18,6 @@ use crate::{
 pub struct UpdatePayload {
     /// The shared frozen base.
     pub base_model: BaseModel,
-    /// How to compute.
     #[serde(default)]
     pub compute: Compute,
     /// The members and their sequences.
@@ -298,7 +297,6 @@ pub struct UpdateResult {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct MemberUpdated {
     pub member: MemberId,
-    /// The new version.
     pub version: AdapterRef,
     pub diagnostics: MemberDiagnostics,
     /// The new version's geometry with the other members of the update, if the payload asks for it and the engine trained

@@ -88,7 +88,6 @@ pub(super) struct X4 {
 }
 
 impl X4 {
-    /// Draws η.
     pub(super) fn new(eta_min: f64, eta_max: f64, draws: &mut dyn Draws) -> Self {
         let drawn = f64::from(draws.uniform());
         Self {

@@ -82,7 +82,6 @@ pub(super) struct DrawParts {
 }
 
 impl DrawParts {
-    /// Adds it to `upload`.
     pub(super) fn add(draws: &[Draw<'_>], vocabulary: i64, upload: &mut Upload) -> Self {
         let mut numbers = |of: &dyn Fn(&Draw<'_>) -> f32| upload.numbers(&draws.iter().map(of).collect::<Vec<f32>>());
         let is_greedy = |draw: &Draw<'_>| draw.sampling.temperature == 0.0;

@@ -51,7 +51,6 @@ impl Table {
         }
     }
 
-    /// Adds it to `upload`.
     pub(super) fn add(&self, upload: &mut Upload) -> TableParts {
         TableParts {
             rows: upload.indices(&self.rows),

@@ -63,7 +63,6 @@ impl Upload {
         self.words.len() as i64
     }
 
-    /// Sends all of them.
     pub(super) fn send(&self, device: Device) -> Result<Uploaded> {
         Ok(Uploaded(upload(&self.words, device)?))
     }

@@ -5,7 +5,6 @@ use tch::Device;
 /// How attention pads the sequences of a micro-batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Padding {
-    /// All to the longest.
     ToLongest,
     /// In buckets of sequences of similar lengths.
     ByLength {

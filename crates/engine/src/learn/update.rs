@@ -105,7 +105,6 @@ pub struct Progress {
 pub struct Updated {
     /// The new weights.
     pub population: Population,
-    /// The new optimizer state.
     pub state: OptimizerState,
     /// Diagnostics, by member.
     pub diagnostics: Vec<MemberDiagnostics>,

@@ -293,7 +293,6 @@ pub enum JointProjection {
     Qkv,
     /// The attention's output projection.
     O,
-    /// gate and up.
     GateUp,
     /// The MLP's output projection.
     Down,

@@ -54,7 +54,6 @@ impl Shape {
 pub struct Rotation<'a> {
     /// Cosines.
     pub cos: &'a [f32],
-    /// Sines.
     pub sin: &'a [f32],
 }
 

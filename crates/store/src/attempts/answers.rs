@@ -10,9 +10,7 @@ use crate::Result;
 /// The answers to a problem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize)]
 pub struct Answers {
-    /// How many there are.
     pub count: i64,
-    /// How many are correct.
     pub correct: i64,
 }
 

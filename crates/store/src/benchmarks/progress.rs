@@ -135,7 +135,6 @@ pub struct SuiteUse {
     pub suite: String,
     /// Runs with results on it.
     pub runs: i64,
-    /// Results.
     pub results: i64,
     /// When the last one was written.
     pub last: DateTime<Utc>,

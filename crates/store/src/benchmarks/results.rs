@@ -292,7 +292,6 @@ pub(crate) async fn write_results(
     Ok(new)
 }
 
-/// Writes samples.
 pub(crate) async fn write_samples(
     tx: &mut PgConnection,
     evaluation: ExecutionId,

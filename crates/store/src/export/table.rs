@@ -10,7 +10,6 @@ use std::borrow::Cow;
 pub enum Table {
     /// Proposed problems.
     Problems,
-    /// Attempts.
     Attempts,
     /// Matchups of teachers and students.
     Matchups,
@@ -60,7 +59,6 @@ pub enum Kind {
 /// A column. All are nullable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
     pub name: Cow<'static, str>,
     /// Its type.
     pub kind: Kind,

@@ -6,7 +6,6 @@ use uuid::Uuid;
 
 use crate::{Result, steps::StepRef};
 
-/// Writes populations.
 pub(crate) async fn write_populations(tx: &mut PgConnection, at: StepRef, records: &[PopulationRecord]) -> Result<()> {
     for record in records {
         sqlx::query(

@@ -260,7 +260,6 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[Problem
     Ok(())
 }
 
-/// Writes the outcomes of problems.
 pub(crate) async fn write_outcomes(tx: &mut PgConnection, records: &[ProblemOutcomeRecord]) -> Result<()> {
     for batch in records.chunks(BATCH) {
         let mut update = QueryBuilder::new(

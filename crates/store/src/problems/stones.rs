@@ -14,7 +14,6 @@ pub struct StoneCounts {
     pub step: i32,
     /// What they were made from: a goalpost (lemmas) or a lemma (lifts).
     pub relation: ParentRelation,
-    /// All of them.
     pub candidates: i64,
     /// Malformed, unsafe or not deterministic.
     pub invalid: i64,
@@ -42,7 +41,6 @@ pub struct StoneCandidate {
     pub reason: String,
     /// The highest cosine similarity to another one; none if it was not embedded or is the first.
     pub similarity: Option<f64>,
-    /// That one.
     pub nearest: Option<Uuid>,
     /// Share of the attempts that solved it; none without attempts.
     pub solve_rate: Option<f32>,

@@ -67,7 +67,6 @@ pub enum Operand {
 pub struct Condition {
     pub column: RunColumn,
     pub comparison: Comparison,
-    /// With what.
     pub operand: Operand,
 }
 

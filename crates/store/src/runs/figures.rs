@@ -65,7 +65,6 @@ pub struct RunGroup {
     pub key: Option<String>,
     /// It in words, such as the name of an experiment.
     pub label: Option<String>,
-    /// How many there are.
     pub runs: i64,
     /// How many of them do not count in the columns: runs of an arm with the seed of an earlier one, such as its forks.
     pub repeats: i64,

@@ -67,7 +67,6 @@ pub struct Standing {
     pub is_measuring: bool,
 }
 
-/// The standing of each of `runs`.
 pub async fn standings(db: &PgPool, runs: &[Uuid]) -> Result<Vec<Standing>> {
     Ok(sqlx::query_as(
         "SELECT e.id, e.metrics, e.config,

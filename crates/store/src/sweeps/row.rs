@@ -180,7 +180,6 @@ pub struct PlannedRun {
     /// Values of the grid's fields.
     pub point: serde_json::Value,
     pub seed: u64,
-    /// The name that it will have.
     pub name: String,
 }
 

@@ -25,7 +25,6 @@ pub struct Version {
     pub removed: bool,
     /// The learning rate of a member that has its own.
     pub learning_rate: Option<f64>,
-    /// When it was created.
     pub created_at: DateTime<Utc>,
 }
 

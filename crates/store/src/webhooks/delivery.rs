@@ -80,7 +80,6 @@ pub struct Due {
     pub seq: i64,
     /// How often it was tried, this time included.
     pub tries: i32,
-    /// Where to.
     pub url: String,
     /// Signs it.
     pub secret: String,

@@ -256,10 +256,8 @@ pub(super) const LOADS: &str = "(w.base_model IS NULL OR CASE w.sampler
     WHEN 'served' THEN w.base_model = ANY(k.loaded_models)
     ELSE k.base_models = '{}' OR w.base_model = ANY(k.base_models) END)";
 
-/// It has the device.
 pub(super) const COMPUTES: &str = "(w.device IS NULL OR (w.device = 'cpu') = (k.device = 'cpu'))";
 
-/// It has the memory.
 pub(super) const HOLDS: &str = "w.memory_bytes <= k.memory_bytes";
 
 /// A handler's progress.

@@ -202,7 +202,6 @@ pub enum Package {
 }
 
 impl Package {
-    /// All there are.
     pub const ALL: [Self; 2] = [Self::Numpy, Self::Sympy];
 
     /// The name by which programs import it.

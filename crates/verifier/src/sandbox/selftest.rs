@@ -31,9 +31,7 @@ const NAMES: [(&str, &str); 11] = [
 /// An attack that had an effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Escape {
-    /// The attack.
     pub attack: String,
-    /// Its effect.
     pub effect: String,
     /// What the machine lacks.
     pub lacking: String,

@@ -7,7 +7,6 @@ use lyceum_core::{
 };
 use serde_json::{Value, json};
 
-/// The row as it is stored.
 fn stored(read_as: ReadAs, row: &Value) -> BenchmarkRow {
     let mut intake = Intake::new(Purpose::Training, None, read_as, Filters::default());
     let kept = intake.take(1, row.to_string().as_bytes()).expect("a row");

@@ -22,7 +22,6 @@ pub(super) struct Group {
     key: Option<String>,
     /// It in words.
     pub(super) label: Option<String>,
-    /// How many runs it has.
     pub(super) runs: i64,
     /// How many of them do not count in the columns: runs of an arm with the seed of an earlier one, such as its forks.
     pub(super) repeats: i64,

@@ -107,7 +107,6 @@ pub(super) struct Head {
     pub(super) is_chosen: bool,
 }
 
-/// The heads of all columns that sort.
 pub(super) fn heads(view: &View, sort: &Sort, order: Option<Order>, columns: &[Column]) -> Vec<Head> {
     let is_ascending = order == Some(Order::Oldest);
     let head = |name: &str, title: String, is_chosen: bool, is_number: bool| {

@@ -108,7 +108,6 @@ impl Stage {
         }
     }
 
-    /// The tokens of a result.
     pub(crate) async fn tokens(&self, result: &RolloutResult) -> Result<TokenBatch> {
         let Some(digest) = result.tokens else {
             bail!("tokens were to be kept")

@@ -211,7 +211,6 @@ impl Judge {
     }
 }
 
-/// What was compared.
 #[derive(Debug, Default)]
 pub(crate) struct Compared {
     /// Versions whose tokens were compared with their own weights and those of other steps.

@@ -145,7 +145,6 @@ pub(super) struct BaseCard {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AdapterCard {
     pub(super) name: String,
-    /// Its folder.
     pub(super) folder: Option<String>,
 }
 

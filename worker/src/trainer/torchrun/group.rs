@@ -36,7 +36,6 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A group that has ended.
 pub(super) struct Ended {
-    /// Its folder.
     pub(super) folder: ScratchFolder,
     /// How its agent ended.
     pub(super) status: ExitStatus,

@@ -112,7 +112,6 @@ pub struct RowAnswersRecord {
     /// The row's place in the dataset, from 0.
     pub row: u32,
     pub answers: u32,
-    /// How many of them are correct.
     pub correct: u32,
 }
 

@@ -86,7 +86,6 @@ impl GoalpostParameters {
         self.problems.rows.div_ceil(self.rows_per_step()).max(1)
     }
 
-    /// All steps.
     pub(super) fn steps(&self) -> u32 {
         self.slices() * self.subjects.len() as u32
     }

@@ -14,7 +14,6 @@ use crate::{
 pub struct GoalpostsResult {
     /// The problems.
     pub dataset: DatasetId,
-    /// How many there are.
     pub problems: u32,
     /// Attempts of each subject at each problem.
     pub n: u32,
@@ -131,7 +130,6 @@ pub struct Ascent {
     pub steps: Vec<Ascended>,
     /// Problems solved at least once, by place in the dataset.
     pub solved: BTreeMap<u32, Line>,
-    /// All attempts.
     pub attempts: u64,
 }
 
@@ -217,7 +215,6 @@ impl Ascent {
 }
 
 impl Line {
-    /// When it was first solved.
     pub fn first(&self) -> Option<Solve> {
         self.solves.first().copied()
     }

@@ -183,7 +183,6 @@ pub(super) struct Call<'p> {
     pub(super) prompts: u32,
     /// Proposals for each.
     pub(super) n: u32,
-    /// How they are sampled.
     pub(super) sampling: &'p Sampling,
 }
 

@@ -247,7 +247,6 @@ impl Generated {
     }
 }
 
-/// What a line asserts.
 fn assertion(line: &str) -> Option<&str> {
     let rest = line.trim_start().strip_prefix("assert")?;
     rest.starts_with([' ', '(']).then_some(rest)

@@ -74,7 +74,6 @@ struct BenchmarkPage {
     results: Vec<BenchmarkResult>,
     /// The scores in and out of distribution, if the evaluation says which suites are which.
     generalization: Option<Generalization>,
-    /// Samples.
     items: Vec<SampleLine>,
     #[serde(flatten)]
     pager: Pager,

@@ -44,7 +44,6 @@ pub(super) struct Novelty {
     pub(super) axis: Option<String>,
     /// The highest cosine similarity to another one.
     pub(super) similarity: Option<f64>,
-    /// That one.
     pub(super) nearest: Option<Uuid>,
 }
 

@@ -52,7 +52,6 @@ pub(super) struct Load {
     pub(super) repeats: usize,
 }
 
-/// What was measured.
 pub(super) struct Measured {
     /// In a process of its own, with the processor time of that process.
     pub(super) offline: Spent,
