@@ -55,10 +55,7 @@ pub enum StoreError {
     },
     /// The name is in use.
     #[error("there is a {what} `{name}` already")]
-    Taken {
-        what: &'static str,
-        name: String,
-    },
+    Taken { what: &'static str, name: String },
     /// Work that has not finished needs the dataset.
     #[error("dataset `{name}` is in use by {users}: wait until it has finished or cancel it, then delete the dataset")]
     InUse {
