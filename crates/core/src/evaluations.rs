@@ -5,6 +5,7 @@ pub mod cross_play;
 pub mod dataset_check;
 pub mod frozen_side;
 pub mod goalposts;
+pub mod majority_vote;
 pub mod operator_retention;
 pub mod regenerate;
 
@@ -21,6 +22,7 @@ pub use self::{
         GoalpostParameters, GoalpostSubject, GoalpostsEvaluation, GoalpostsMeasured, GoalpostsResult, GoalpostsSpec,
         RunCheckpoints,
     },
+    majority_vote::{MajorityVoteEvaluation, MajorityVoteResult, Voted},
     operator_retention::{
         OperatorRetentionEvaluation, OperatorRetentionSpec, Parent, ParentVersion, RetentionParameters, RetentionTask,
     },
@@ -39,7 +41,20 @@ use crate::{
 };
 
 /// What an evaluation measures.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema, strum::EnumDiscriminants)]
+#[strum_discriminants(
+    name(EvaluationType),
+    doc = "The type of an evaluation.",
+    derive(
+        Serialize,
+        Deserialize,
+        schemars::JsonSchema,
+        strum::IntoStaticStr,
+        strum::VariantArray
+    ),
+    serde(rename_all = "snake_case"),
+    strum(serialize_all = "snake_case")
+)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum EvaluationSpec {
     /// Measures versions on suites.
@@ -52,6 +67,8 @@ pub enum EvaluationSpec {
     FrozenSide(FrozenSideSpec),
     /// Lets checkpoints attempt hard problems many times (GASP, appendix C.4).
     Goalposts(GoalpostsSpec),
+    /// Measures the majority vote of versions' answers to rows of mathematics (maj@n).
+    MajorityVote(BenchmarkSpec),
     /// Retrains a child of each operator and compares it with its parents (PopuLoRA, section 4.6).
     OperatorRetention(OperatorRetentionSpec),
     /// Generates a recorded sample again and compares the two.
@@ -59,17 +76,9 @@ pub enum EvaluationSpec {
 }
 
 impl EvaluationSpec {
-    /// The value of `type`. The planner is called `evaluation/` and this name.
+    /// The value of `type`.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Benchmark(_) => "benchmark",
-            Self::CrossPlay(_) => "cross_play",
-            Self::DatasetCheck(_) => "dataset_check",
-            Self::FrozenSide(_) => "frozen_side",
-            Self::Goalposts(_) => "goalposts",
-            Self::OperatorRetention(_) => "operator_retention",
-            Self::Regenerate(_) => "regenerate",
-        }
+        EvaluationType::from(self).name()
     }
 
     /// The pointer to [`EvaluationSpec::run`].
@@ -84,13 +93,25 @@ impl EvaluationSpec {
     /// The run it is about, if it names one.
     pub fn run(&self) -> Option<ExecutionId> {
         match self {
-            Self::Benchmark(spec) => spec.run,
+            Self::Benchmark(spec) | Self::MajorityVote(spec) => spec.run,
             Self::CrossPlay(spec) => Some(spec.run),
             Self::FrozenSide(spec) => Some(spec.run),
             Self::Goalposts(spec) => spec.runs.first().map(|checkpoints| checkpoints.run),
             Self::OperatorRetention(spec) => spec.run(),
             Self::DatasetCheck(_) | Self::Regenerate(_) => None,
         }
+    }
+}
+
+impl EvaluationType {
+    /// Its name in specs.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// The name of its planner.
+    pub fn planner(self) -> String {
+        format!("evaluation/{}", self.name())
     }
 }
 
@@ -101,4 +122,52 @@ fn read<T: DeserializeOwned>(config: &RunConfig) -> Result<T, Faults> {
 
 fn one() -> u32 {
     1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Registry;
+    use serde_json::json;
+    use strum::VariantArray as _;
+    use uuid::Uuid;
+
+    #[test]
+    fn every_type_has_a_planner() {
+        for kind in EvaluationType::VARIANTS {
+            assert!(Registry::shipped().is_evaluation(&kind.planner()), "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn answers_are_rows_by_samples_by_subjects() {
+        let size =
+            |kind: EvaluationType, parameters| Registry::shipped().planner(&kind.planner()).unwrap().size(&parameters);
+        let check = json!({"dataset": Uuid::nil(), "rows": 1319});
+        assert_eq!(size(EvaluationType::DatasetCheck, check), Some((1319, 1319)));
+        assert_eq!(
+            size(EvaluationType::DatasetCheck, json!({})),
+            None,
+            "these are no parameters"
+        );
+        let protocol = json!({"prompts": "seedling", "temperature": 0.0, "max_tokens": 8});
+        let suite = |rows, n: Option<u32>| {
+            let mut suite = json!({"suite": "s", "dataset": Uuid::nil(), "rows": rows, "protocol": protocol});
+            if let Some(n) = n {
+                suite["n"] = json!(n);
+            }
+            suite
+        };
+        let base = json!({"name": "seedling"});
+        let subject = json!({"name": "seedling", "role": "base", "base_model": base});
+        let of = |subjects: &[serde_json::Value]| {
+            let suites = [suite(100, None), suite(10, Some(8))];
+            size(
+                EvaluationType::Benchmark,
+                json!({"suites": suites, "subjects": subjects, "n": 2, "samples_per_item": 1}),
+            )
+        };
+        assert_eq!(of(&[]), Some((110, 0)), "nobody answers");
+        assert_eq!(of(&[subject.clone(), subject]), Some((110, 560)));
+    }
 }

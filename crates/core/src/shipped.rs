@@ -4,7 +4,7 @@ use crate::{
     contract::Registry,
     evaluations::{
         BenchmarkEvaluation, CrossPlayEvaluation, DatasetCheckEvaluation, FrozenSideEvaluation, GoalpostsEvaluation,
-        OperatorRetentionEvaluation, RegenerateEvaluation,
+        MajorityVoteEvaluation, OperatorRetentionEvaluation, RegenerateEvaluation,
     },
     recipes::{Azr, Gasp, Populora, RZero, Rlvr, Sage},
 };
@@ -24,6 +24,7 @@ impl Registry {
             .with_evaluation(DatasetCheckEvaluation)
             .with_evaluation(FrozenSideEvaluation)
             .with_evaluation(RegenerateEvaluation)
+            .with_evaluation(MajorityVoteEvaluation)
             .with_evaluation(OperatorRetentionEvaluation)
             .with_evaluation(GoalpostsEvaluation)
     }

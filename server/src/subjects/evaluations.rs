@@ -10,7 +10,7 @@ pub(crate) mod result;
 use actix_web::web;
 use lyceum_core::{
     config::{MAX_PRIORITY, RunConfig},
-    evaluation::EvaluationSpec,
+    evaluation::{EvaluationSpec, EvaluationType},
     fault::Fault,
     id::ExecutionId,
     recipe::Planner,
@@ -46,7 +46,7 @@ use crate::{
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateEvaluation {
-    /// The measurement: `type` is `benchmark`, `cross_play`, `dataset_check`, `frozen_side`, `goalposts`, `operator_retention` or `regenerate`.
+    /// The measurement: `type` is `benchmark`, `cross_play`, `dataset_check`, `frozen_side`, `goalposts`, `majority_vote`, `operator_retention` or `regenerate`.
     #[schema(value_type = Object)]
     spec: EvaluationSpec,
     /// The random seed.
@@ -156,7 +156,7 @@ async fn create_evaluation(
     let (config, recipe) = planned(&lab, &request.spec, request.seed, request.priority).await?;
     if is_trial {
         let planned = PlannedEvaluation {
-            cost: EvaluationCost::of(lab.store.pool(), &config).await?,
+            cost: EvaluationCost::of(lab.store.pool(), recipe.as_ref(), &config).await?,
             config: serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?,
         };
         let planned = serde_json::to_value(planned).map_err(|error| ApiError::internal(&error))?;
@@ -192,7 +192,7 @@ async fn planned(
     priority: i16,
 ) -> Result<(RunConfig, Arc<dyn Planner>), ApiError> {
     let name = spec.name();
-    let Ok(planner) = lab.registry.planner(&format!("evaluation/{name}")) else {
+    let Ok(planner) = lab.registry.planner(&EvaluationType::from(spec).planner()) else {
         let detail = format!("this server cannot plan evaluations of type `{name}` yet");
         return Err(ApiError::invalid(vec![Fault::new("/spec/type", detail)]));
     };

@@ -11,12 +11,13 @@ use crate::{
     outline::{assert_reads_like, attributes},
 };
 
-const TYPES: [&str; 7] = [
+const TYPES: [&str; 8] = [
     "benchmark",
     "cross_play",
     "dataset_check",
     "frozen_side",
     "goalposts",
+    "majority_vote",
     "operator_retention",
     "regenerate",
 ];
@@ -152,6 +153,38 @@ async fn a_cross_play_result_is_a_matrix_of_its_pairs() {
     assert_reads_like("evaluation.cross_play", &page);
     let page = page_of(&server, &writer, &spec, &json!({"cells": "none"})).await;
     assert!(page.contains("<h1>"), "a result that cannot be read is none: {page}");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_majority_vote_needs_three_answers_in_mathematics_and_shows_them_beside_single_ones() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    imported(&writer).await;
+    let made = filled(&server, 2).await;
+    let spec =
+        |n: u32| json!({"type": "majority_vote", "run": made.run, "suites": ["gsm8k"], "n": n, "temperature": 0.8});
+    let trial = async |n: u32| {
+        let body = json!({"spec": spec(n)});
+        writer.post("/api/v1/evaluations?dry_run=true", &body).await
+    };
+    let refused = trial(2).await.expect(422).text();
+    assert!(
+        refused.contains("/spec/suites/0") && refused.contains("at least 3"),
+        "{refused}"
+    );
+    let planned = trial(4).await.expect(200).json();
+    let subjects = planned["config"]["parameters"]["subjects"]
+        .as_array()
+        .expect("subjects")
+        .len();
+    let rows = planned["cost"]["rows"].as_u64().expect("rows");
+    assert_eq!(planned["cost"]["answers"], 4 * rows * subjects as u64);
+    let vote = json!({"subject": {"name": "<b>s</b>", "role": "student", "member": made.student}, "suite": "gsm8k", "rows": 4, "n": 4,
+        "majority": 0.75, "majority_error": 0.25, "pass_at_1": 0.5, "pass_at_1_error": 0.125, "agreement": 0.625});
+    let page = page_of(&server, &writer, &spec(4), &json!({"votes": [vote]})).await;
+    assert!(!page.contains("<b>s</b>"), "{page}");
+    assert_reads_like("evaluation.majority_vote", &page);
     server.stop().await;
 }
 

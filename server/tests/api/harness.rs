@@ -98,6 +98,7 @@ impl TestServer {
                 .with_evaluation(DatasetCheckEvaluation)
                 .with_evaluation(FrozenSideEvaluation)
                 .with_evaluation(GoalpostsEvaluation)
+                .with_evaluation(MajorityVoteEvaluation)
                 .with_evaluation(OperatorRetentionEvaluation)
                 .with_evaluation(RegenerateEvaluation),
             settings: change(settings),

@@ -38,6 +38,12 @@ pub trait Planner: Send + Sync {
     /// The memory of a new execution before step 0.
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError>;
 
+    /// Rows or problems that are answered, each counted once, and the answers that are given, by the parameters of a resolved
+    /// config; `None` for runs, and where the parameters cannot be read.
+    fn size(&self, _parameters: &Value) -> Option<(u64, u64)> {
+        None
+    }
+
     /// Everything that should exist now, given the run's memory and the results of the step so far. Returning things
     /// that exist already is harmless: identifiers are hashes of paths.
     fn plan(&self, run: &RunState, step: &StepView) -> Result<Plan, PlanError>;

@@ -1,7 +1,7 @@
 //! Planners with types for their parameters and their memory, and what callers see of them.
 
 use schemars::JsonSchema;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::{Deserialize as _, Serialize, de::DeserializeOwned};
 
 use super::{
     Capabilities, Gates, Metric, Plan, PlanError, Planner, Recipe, Role, RowsAsked, RunState, Stages, StepView,
@@ -43,6 +43,11 @@ pub trait TypedPlanner: Send + Sync {
     /// Artifacts that are kept as long as the execution, such as the weights of versions; none by default.
     fn held(&self, _parameters: &Self::Parameters) -> Result<Vec<Digest>, PlanError> {
         Ok(Vec::new())
+    }
+
+    /// As [`Planner::size`].
+    fn size(&self, _parameters: &Self::Parameters) -> Option<(u64, u64)> {
+        None
     }
 
     /// As [`Planner::plan`], with the parameters and the memory of the run.
@@ -120,6 +125,10 @@ impl<P: TypedPlanner> Planner for P {
         Ok(state
             .in_stage(self.first_stage(&parameters))
             .keeping(self.held(&parameters)?))
+    }
+
+    fn size(&self, parameters: &serde_json::Value) -> Option<(u64, u64)> {
+        TypedPlanner::size(self, &P::Parameters::deserialize(parameters).ok()?)
     }
 
     fn plan(&self, run: &RunState, view: &StepView) -> Result<Plan, PlanError> {

@@ -9,13 +9,15 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::evaluation_set::EvaluationSet;
+pub(super) use self::evaluation_set::{Answers, EvaluationSet};
 pub use self::{
     plan::{BenchmarkParameters, BenchmarkSubject, SuiteSlice},
     spec::BenchmarkSpec,
 };
 
-use self::plan::{Scored, SuiteStep};
+pub(super) use self::plan::SuiteStep;
+
+use self::plan::Scored;
 use crate::{
     artifact::Digest,
     config::RunConfig,
@@ -32,7 +34,7 @@ impl contract::TypedPlanner for BenchmarkEvaluation {
     type Memory = Vec<Scored>;
 
     const NAME: &'static str = "evaluation/benchmark";
-    const SUMMARY: &'static str = "Measures frozen versions on benchmarks.";
+    const SUMMARY: &'static str = "How good are members on suites?";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         let parameters = BenchmarkParameters::read(&config)?;
@@ -52,6 +54,13 @@ impl contract::TypedPlanner for BenchmarkEvaluation {
     fn held(&self, parameters: &BenchmarkParameters) -> Result<Vec<Digest>, PlanError> {
         let adapters = parameters.subjects.iter().filter_map(|subject| subject.adapter);
         Ok(adapters.map(|adapter| adapter.artifact).collect())
+    }
+
+    fn size(&self, parameters: &BenchmarkParameters) -> Option<(u64, u64)> {
+        let rows = parameters.suites.iter().map(|suite| u64::from(suite.rows)).sum();
+        let samples = |suite: &SuiteSlice| u64::from(suite.rows) * u64::from(suite.n.unwrap_or(parameters.n));
+        let samples: u64 = parameters.suites.iter().map(samples).sum();
+        Some((rows, samples * parameters.subjects.len() as u64))
     }
 
     fn plan(

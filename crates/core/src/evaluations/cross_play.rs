@@ -34,7 +34,7 @@ impl contract::TypedPlanner for CrossPlayEvaluation {
     type Memory = ();
 
     const NAME: &'static str = "evaluation/cross_play";
-    const SUMMARY: &'static str = "Lets students attempt problems of teachers they have not met.";
+    const SUMMARY: &'static str = "How would solvers do against proposers that they have not met?";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         CrossPlayParameters::read(&config)?;
@@ -50,6 +50,11 @@ impl contract::TypedPlanner for CrossPlayEvaluation {
             .iter()
             .map(|student| student.adapter.artifact)
             .collect())
+    }
+
+    fn size(&self, parameters: &CrossPlayParameters) -> Option<(u64, u64)> {
+        let attempted: u64 = parameters.cells.iter().map(|cell| cell.problems.len() as u64).sum();
+        Some((attempted, attempted * u64::from(parameters.samples)))
     }
 
     fn plan(

@@ -114,7 +114,7 @@ impl contract::TypedPlanner for DatasetCheckEvaluation {
     type Memory = Memory;
 
     const NAME: &'static str = "evaluation/dataset_check";
-    const SUMMARY: &'static str = "Tries the tests of a dataset's rows with programs whose verdict is known.";
+    const SUMMARY: &'static str = "Can the tests of a dataset's rows judge programs?";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         let parameters: DatasetCheckParameters = read(&config)?;
@@ -124,6 +124,11 @@ impl contract::TypedPlanner for DatasetCheckEvaluation {
 
     fn first_memory(&self, _: &RunConfig, _: &DatasetCheckParameters) -> Memory {
         Memory::Counted(0)
+    }
+
+    fn size(&self, parameters: &DatasetCheckParameters) -> Option<(u64, u64)> {
+        let rows = u64::from(parameters.rows);
+        Some((rows, rows))
     }
 
     fn plan(

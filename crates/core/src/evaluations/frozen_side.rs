@@ -33,7 +33,7 @@ impl contract::TypedPlanner for FrozenSideEvaluation {
     type Memory = ();
 
     const NAME: &'static str = "evaluation/frozen_side";
-    const SUMMARY: &'static str = "Lets student versions attempt fresh problems of teacher versions.";
+    const SUMMARY: &'static str = "Do both sides really improve?";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         FrozenSideParameters::read(&config)?;
@@ -46,6 +46,12 @@ impl contract::TypedPlanner for FrozenSideEvaluation {
     fn held(&self, parameters: &FrozenSideParameters) -> Result<Vec<Digest>, PlanError> {
         let versions = parameters.students.iter().chain(&parameters.teachers);
         Ok(versions.map(|version| version.adapter.artifact).collect())
+    }
+
+    fn size(&self, parameters: &FrozenSideParameters) -> Option<(u64, u64)> {
+        let problems = u64::from(parameters.problems) * parameters.teachers.len() as u64;
+        let attempts = problems * parameters.students.len() as u64 * u64::from(parameters.samples);
+        Some((problems, problems + attempts))
     }
 
     fn plan(

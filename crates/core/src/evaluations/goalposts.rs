@@ -32,7 +32,7 @@ impl contract::TypedPlanner for GoalpostsEvaluation {
     type Memory = Vec<Tally>;
 
     const NAME: &'static str = "evaluation/goalposts";
-    const SUMMARY: &'static str = "Lets checkpoints attempt hard problems many times.";
+    const SUMMARY: &'static str = "Which hard problems do checkpoints solve, and would luck solve them, too?";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         config.steps = GoalpostParameters::read(&config)?.steps();
@@ -50,6 +50,11 @@ impl contract::TypedPlanner for GoalpostsEvaluation {
     fn held(&self, parameters: &GoalpostParameters) -> Result<Vec<Digest>, PlanError> {
         let adapters = parameters.subjects.iter().filter_map(|of| of.subject.adapter);
         Ok(adapters.map(|adapter| adapter.artifact).collect())
+    }
+
+    fn size(&self, parameters: &GoalpostParameters) -> Option<(u64, u64)> {
+        let rows = u64::from(parameters.problems.rows);
+        Some((rows, rows * u64::from(parameters.n) * parameters.subjects.len() as u64))
     }
 
     fn plan(

@@ -41,8 +41,7 @@ impl contract::TypedPlanner for OperatorRetentionEvaluation {
     type Memory = plan::Memory;
 
     const NAME: &'static str = "evaluation/operator_retention";
-    const SUMMARY: &'static str =
-        "Trains children of evolution operators further and compares them with their parents.";
+    const SUMMARY: &'static str = "How much of their parents do the children of each operator keep?";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         let parameters = RetentionParameters::read(&config)?;
@@ -62,6 +61,17 @@ impl contract::TypedPlanner for OperatorRetentionEvaluation {
 
     fn held(&self, parameters: &RetentionParameters) -> Result<Vec<Digest>, PlanError> {
         Ok(parameters.weights().map(|adapter| adapter.artifact).collect())
+    }
+
+    fn size(&self, parameters: &RetentionParameters) -> Option<(u64, u64)> {
+        let rows = parameters
+            .tasks
+            .iter()
+            .map(|task| u64::from(task.rows.min(parameters.rows)))
+            .sum();
+        let children = (parameters.snapshots.len() * parameters.operators.len()) as u64 * u64::from(parameters.seeds);
+        let moments = u64::from(parameters.steps / parameters.every.max(1)) + 2;
+        Some((rows, rows * u64::from(parameters.n) * moments * children))
     }
 
     fn plan(

@@ -29,7 +29,7 @@ impl contract::TypedPlanner for RegenerateEvaluation {
     type Memory = ();
 
     const NAME: &'static str = "evaluation/regenerate";
-    const SUMMARY: &'static str = "Generates a recorded sample again and compares the two.";
+    const SUMMARY: &'static str = "Can a recorded sample be reproduced?";
 
     fn resolve(&self, mut config: RunConfig) -> Result<RunConfig, Faults> {
         RegenerateParameters::read(&config)?;
@@ -43,6 +43,10 @@ impl contract::TypedPlanner for RegenerateEvaluation {
         let payload = parameters.payload()?;
         let adapters = payload.adapters.iter().map(|adapter| adapter.artifact);
         Ok(adapters.chain(payload.compare).collect())
+    }
+
+    fn size(&self, _: &RegenerateParameters) -> Option<(u64, u64)> {
+        Some((1, 1))
     }
 
     fn plan(

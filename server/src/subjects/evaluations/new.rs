@@ -6,7 +6,7 @@ use lyceum_core::{
     benchmark::shipped_suites,
     config::Schema,
     evaluation::{
-        BenchmarkSpec, CrossPlaySpec, DatasetCheckSpec, EvaluationSpec, FrozenSideSpec, GoalpostsSpec,
+        BenchmarkSpec, CrossPlaySpec, DatasetCheckSpec, EvaluationSpec, EvaluationType, FrozenSideSpec, GoalpostsSpec,
         OperatorRetentionSpec, RegenerateSpec,
     },
     id::ExecutionId,
@@ -22,7 +22,7 @@ use serde_json::{Map, Value, json};
 use strum::VariantArray as _;
 use uuid::Uuid;
 
-use super::{cost::EvaluationCost, page::EvaluationType, planned};
+use super::{cost::EvaluationCost, planned};
 use crate::{
     api_error::ApiError,
     frame::{
@@ -89,7 +89,7 @@ impl NewEvaluationFilter {
 /// The schema of the specs of a type.
 fn schema(kind: EvaluationType) -> &'static Schema {
     match kind {
-        EvaluationType::Benchmark => Schema::of::<BenchmarkSpec>(),
+        EvaluationType::Benchmark | EvaluationType::MajorityVote => Schema::of::<BenchmarkSpec>(),
         EvaluationType::CrossPlay => Schema::of::<CrossPlaySpec>(),
         EvaluationType::DatasetCheck => Schema::of::<DatasetCheckSpec>(),
         EvaluationType::FrozenSide => Schema::of::<FrozenSideSpec>(),
@@ -120,6 +120,9 @@ struct NewEvaluationPage {
     layout: Layout,
     #[serde(rename = "type")]
     kind: Option<EvaluationType>,
+    /// All types, and what each answers.
+    #[serde(skip)]
+    types: Vec<(EvaluationType, &'static str)>,
     /// The spec that the form begins with, without defaults.
     spec: Option<Value>,
     /// Its cost, if it is complete.
@@ -134,10 +137,9 @@ struct NewEvaluationPage {
 }
 
 impl NewEvaluationPage {
-    fn types(&self) -> Vec<(&'static str, &'static str, bool)> {
-        let all = EvaluationType::VARIANTS.iter();
-        all.map(|kind| (kind.name(), kind.question(), self.kind == Some(*kind)))
-            .collect()
+    fn types(&self) -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+        let types = self.types.iter();
+        types.map(|(kind, question)| (kind.name(), *question, self.kind == Some(*kind)))
     }
 
     fn data(&self) -> String {
@@ -188,9 +190,9 @@ pub(crate) async fn show_new_evaluation(
     let mut cost = None;
     // What is not complete has no cost yet; the form says what is missing as it is filled in.
     if let Some(Ok(complete)) = spec.as_ref().map(EvaluationSpec::deserialize)
-        && let Ok((config, _)) = planned(&lab, &complete, 0, 0).await
+        && let Ok((config, planner)) = planned(&lab, &complete, 0, 0).await
     {
-        cost = Some(EvaluationCost::of(lab.store.pool(), &config).await?);
+        cost = Some(EvaluationCost::of(lab.store.pool(), planner.as_ref(), &config).await?);
     }
     let (mut about, mut lines) = (String::new(), Vec::new());
     if let (Some(kind), Some(spec)) = (asked.kind, &spec) {
@@ -201,6 +203,10 @@ pub(crate) async fn show_new_evaluation(
     view.show(&NewEvaluationPage {
         layout: view.layout("New evaluation", Section::Evaluations),
         kind: asked.kind,
+        types: EvaluationType::VARIANTS
+            .iter()
+            .filter_map(|kind| Some((*kind, lab.registry.planner(&kind.planner()).ok()?.summary())))
+            .collect(),
         suggested: match asked.kind {
             Some(_) => suggested(&lab).await?,
             None => Vec::new(),

@@ -4,6 +4,7 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{
     benchmark::{SuiteChoice, SuiteRequest},
+    evaluation::EvaluationType,
     id::ExecutionId,
 };
 use lyceum_store::{
@@ -30,49 +31,6 @@ use crate::{
 
 /// Subjects named in a list.
 const NAMED: usize = 4;
-
-/// The type of an evaluation.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
-)]
-#[serde(rename_all = "snake_case")]
-#[strum(serialize_all = "snake_case")]
-pub(crate) enum EvaluationType {
-    /// Performance on suites.
-    Benchmark,
-    /// Pairs of proposers and solvers that never met.
-    CrossPlay,
-    /// The tests of a dataset's rows.
-    DatasetCheck,
-    /// One side frozen, the other at many steps.
-    FrozenSide,
-    /// Attempts at goalposts by checkpoints and by the base.
-    Goalposts,
-    /// Children of operators compared with their parents.
-    OperatorRetention,
-    /// A sample generated again.
-    Regenerate,
-}
-
-impl EvaluationType {
-    /// Its name in specs.
-    pub(super) fn name(self) -> &'static str {
-        self.into()
-    }
-
-    /// What it answers.
-    pub(super) fn question(self) -> &'static str {
-        match self {
-            Self::Benchmark => "How good are members on suites?",
-            Self::CrossPlay => "How would solvers do against proposers that they have not met?",
-            Self::DatasetCheck => "Can the tests of a dataset's rows judge programs?",
-            Self::FrozenSide => "Do both sides really improve?",
-            Self::Goalposts => "Which hard problems do checkpoints solve, and would luck solve them, too?",
-            Self::OperatorRetention => "How much of their parents do the children of each operator keep?",
-            Self::Regenerate => "Can a recorded sample be reproduced?",
-        }
-    }
-}
 
 /// Filters of evaluations.
 #[derive(Debug, Deserialize, JsonSchema)]

