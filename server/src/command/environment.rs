@@ -34,7 +34,7 @@ const PRELUDE: &str = include_str!("environment/reward.py");
 
 /// Export environments of the `verifiers` library: rows, and a reward of your own that scores answers to them
 ///
-///   lyceum environment export wordle --environment my-env --python .venv/bin/python
+///   lyceum environment export exported --environment my-env --python .venv/bin/python
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Environment {

@@ -289,6 +289,7 @@ fn an_exported_reward_scores_as_the_library_does() -> Result<()> {
             ("fails", 1.0),
             ("short", -1.0),
         ]),
+        "forms" => parts([("forms", 1.0), ("attributes", 1.0), ("columns", 1.0), ("method", 1.0)]),
         _ => parts([
             ("correct", 1.0),
             ("close", 0.25),
@@ -308,7 +309,7 @@ fn an_exported_reward_scores_as_the_library_does() -> Result<()> {
         "",
         "<think>\u{1f375} é</think><answer>-13</answer>",
     ];
-    for environment in ["words", "sums"] {
+    for environment in ["words", "sums", "forms"] {
         let (rows, next) = bench.exported(environment)?;
         assert_eq!(next.contains("--map packages=numpy"), environment == "sums", "{next}");
         let python = bench.python.to_str().context("a path")?;

@@ -33,6 +33,8 @@ def loaded(name, arguments):
         raise Refused(f"its class `{kind.__name__}` has a `{changed[0]}` of its own: only what `SingleTurnEnv` does is valid")
     if getattr(environment, "tool_defs", None) or getattr(environment, "oai_tools", None):
         raise Refused("it has tools: only environments without tools are valid")
+    if getattr(environment, "message_type", "chat") != "chat":
+        raise Refused(f"its message_type is `{environment.message_type}`: `chat` is valid")
     return environment
 
 
@@ -187,12 +189,11 @@ def written(environment, columns, prelude, title):
         raise Refused("its rubric has no function with a weight other than 0")
     made = definition("def environment(): pass")
     made.body = [*source.body, ast.Return(ast.List(entries, ast.Load()))]
-    chat = getattr(environment, "message_type", "chat") == "chat"
     reward = "\n".join(
         [
             f"# Written by `lyceum environment export` from {title}.",
             "from __future__ import annotations\n",
-            f"CHAT, COLUMNS = {chat}, {by_name}\n\n",
+            f"COLUMNS = {by_name}\n\n",
             prelude,
             f"\n{ast.unparse(ast.fix_missing_locations(ast.Module([made], [])))}\n\n",
             "FUNCTIONS = environment()\n",

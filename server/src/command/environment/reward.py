@@ -34,13 +34,12 @@ def value(function, given):
 
 def score(prompt, completion, row):
     asked = row["input"]
-    conversation, answered = asked["prompt"], completion
-    if CHAT:
-        conversation = [Message(message) for message in conversation]
-        answered = [Message(role="assistant", content=completion)]
+    conversation = asked["prompt"]
+    if isinstance(conversation, str):
+        conversation = [{"role": "text", "content": conversation}]
     common = {
-        "prompt": conversation,
-        "completion": answered,
+        "prompt": [Message(message) for message in conversation],
+        "completion": [Message(role="assistant", content=completion)],
         "answer": asked.get("answer", ""),
         "info": asked.get("info", {}),
         "task": row.get("task", asked),

@@ -95,6 +95,10 @@ def class_node(cls):
     return nodes[0]
 
 
+# The root of the environment's own module, when it is known.
+ENVIRONMENT = set()
+
+
 def is_own(module):
     """Whether the text of a module may be taken: the library's, and what is not installed or the environment itself."""
     root = (module or "").split(".")[0]
@@ -105,11 +109,8 @@ def is_own(module):
     return not installed and root not in sys.stdlib_module_names and root not in PACKAGES
 
 
-# The root of the environment's own module.
-ENVIRONMENT = set()
-
-
 def definition(text):
+    """A statement of which parts are to be replaced, with the fields that this version of Python wants."""
     return ast.parse(text).body[0]
 
 
@@ -330,6 +331,9 @@ class Source:
             elif hasattr(builtins, name):
                 if name in NO_BUILTINS:
                     raise Refused(f"calls `{name}`, which {NO_BUILTINS[name]}")
+                # Functions of another module may call something else so.
+                if self.values.setdefault(name, getattr(builtins, name)) is not getattr(builtins, name):
+                    raise Refused(f"two different things are called `{name}`: rename one")
             elif name not in self.values:
                 raise Refused(f"uses `{name}`, which is not defined")
 
