@@ -129,7 +129,6 @@ impl Export {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
         };
-        fs::create_dir_all(parent).with_context(|| format!("cannot write in {}", parent.display()))?;
         // Renamed when all of it is written.
         let scratch = tempfile::Builder::new().prefix(".environment-").tempdir_in(parent);
         let scratch = scratch.with_context(|| format!("cannot write in {}", parent.display()))?;

@@ -226,7 +226,7 @@ fn an_environment_that_is_broken_endless_or_of_another_class_leaves_nothing() ->
         (
             "refused",
             kind("endless"),
-            "did not end in 5 s; --timeout gives it longer",
+            "did not end in 2 s; --timeout gives it longer",
         ),
         ("refused", kind("silent"), "has no function with a weight other than 0"),
         ("refused", kind("empty"), "it has no rows"),
@@ -242,7 +242,9 @@ fn an_environment_that_is_broken_endless_or_of_another_class_leaves_nothing() ->
             "ModuleNotFoundError: No module named 'nowhere'",
         ),
     ] {
-        let said = bench.refusal(environment, &["--args", &arguments, "--timeout", "5"])?;
+        // Only what never ends is to end by it.
+        let seconds = if reason.contains("--timeout") { "2" } else { "300" };
+        let said = bench.refusal(environment, &["--args", &arguments, "--timeout", seconds])?;
         assert!(said.contains(reason), "{reason}: {said}");
     }
     let said = bench.refusal("words", &["--rows", "eval"])?;
