@@ -200,7 +200,8 @@ class Source:
         if type(value) is dict:
             return ast.Dict([self.expression(key) for key in value], [self.expression(one) for one in value.values()])
         if type(value) in (set, frozenset):
-            members = ast.List([self.expression(one) for one in value], ast.Load())
+            # In an order that is the same at every export.
+            members = ast.List([self.expression(one) for one in sorted(value, key=repr)], ast.Load())
             return self.call(self.expression(type(value)), members)
         if isinstance(value, re.Pattern):
             return self.call(self.member(re, "compile"), ast.Constant(value.pattern), ast.Constant(value.flags))
