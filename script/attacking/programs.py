@@ -2,6 +2,7 @@
 side by side with honest ones."""
 
 import json
+import os
 import random
 import re
 import subprocess
@@ -12,6 +13,7 @@ from .instance import ROOT
 NAME = "programs"
 SOURCE = ROOT / "crates/verifier/tests/integration/attacks.rs"
 ATTACK = re.compile(r'^    (\w+): (no_effect|ends_in)\(([\w, ]*)\) r#"(.*?)"#;$', re.M | re.S)
+ENVIRONMENTS = ROOT / "tests/tests/environments"
 PRELUDE = re.compile(r'^const PRELUDE: &str = r#"(.*?)"#;$', re.M | re.S)
 # Tasks in one process of the verifier.
 BATCH = 60
@@ -54,6 +56,15 @@ def as_executed(key, source, draw):
     return reward(key, score, source + "print(f(0))\n", secret=str(draw.getrandbits(64))), False
 
 
+def exported(instance, canary):
+    """The reward of an environment whose functions reach for the host, and its row: each function that gets there gives 1."""
+    folder = instance.folder / "environment"
+    command = [instance.binaries / "lyceum", "environment", "export", folder, "--environment", "hostile"]
+    surroundings = {**os.environ, "PYTHONPATH": "site-packages", "PYTHONDONTWRITEBYTECODE": "1", "CANARY": str(canary)}
+    subprocess.run(command, cwd=ENVIRONMENTS, env=surroundings, capture_output=True, timeout=60, check=True)
+    return (folder / "reward.py").read_text(), json.loads((folder / "rows.jsonl").read_text())
+
+
 def reward(key, source, completion, **row):
     return {
         "id": key,
@@ -73,9 +84,10 @@ def attack(instance, findings, end, seed):
     canary.write_text("alive")
     canary.chmod(0o666)
     draw = random.Random(seed)
+    source, row = exported(instance, canary)
     while time.monotonic() < end:
         chosen = draw.choices(programs, k=BATCH)
-        tasks, allowed = [], {}
+        tasks, allowed = [reward("environment", source, "", **row)], {"environment": False}
         for at, (name, source, statuses) in enumerate(chosen):
             key = f"{name} {at}"
             form = draw.choice(["program", "reward", "executed"])

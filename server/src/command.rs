@@ -5,6 +5,7 @@ pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod dataset;
 pub(crate) mod doctor;
+pub(crate) mod environment;
 pub(crate) mod evaluation;
 pub(crate) mod experiment;
 pub(crate) mod goalposts;

@@ -22,6 +22,16 @@ impl Programs {
         let are_there = server.exists() && worker.exists();
         Ok(are_there.then_some(Self { server, worker }))
     }
+
+    /// `lyceum`, which gets its arguments yet.
+    pub fn lyceum(&self) -> Command {
+        Command::new(&self.server)
+    }
+
+    /// `lyceum-worker`, which gets its arguments yet.
+    pub fn worker(&self) -> Command {
+        Command::new(&self.worker)
+    }
 }
 
 impl House {

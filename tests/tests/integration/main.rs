@@ -8,6 +8,7 @@ mod cross_play;
 mod dataset_checks;
 mod doctor;
 mod engine;
+mod environments;
 mod frozen_side;
 mod gasp;
 mod gpu;
