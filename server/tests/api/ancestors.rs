@@ -1,7 +1,7 @@
 //! Members that begin with a version of another run: what is looked up, what is refused, what is kept, and the lineage.
 
 use lyceum_core::{
-    artifact::Digest,
+    artifact::{ArtifactKind, Digest},
     id::{ExecutionId, MemberId, PopulationId, VersionId},
     recipe::{BirthRecord, MemberRecord, Plan, Records, Role, VersionRecord},
     work::WorkKey,
@@ -10,7 +10,7 @@ use lyceum_store::{artifact, plan, tokens::Scope};
 use serde_json::{Value, json};
 
 use crate::{
-    fixtures::{Filled, filled, population_record},
+    fixtures::{Filled, population_record, records},
     harness::{Actor, TestServer, config},
     views::browser,
 };
@@ -23,7 +23,7 @@ pub(crate) fn request(from: &Value, lora: &Value) -> Value {
     json!({"config": config, "name": "descendant"})
 }
 
-/// That of the filled run.
+/// The shape of the first run's adapters.
 fn lora(r: u32) -> Value {
     json!({"r": r, "lora_alpha": 16.0, "target_modules": ["q_proj"]})
 }
@@ -89,15 +89,19 @@ pub(crate) async fn born(server: &TestServer, run: ExecutionId, parent: VersionI
     student
 }
 
-/// The weights of the filled run, which fit the seedling no more than any other bytes.
+/// The weights of the first run, which fit the seedling no more than any other bytes.
 fn weights() -> Digest {
     Digest::of(b"weights")
 }
 
-/// A run with a step, whose student can be named.
+/// A run called `first` that has done a step, with the version of its student.
 async fn ancestor(server: &TestServer) -> (Filled, VersionId) {
-    let made = filled(server, 1).await;
-    step(server, made.run, Records::default()).await;
+    let writer = server.actor(Scope::Write).await;
+    let asked = json!({"config": config(), "name": "first"});
+    let run = id_of(&writer.post("/api/v1/runs", &asked).await.expect(201).json());
+    let stored = server.artifacts.put(ArtifactKind::Adapter, b"weights".to_vec());
+    let (records, made) = records(run, stored.await.expect("an artifact"), 1);
+    step(server, run, records).await;
     let version = VersionId::of(made.student, 0);
     (made, version)
 }
@@ -109,8 +113,8 @@ async fn a_version_is_named_by_its_id_or_by_run_member_and_step_and_looked_up_on
     let writer = server.actor(Scope::Write).await;
     for named in [
         version.to_string(),
-        "filled/student-0".to_owned(),
-        "filled/student-0@1".to_owned(),
+        "first/student-0".to_owned(),
+        "first/student-0@1".to_owned(),
         format!("{}/student-0@1", made.run),
     ] {
         let asked = request(&json!({ "version": named }), &lora(8));
@@ -129,7 +133,7 @@ async fn a_version_is_named_by_its_id_or_by_run_member_and_step_and_looked_up_on
         "preset": "small",
         "overrides": {
             "populations.main.lora": lora(8),
-            "populations.main.members.1.from.version": "filled/student-0",
+            "populations.main.members.1.from.version": "first/student-0",
         },
     });
     let path = "/api/v1/runs?dry_run=true";
@@ -154,14 +158,14 @@ async fn a_version_that_is_unknown_or_does_not_fit_is_refused_where_it_is_named(
         (of("student-0"), 8, "/version", "RUN/MEMBER@STEP"),
         (of("nobody/student-0"), 8, "/version", "there is no run `nobody`"),
         (
-            of("filled/pupil"),
+            of("first/pupil"),
             8,
             "/version",
             "no member `pupil`; its living members are teacher-0, student-0",
         ),
-        (of("filled/student-0@2"), 8, "/version", "0 to 1 are valid"),
-        (of("filled/student-0@soon"), 8, "/version", "`@soon`"),
-        (of("filled/student-0@0"), 8, "/version", "no weights yet after 0 steps"),
+        (of("first/student-0@2"), 8, "/version", "0 to 1 are valid"),
+        (of("first/student-0@soon"), 8, "/version", "`@soon`"),
+        (of("first/student-0@0"), 8, "/version", "no weights yet after 0 steps"),
         (
             of(&own),
             4,
@@ -189,9 +193,9 @@ async fn a_version_that_is_unknown_or_does_not_fit_is_refused_where_it_is_named(
     let found = faults(&writer, "/api/v1/runs", &other_base).await;
     assert!(found[0].1.contains("was trained on `seedling`"), "{found:?}");
 
-    let twin = json!({"config": config(), "name": "filled"});
+    let twin = json!({"config": config(), "name": "first"});
     let twin = id_of(&writer.post("/api/v1/runs", &twin).await.expect(201).json());
-    let found = faults(&writer, "/api/v1/runs", &request(&of("filled/student-0"), &lora(8))).await;
+    let found = faults(&writer, "/api/v1/runs", &request(&of("first/student-0"), &lora(8))).await;
     for id in [made.run, twin] {
         assert!(found[0].1.contains(&id.to_string()), "{found:?}");
     }
@@ -224,7 +228,7 @@ async fn weights_and_lineage_outlive_the_run_that_they_come_from() {
     let birth = births(early).await;
     assert_eq!(
         (&birth["ancestor"], &birth["operator"]),
-        (&json!("filled/student-0 v0"), &json!("copy_parent"))
+        (&json!("first/student-0 v0"), &json!("copy_parent"))
     );
     assert_eq!(
         (&birth["parents"][0]["run_id"], &birth["parents"][0]["version_id"]),
@@ -239,10 +243,7 @@ async fn weights_and_lineage_outlive_the_run_that_they_come_from() {
     let shown = async |page: &str| browser(&writer).get(page).await.expect(200).text();
     for page in &pages {
         let html = shown(page).await;
-        assert!(
-            html.contains(&address) && html.contains("filled/student-0 v0"),
-            "{page}"
-        );
+        assert!(html.contains(&address) && html.contains("first/student-0 v0"), "{page}");
     }
 
     writer
@@ -261,12 +262,12 @@ async fn weights_and_lineage_outlive_the_run_that_they_come_from() {
     let birth = births(early).await;
     assert_eq!(
         (&birth["ancestor"], &birth["parents"]),
-        (&json!("filled/student-0 v0"), &json!([]))
+        (&json!("first/student-0 v0"), &json!([]))
     );
     for page in &pages {
         let html = shown(page).await;
         assert!(
-            !html.contains(&address) && html.contains("filled/student-0 v0"),
+            !html.contains(&address) && html.contains("first/student-0 v0"),
             "{page}"
         );
     }

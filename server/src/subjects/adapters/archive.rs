@@ -14,6 +14,9 @@ use crate::{api_error::ApiError, contract::receive::unwritten};
 /// Bytes of the longest configuration. Those of peft have some thousand.
 const LONGEST_CONFIG: u64 = 64 << 10;
 
+/// Bytes of all that a tar has beside the weights, such as a tokenizer.
+const BESIDE: u64 = 64 << 20;
+
 /// The files of an adapter in a tar, tar.gz or zip, with at most `limit` bytes when unpacked.
 pub(super) fn read(mut archive: File, limit: usize) -> Result<AdapterFiles, ApiError> {
     let limit = limit as u64;
@@ -91,8 +94,8 @@ fn of_tar(archive: impl Read, limit: u64, found: &mut Found) -> Result<(), Strin
     let damaged = |error: io::Error| {
         format!("the body is no complete tar, tar.gz or zip of at most {limit} bytes unpacked: {error}")
     };
-    // What is packed may be far larger than its archive. Beside the weights there are small files.
-    let archive = archive.take(limit.saturating_mul(2));
+    // What is packed may be far larger than its archive.
+    let archive = archive.take(limit.saturating_add(BESIDE));
     for entry in tar::Archive::new(archive).entries().map_err(damaged)? {
         let entry = entry.map_err(damaged)?;
         let path = entry.path().map_err(damaged)?.into_owned();
