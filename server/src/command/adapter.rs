@@ -21,6 +21,7 @@ use crate::{
 ///   lyceum adapter import runs/expert --name expert
 ///   lyceum adapter import OWNER/NAME
 ///   lyceum run create --preset demo --set populations.main.members.0.from.adapter=expert
+///   lyceum run create --preset demo --set populations.main.members.1.from.version=RUN/MEMBER@STEP
 ///
 /// A population has the base and the `lora` of the adapter that its members begin with.
 #[derive(Args, Debug)]

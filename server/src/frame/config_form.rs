@@ -206,7 +206,7 @@ mod tests {
         };
         assert_eq!(
             added.iter().map(|field| field.path.as_str()).collect::<Vec<_>>(),
-            ["roles", "count"]
+            ["roles", "count", "from.version", "from.adapter"]
         );
         let Input::Several(roles) = &items[0][0].input else {
             panic!("roles are chosen from a list");

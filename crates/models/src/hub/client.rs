@@ -187,12 +187,29 @@ mod tests {
             .unwrap();
             stream.write_all(body).unwrap();
         };
-        if path == "/api/models/some/model/revision/main" {
-            let files = FILES.map(|file| serde_json::json!({ "rfilename": file }));
+        let listed: &[&str] = match path {
+            "/api/models/some/model/revision/main" => &FILES,
+            "/api/models/some/pickle/revision/main" => &[peft::CONFIG, peft::PICKLE],
+            _ => &[],
+        };
+        // Of a model its files, and of an adapter files with their names in them.
+        let found = path.split_once("/resolve/").and_then(|(repository, place)| {
+            let (revision, file) = place.split_once('/')?;
+            match (repository, revision) {
+                ("/some/model", "main") => Some((file, std::fs::read(model().join(file)).ok()?)),
+                ("/some/adapter", "main" | "v1") => Some((file, file.as_bytes().to_vec())),
+                ("/some/pickle", "main") if file == peft::CONFIG => Some((file, file.as_bytes().to_vec())),
+                _ => None,
+            }
+        });
+        if !listed.is_empty() {
+            let files: Vec<_> = listed
+                .iter()
+                .map(|file| serde_json::json!({ "rfilename": file }))
+                .collect();
             let info = serde_json::json!({ "sha": COMMIT, "siblings": files });
             send("200 OK\r\n", info.to_string().as_bytes());
-        } else if let Some(file) = path.strip_prefix("/some/model/resolve/main/") {
-            let bytes = std::fs::read(model().join(file)).unwrap();
+        } else if let Some((file, bytes)) = found {
             let asked = if head.iter().any(|line| line.ends_with("bytes=0-0")) {
                 1
             } else {
@@ -241,6 +258,32 @@ mod tests {
                 .unwrap(),
             fetched
         );
+    }
+
+    #[test]
+    fn an_adapter_is_fetched_once_and_a_pickle_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["some/adapter", "some/adapter@v1"] {
+            let fetched = hub(serve(), folder.path()).adapter(name).unwrap();
+            for file in [peft::CONFIG, peft::WEIGHTS] {
+                assert_eq!(std::fs::read_to_string(fetched.join(file)).unwrap(), file);
+            }
+            let again = hub("http://127.0.0.1:1".to_owned(), folder.path()).adapter(name);
+            assert_eq!(again.unwrap(), fetched);
+        }
+        let said = hub(serve(), folder.path())
+            .adapter("some/pickle")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            said.starts_with("some/pickle: ") && said.contains(peft::PICKLE),
+            "{said}"
+        );
+        let said = hub(serve(), folder.path())
+            .adapter("some/other")
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains("(status 404)"), "{said}");
     }
 
     #[test]
