@@ -19,16 +19,17 @@ use crate::estimate::{bases_here, folder_of};
 /// given in the config.
 const LARGEST: u64 = 256 << 20;
 
+/// Writes the digest of its weights into a base without one, if they are on this machine.
+pub(crate) fn name(base: &mut BaseModel) {
+    if base.revision.is_none() {
+        base.revision = digest_of(&base.name);
+    }
+}
+
 /// Writes the digests of the weights on this machine into a config without them. Workers check them.
 pub(crate) fn name_weights(config: &mut RunConfig) {
-    for base in config
-        .populations
-        .values_mut()
-        .map(|population| &mut population.base_model)
-    {
-        if base.revision.is_none() {
-            base.revision = digest_of(&base.name);
-        }
+    for population in config.populations.values_mut() {
+        name(&mut population.base_model);
     }
 }
 
@@ -50,16 +51,8 @@ pub(crate) fn changed(config: &RunConfig) -> Vec<Fault> {
 
 /// Populations of a fork whose base has other weights than in the run that it is forked from.
 pub(crate) fn replaced(origin: &RunConfig, fork: &RunConfig) -> Vec<Fault> {
-    let is_same = |old: &BaseModel, new: &BaseModel| match (&old.revision, &new.revision) {
-        (Some(old), Some(new)) => old == new,
-        _ => old.name == new.name,
-    };
     let of = |(name, population): (&String, &PopulationConfig)| {
         let (old, new) = (&origin.populations.get(name)?.base_model, &population.base_model);
-        let text = |base: &BaseModel| match &base.revision {
-            Some(revision) => format!("`{}` with weights {revision}", base.name),
-            None => format!("`{}`", base.name),
-        };
         let detail = format!(
             "a fork keeps the base of its run, {}; {} has other weights",
             text(old),
@@ -68,6 +61,22 @@ pub(crate) fn replaced(origin: &RunConfig, fork: &RunConfig) -> Vec<Fault> {
         (!is_same(old, new)).then(|| Fault::new(pointer(name), detail))
     };
     fork.populations.iter().filter_map(of).collect()
+}
+
+/// Whether two bases have the same weights, as far as is known.
+pub(crate) fn is_same(one: &BaseModel, other: &BaseModel) -> bool {
+    match (&one.revision, &other.revision) {
+        (Some(one), Some(other)) => one == other,
+        _ => one.name == other.name,
+    }
+}
+
+/// What refusals call a base.
+pub(crate) fn text(base: &BaseModel) -> String {
+    match &base.revision {
+        Some(revision) => format!("`{}` with weights {revision}", base.name),
+        None => format!("`{}`", base.name),
+    }
 }
 
 fn pointer(population: &str) -> String {

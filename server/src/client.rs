@@ -121,14 +121,14 @@ impl Client {
         self.answer(response.map_err(|error| self.unreachable(error))?)
     }
 
-    /// POST of JSON lines, streamed.
-    pub(crate) fn post_lines(&self, path: &str, lines: &mut dyn Read) -> anyhow::Result<Value> {
+    /// POST of a file of a media type, streamed.
+    pub(crate) fn post_file(&self, path: &str, media: &str, file: &mut dyn Read) -> anyhow::Result<Value> {
         let request = self
             .agent
             .post(format!("{}{path}", self.base))
             .header("authorization", self.bearer())
-            .header("content-type", "application/x-ndjson");
-        let response = request.send(SendBody::from_reader(lines));
+            .header("content-type", media);
+        let response = request.send(SendBody::from_reader(file));
         self.answer(response.map_err(|error| self.unreachable(error))?)
     }
 

@@ -1,5 +1,6 @@
 //! The commands, one per file, and the server that they talk to.
 
+pub(crate) mod adapter;
 pub(crate) mod benchmark;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -1,5 +1,6 @@
 //! What the laboratory has, by subject: what is read of it, its endpoints and its pages.
 
+mod adapters;
 pub(crate) mod alerts;
 mod archive;
 mod artifacts;
@@ -51,7 +52,8 @@ pub(crate) fn routes(config: &mut Described) {
 }
 
 fn endpoints() -> impl Iterator<Item = Endpoint> {
-    let of_subjects: [fn() -> Vec<Endpoint>; 32] = [
+    let of_subjects: [fn() -> Vec<Endpoint>; 33] = [
+        adapters::endpoints,
         alerts::endpoints,
         alerts::rules::endpoints,
         archive::endpoints,

@@ -75,10 +75,17 @@ function entries(list: HTMLElement): HTMLElement[] {
   return [...list.children].filter((child): child is HTMLElement => child.matches(".entry"));
 }
 
+/** The object of an entry. `outer.inner` is a field of the object `outer`, which is null if all its fields are. */
 function item(entry: HTMLElement, reading: Reading): Record<string, unknown> {
-  const named = [...entry.querySelectorAll<HTMLElement>("[data-item]")];
-  const value = (field: HTMLElement) => (field.dataset.kind === "several" ? several(field, reading) : typed(field as Plain, reading.of(field as Plain)));
-  return Object.fromEntries(named.map((field) => [field.dataset.item ?? "", value(field)]));
+  const made: Record<string, unknown> = {};
+  for (const field of entry.querySelectorAll<HTMLElement>("[data-item]")) {
+    const value = field.dataset.kind === "several" ? several(field, reading) : typed(field as Plain, reading.of(field as Plain));
+    const [outer = "", inner] = (field.dataset.item ?? "").split(".");
+    if (inner === undefined) made[outer] = value;
+    else if (value === null) made[outer] ??= null;
+    else made[outer] = { ...(made[outer] as object | null), [inner]: value };
+  }
+  return made;
 }
 
 function valueOf(list: HTMLElement, reading: Reading): unknown[] {

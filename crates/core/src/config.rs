@@ -16,12 +16,13 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
+    artifact::Digest,
     benchmark::{MAX_SAMPLES, Protocol, SuiteChoice, suite},
     contract::{Registry, Role},
     evaluations::BenchmarkSpec,
     fault::{Fault, Faults},
     id::ExecutionId,
-    work::{BaseModel, Compute, LoraShape, MAX_TEMPERATURE, ProgramLimits},
+    work::{AdapterRef, BaseModel, Compute, LoraShape, MAX_TEMPERATURE, ProgramLimits},
 };
 
 /// Maximum steps of a run.
@@ -74,7 +75,8 @@ pub struct BenchmarkSchedule {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub every: Option<u32>,
-    /// Measures the base before the first step too, and not again later: new members are equal to it.
+    /// Measures the base before the first step too, and not again later: new members are equal to it, unless they begin with
+    /// other weights (`from`).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub at_start: bool,
     /// Measures only members that play one of these roles; left out, all.
@@ -179,6 +181,39 @@ pub struct MemberGroup {
     /// How many members.
     #[schemars(range(min = 1, max = 1024))]
     pub count: u32,
+    /// The weights that its members begin with; left out, each begins with fresh ones of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<Ancestor>,
+}
+
+/// Weights of the same base and adapter shape: exactly one of `version` and `adapter`. Names are looked up once, when the run is
+/// created; its config then has their ids and the digest of the weights.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ancestor {
+    /// A version of a member of another run: its id, or `RUN/MEMBER@STEP` with the run's id or name, the member's name, and after
+    /// how many steps; without `@STEP` the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 500))]
+    pub version: Option<String>,
+    /// An imported adapter, by name or id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 200))]
+    pub adapter: Option<String>,
+    /// The digest of the weights; left out, it is looked up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<Digest>,
+}
+
+impl Ancestor {
+    /// The weights, once they have been looked up. An imported adapter has its id in place of a version's.
+    pub fn weights(&self) -> Option<AdapterRef> {
+        Some(AdapterRef {
+            version: self.version.as_ref().or(self.adapter.as_ref())?.parse().ok()?,
+            artifact: self.artifact?,
+            optimizer: None,
+        })
+    }
 }
 
 /// How a run shares the workers with other runs.
@@ -253,16 +288,33 @@ pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunC
     let config: RunConfig =
         serde_json::from_value(document).map_err(|error| Faults(vec![Fault::new("", error.to_string())]))?;
     let schedule = config.benchmarks.iter();
-    Faults(
-        schedule
-            .flat_map(|schedule| schedule.faults(&config.populations))
-            .collect(),
-    )
-    .or(())?;
+    let faults = schedule.flat_map(|schedule| schedule.faults(&config.populations));
+    Faults(faults.chain(ancestor_faults(&config.populations)).collect()).or(())?;
     match recipe {
         Some(recipe) => recipe.resolve(config),
         None => Err(Faults(vec![Fault::new("/recipe", "a recipe must be named")])),
     }
+}
+
+/// Groups of members that name no ancestor in `from`, or two.
+fn ancestor_faults(populations: &BTreeMap<String, PopulationConfig>) -> impl Iterator<Item = Fault> {
+    let groups = populations.iter().flat_map(|(name, population)| {
+        let groups = population.members.iter().enumerate();
+        groups.filter_map(move |(place, group)| Some((name, place, group.from.as_ref()?)))
+    });
+    groups.filter_map(|(name, place, from)| {
+        let detail = match (&from.version, &from.adapter) {
+            (Some(version), Some(adapter)) => {
+                format!(
+                    "there are a version, `{version}`, and an adapter, `{adapter}`: exactly one of the two is valid"
+                )
+            }
+            (None, None) => "there is neither `version` nor `adapter`: exactly one of the two is valid".to_owned(),
+            _ => return None,
+        };
+        let pointer = format!("/populations/{}/members/{place}/from", pointer_token(name));
+        Some(Fault::new(pointer, detail))
+    })
 }
 
 /// `token` as a JSON pointer reference token (RFC 6901, part 3).

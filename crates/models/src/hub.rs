@@ -6,7 +6,7 @@ mod client;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "hub")]
-use client::{fetch, in_cache};
+use client::{fetch, fetch_adapter, in_cache};
 
 use crate::error::{ModelError, Result};
 
@@ -22,6 +22,14 @@ pub fn is_cached(id: &str) -> bool {
 /// An id that the hub does not have or refuses, and [`ModelError::Unreachable`] if the hub does not answer.
 pub fn hub_model(id: &str) -> Result<PathBuf> {
     fetch(id)
+}
+
+/// The folder of the adapter `id`, as in `OWNER/NAME` or `OWNER/NAME@REVISION`, in the hub's cache, fetched if it is not there.
+///
+/// # Errors
+/// As [`hub_model`]; or its weights are a pickle.
+pub fn hub_adapter(id: &str) -> Result<PathBuf> {
+    fetch_adapter(id)
 }
 
 /// The folder of a model given by its path or (with the feature `hub`) by an id such as `Qwen/Qwen2.5-0.5B`, which is
@@ -48,6 +56,11 @@ pub fn model_folder(name: &str) -> Result<PathBuf> {
 #[cfg(not(feature = "hub"))]
 fn in_cache(_: &str) -> bool {
     false
+}
+
+#[cfg(not(feature = "hub"))]
+fn fetch_adapter(name: &str) -> Result<PathBuf> {
+    fetch(name)
 }
 
 #[cfg(not(feature = "hub"))]

@@ -3,6 +3,7 @@
 //! All SQL of the product is in this crate, in a module per subject; callers see functions and plain structs. Queries
 //! are checked by tests against a real Postgres rather than at build time, so building needs no database.
 
+pub mod adapters;
 pub mod alerts;
 pub mod archive;
 pub mod artifact;

@@ -22,5 +22,5 @@ pub use outcome::{Outcome, Standing, costs, outcomes, standings, tags};
 pub use page::{RunSort, page};
 pub(crate) use present::present;
 pub use remove::remove;
-pub use row::{Run, RunDetail, find, names};
+pub use row::{Run, RunDetail, called, find, names};
 pub use update::{RunChanges, update};

@@ -63,7 +63,7 @@ impl<T: RequestBody> FromRequest for Document<T> {
                 false => None,
             };
             let bytes = read(Pieces::of(&request, payload, limit, lab.settings.body_pace)?).await?;
-            check_type(&request, "application/json")?;
+            check_type(&request, &["application/json"])?;
             let value = match bytes.len() > PARSED_APART {
                 true => {
                     let bytes = bytes.clone();
@@ -86,13 +86,14 @@ impl<T: RequestBody> FromRequest for Document<T> {
     }
 }
 
-/// Refuses a body with another media type.
-pub(crate) fn check_type(request: &HttpRequest, wanted: &'static str) -> Result<(), ApiError> {
+/// Refuses a body of no media type in `wanted`.
+pub(crate) fn check_type(request: &HttpRequest, wanted: &[&str]) -> Result<(), ApiError> {
     let sent = request.headers().get(CONTENT_TYPE);
     let sent = sent.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    match sent.split(';').next().map(str::trim) == Some(wanted) {
+    let sent = sent.split(';').next().unwrap_or_default().trim();
+    match wanted.contains(&sent) {
         true => Ok(()),
-        false => Err(ApiError::unsupported_type(wanted)),
+        false => Err(ApiError::unsupported_type(&wanted.join(" or "))),
     }
 }
 

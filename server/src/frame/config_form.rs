@@ -25,7 +25,7 @@ pub(crate) enum Line {
 
 /// Whether the field at `path` is derived from others or filled in by the recipe.
 fn is_left_out(path: &str) -> bool {
-    ["recipe", "parameters.prompts.hashes"].contains(&path) || path.ends_with(".vocabulary_mask")
+    ["recipe", "parameters.prompts.hashes", "from.artifact"].contains(&path) || path.ends_with(".vocabulary_mask")
 }
 
 /// The lines of the form for `config`, which must be valid under `schema`.
@@ -206,7 +206,7 @@ mod tests {
         };
         assert_eq!(
             added.iter().map(|field| field.path.as_str()).collect::<Vec<_>>(),
-            ["roles", "count"]
+            ["roles", "count", "from.version", "from.adapter"]
         );
         let Input::Several(roles) = &items[0][0].input else {
             panic!("roles are chosen from a list");

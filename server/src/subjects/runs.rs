@@ -1,5 +1,6 @@
 //! Runs: lists, single ones, and actions on them.
 
+pub(crate) mod ancestors;
 pub(crate) mod create;
 pub(super) mod fork;
 pub(crate) mod metrics;

@@ -1,8 +1,10 @@
 //! The REST API over a real Postgres and real connections.
 
 mod access;
+mod adapters;
 mod alert_rules;
 mod alerts;
+mod ancestors;
 mod answers;
 mod archives;
 mod benchmark_pages;

@@ -5,6 +5,31 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 
+class Adapter(TypedDict):
+    """An imported adapter."""
+
+    artifact: str
+    """The digest of its files."""
+
+    base_model: dict[str, Any]
+    """The base that it was trained on."""
+
+    created_at: str
+    """When it was imported."""
+
+    id: str
+    """The adapter."""
+
+    lora: dict[str, Any]
+    """Its rank, scale and projections. A population that begins with it has the same."""
+
+    name: str
+    """Its name, unique."""
+
+    source: str
+    """Where it was imported from."""
+
+
 class Alert(TypedDict):
     """An alert."""
 
@@ -394,6 +419,9 @@ class BenchmarkSuites(TypedDict):
 
 class Birth(TypedDict):
     """A birth."""
+
+    ancestor: NotRequired[str | None]
+    """What a founder began with, if not with fresh weights: an adapter, or a version of another run, as it was called then."""
 
     child: str
     """Its name."""
@@ -1521,11 +1549,17 @@ class Parent(TypedDict):
     displacement: NotRequired[float | None]
     """‖ΔW_child − ΔW_parent‖ / ‖ΔW_parent‖ at the birth; null if it was not measured or the parent's update is zero."""
 
+    member: str
+    """Its name."""
+
     member_id: str
     """The member."""
 
     ordinal: int
     """Their ordinal."""
+
+    run_id: str
+    """The run that it belongs to: another one for members that began with the weights of another run."""
 
     version_id: str
     """The weights."""

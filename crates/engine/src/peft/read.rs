@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use lyceum_core::work::{LoraShape, Projection};
+use lyceum_models::peft::{PICKLE, PICKLED};
 use tch::{Device, Kind};
 
 use super::{AdapterConfig, AdapterFiles, CONFIG, WEIGHTS, key};
@@ -33,10 +34,8 @@ impl Adapter {
             return Self::read_patterned(folder, base);
         }
         let path = folder.join(WEIGHTS);
-        if !path.exists() && folder.join("adapter_model.bin").exists() {
-            let reason = "has its weights in adapter_model.bin, a pickle, which could run code and is not read: save it again \
-                          with peft's `save_pretrained`, which writes adapter_model.safetensors";
-            return Err(EngineError::file(folder, reason));
+        if !path.exists() && folder.join(PICKLE).exists() {
+            return Err(EngineError::file(folder, PICKLED));
         }
         let weights = Checkpoint::from_file(&path)?;
         let adapted: Vec<Projection> = Projection::ALL

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use hf_hub::Cache;
-use hf_hub::api::sync::{ApiBuilder, ApiError};
+use hf_hub::api::sync::{Api, ApiBuilder, ApiError};
+use hf_hub::{Cache, Repo, RepoType};
 
 use crate::error::{ModelError, Result};
-use crate::weights;
+use crate::{peft, weights};
 
 /// A hub, and the cache of what was fetched from it.
 struct Hub {
@@ -23,6 +23,11 @@ pub(super) fn in_cache(name: &str) -> bool {
 /// The folder of the model `name` in the cache, fetched if it is not there.
 pub(super) fn fetch(name: &str) -> Result<PathBuf> {
     Hub::from_env().model(name)
+}
+
+/// The folder of the adapter `name` in the cache, fetched if it is not there.
+pub(super) fn fetch_adapter(name: &str) -> Result<PathBuf> {
+    Hub::from_env().adapter(name)
 }
 
 impl Hub {
@@ -55,11 +60,7 @@ impl Hub {
     }
 
     fn download(&self, name: &str) -> std::result::Result<PathBuf, ApiError> {
-        let repository = ApiBuilder::from_cache(self.cache.clone())
-            .with_endpoint(self.endpoint.clone())
-            .with_token(self.token.clone())
-            .build()?
-            .model(name.to_owned());
+        let repository = self.api()?.model(name.to_owned());
         let config = repository.get("config.json")?;
         let wanted =
             |file: &str| file.ends_with(".safetensors") || file.ends_with(".json") || file == "chat_template.jinja";
@@ -72,6 +73,38 @@ impl Hub {
             repository.get(&file)?;
         }
         Ok(config.parent().map(Path::to_owned).unwrap_or_default())
+    }
+
+    /// The folder of an adapter in the cache, fetched if it is not there.
+    fn adapter(&self, name: &str) -> Result<PathBuf> {
+        let (id, revision) = name.split_once('@').unwrap_or((name, "main"));
+        let repository = Repo::with_revision(id.to_owned(), RepoType::Model, revision.to_owned());
+        let cached = self.cache.repo(repository.clone());
+        if let (Some(config), Some(_)) = (cached.get(peft::CONFIG), cached.get(peft::WEIGHTS)) {
+            return Ok(config.parent().map(Path::to_owned).unwrap_or_default());
+        }
+        let remote = self.api().map_err(|error| self.refused(name, error))?.repo(repository);
+        let fetched = remote.get(peft::CONFIG).and_then(|config| {
+            remote.get(peft::WEIGHTS)?;
+            Ok(config)
+        });
+        match fetched {
+            Ok(config) => Ok(config.parent().map(Path::to_owned).unwrap_or_default()),
+            Err(error) => {
+                let files = remote.info().map(|info| info.siblings).unwrap_or_default();
+                if files.iter().any(|file| file.rfilename == peft::PICKLE) {
+                    return Err(ModelError::file(name, peft::PICKLED));
+                }
+                Err(self.refused(name, error))
+            }
+        }
+    }
+
+    fn api(&self) -> std::result::Result<Api, ApiError> {
+        ApiBuilder::from_cache(self.cache.clone())
+            .with_endpoint(self.endpoint.clone())
+            .with_token(self.token.clone())
+            .build()
     }
 
     fn refused(&self, name: &str, error: ApiError) -> ModelError {
@@ -154,12 +187,29 @@ mod tests {
             .unwrap();
             stream.write_all(body).unwrap();
         };
-        if path == "/api/models/some/model/revision/main" {
-            let files = FILES.map(|file| serde_json::json!({ "rfilename": file }));
+        let listed: &[&str] = match path {
+            "/api/models/some/model/revision/main" => &FILES,
+            "/api/models/some/pickle/revision/main" => &[peft::CONFIG, peft::PICKLE],
+            _ => &[],
+        };
+        // Of a model its files, and of an adapter files with their names in them.
+        let found = path.split_once("/resolve/").and_then(|(repository, place)| {
+            let (revision, file) = place.split_once('/')?;
+            match (repository, revision) {
+                ("/some/model", "main") => Some((file, std::fs::read(model().join(file)).ok()?)),
+                ("/some/adapter", "main" | "v1") => Some((file, file.as_bytes().to_vec())),
+                ("/some/pickle", "main") if file == peft::CONFIG => Some((file, file.as_bytes().to_vec())),
+                _ => None,
+            }
+        });
+        if !listed.is_empty() {
+            let files: Vec<_> = listed
+                .iter()
+                .map(|file| serde_json::json!({ "rfilename": file }))
+                .collect();
             let info = serde_json::json!({ "sha": COMMIT, "siblings": files });
             send("200 OK\r\n", info.to_string().as_bytes());
-        } else if let Some(file) = path.strip_prefix("/some/model/resolve/main/") {
-            let bytes = std::fs::read(model().join(file)).unwrap();
+        } else if let Some((file, bytes)) = found {
             let asked = if head.iter().any(|line| line.ends_with("bytes=0-0")) {
                 1
             } else {
@@ -208,6 +258,32 @@ mod tests {
                 .unwrap(),
             fetched
         );
+    }
+
+    #[test]
+    fn an_adapter_is_fetched_once_and_a_pickle_is_refused_by_name() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["some/adapter", "some/adapter@v1"] {
+            let fetched = hub(serve(), folder.path()).adapter(name).unwrap();
+            for file in [peft::CONFIG, peft::WEIGHTS] {
+                assert_eq!(std::fs::read_to_string(fetched.join(file)).unwrap(), file);
+            }
+            let again = hub("http://127.0.0.1:1".to_owned(), folder.path()).adapter(name);
+            assert_eq!(again.unwrap(), fetched);
+        }
+        let said = hub(serve(), folder.path())
+            .adapter("some/pickle")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            said.starts_with("some/pickle: ") && said.contains(peft::PICKLE),
+            "{said}"
+        );
+        let said = hub(serve(), folder.path())
+            .adapter("some/other")
+            .unwrap_err()
+            .to_string();
+        assert!(said.contains("(status 404)"), "{said}");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
-use super::{CONFIG, WEIGHTS};
+use super::{CONFIG, PICKLE, PICKLED, WEIGHTS};
 use crate::error::{ModelError, Result};
 
 /// The files of a PEFT folder, in memory.
@@ -73,7 +73,13 @@ impl AdapterFiles {
 }
 
 /// Writes the archive of the files in `folder`, as [`AdapterFiles::to_archive`] makes it, without reading them into memory.
+///
+/// # Errors
+/// A file cannot be read, or the weights are a pickle; the archive cannot be written.
 pub fn pack(folder: &Path, out: impl Write) -> Result<()> {
+    if !folder.join(WEIGHTS).exists() && folder.join(PICKLE).exists() {
+        return Err(ModelError::file(folder, PICKLED));
+    }
     let open = |name: &str| {
         let path = folder.join(name);
         let file = File::open(&path).and_then(|file| Ok((file.metadata()?.len(), BufReader::new(file))));

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use super::{AdapterConfig, AdapterFiles, CONFIG, WEIGHTS, key};
 
 /// Bytes that a compiled pattern may have.
-const MAX_PATTERN: usize = 1 << 20;
+const MAX_PATTERN: usize = 1 << 16;
 
 /// `rank_pattern` or `alpha_pattern`: a number for the modules whose path ends in a match of a regular expression.
 pub(super) struct Pattern(Vec<(Regex, f64)>);
@@ -194,7 +194,8 @@ impl Side {
     }
 }
 
-fn values(tensor: &TensorView<'_>) -> Result<Vec<f32>, String> {
+/// The numbers of a tensor.
+pub(super) fn values(tensor: &TensorView<'_>) -> Result<Vec<f32>, String> {
     let bytes = tensor.data();
     let halves = || bytes.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]]));
     Ok(match tensor.dtype() {

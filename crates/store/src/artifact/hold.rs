@@ -111,7 +111,8 @@ pub async fn collect(store: &ArtifactStore, limit: i64) -> Result<u32> {
     };
     let unheld: Vec<String> = sqlx::query_scalar(
         "SELECT digest FROM artifacts a WHERE removed_at IS NULL AND created_at < now() - interval '1 hour'
-         AND NOT EXISTS (SELECT FROM artifact_holds h WHERE h.digest = a.digest) LIMIT $1",
+         AND NOT EXISTS (SELECT FROM artifact_holds h WHERE h.digest = a.digest)
+         AND NOT EXISTS (SELECT FROM adapters r WHERE r.artifact = a.digest) LIMIT $1",
     )
     .bind(limit)
     .fetch_all(pool)
@@ -141,7 +142,8 @@ async fn collect_one(objects: &Arc<dyn ObjectStore>, pool: &PgPool, digest: Dige
     // Only a statement that begins after the lock sees every hold.
     let marked = sqlx::query(
         "UPDATE artifacts a SET removed_at = now()
-         WHERE digest = $1 AND NOT EXISTS (SELECT FROM artifact_holds h WHERE h.digest = a.digest)",
+         WHERE digest = $1 AND NOT EXISTS (SELECT FROM artifact_holds h WHERE h.digest = a.digest)
+             AND NOT EXISTS (SELECT FROM adapters r WHERE r.artifact = a.digest)",
     )
     .bind(digest.to_string())
     .execute(&mut *tx)

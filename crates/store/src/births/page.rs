@@ -35,6 +35,8 @@ pub struct Birth {
     pub seed: Seed,
     /// The member the child replaces.
     pub replaces_id: Option<Uuid>,
+    /// What a founder began with, if not with fresh weights: an adapter, or a version of another run, as it was called then.
+    pub ancestor: Option<String>,
     /// Notes of the operator.
     pub notes: Vec<String>,
     /// The child's own learning rate; null if it learns at the config's.
@@ -50,6 +52,10 @@ pub struct Birth {
 pub struct Parent {
     /// The member.
     pub member_id: Uuid,
+    /// Its name.
+    pub member: String,
+    /// The run that it belongs to: another one for members that began with the weights of another run.
+    pub run_id: Uuid,
     /// The weights.
     pub version_id: Uuid,
     /// Their ordinal.
@@ -64,9 +70,10 @@ keyed_by_seq!(Birth);
 pub async fn page(db: &PgPool, run: ExecutionId, window: &Window) -> Result<Page<Birth>> {
     let mut query = QueryBuilder::new(
         "SELECT m.seq, b.child_id, m.name AS child, b.step, b.operator, b.parameters, b.seed::text AS seed,
-             b.replaces_id, b.notes,
+             b.replaces_id, b.ancestor, b.notes,
              (SELECT learning_rate FROM adapter_versions WHERE member_id = m.id AND ordinal = 0) AS learning_rate,
-             (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal',
+             (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id,
+                  'member', (SELECT name FROM members WHERE id = v.member_id), 'run_id', v.run_id, 'version_id', v.id, 'ordinal',
                   v.ordinal, 'displacement', (SELECT d.distance / nullif(g.norm, 0) FROM geometry_pairs d JOIN geometry g ON g.version_id = d.second_id AND g.step = d.step
                   JOIN adapter_versions c ON c.id = d.first_id WHERE d.second_id = v.id AND d.step = b.step AND c.member_id = p.child_id)) ORDER BY p.position), '[]')
               FROM birth_parents p JOIN adapter_versions v ON v.id = p.version_id WHERE p.child_id = b.child_id) AS parents

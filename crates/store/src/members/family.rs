@@ -29,6 +29,8 @@ pub struct Relative {
     pub cause_of_death: Option<String>,
     /// `init`, or an operator of the catalogue; none if the birth was not recorded.
     pub operator: Option<String>,
+    /// What it began with, if it is a founder of no fresh weights: an adapter, or a version of another run.
+    pub ancestor: Option<String>,
     /// The member it replaced.
     pub replaces_id: Option<Uuid>,
     /// Its parents, in the operator's order.
@@ -105,8 +107,9 @@ enum Of {
 
 async fn relatives(db: &PgPool, run: ExecutionId, of: Of, metric: Option<usize>, limit: u32) -> Result<Vec<Relative>> {
     let mut query = QueryBuilder::new(
-        "SELECT m.id, m.name, (SELECT name FROM populations WHERE id = m.population_id) AS population, m.roles, m.born_step, m.died_step, m.cause_of_death, b.operator, b.replaces_id,
-             (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id, 'version_id', v.id, 'ordinal', v.ordinal,
+        "SELECT m.id, m.name, (SELECT name FROM populations WHERE id = m.population_id) AS population, m.roles, m.born_step, m.died_step, m.cause_of_death, b.operator, b.ancestor, b.replaces_id,
+             (SELECT coalesce(json_agg(json_build_object('member_id', v.member_id,
+                  'member', (SELECT name FROM members WHERE id = v.member_id), 'run_id', v.run_id, 'version_id', v.id, 'ordinal', v.ordinal,
                   'displacement', (SELECT d.distance / nullif(g.norm, 0) FROM geometry_pairs d JOIN geometry g ON g.version_id = d.second_id AND g.step = d.step
                   JOIN adapter_versions c ON c.id = d.first_id WHERE d.second_id = v.id AND d.step = b.step AND c.member_id = p.child_id))
                   ORDER BY p.position), '[]')

@@ -9,7 +9,9 @@ use sha2::{Digest as _, Sha256};
 use sqlx::PgConnection;
 
 use crate::{
-    Result, StoreError, event,
+    Result, StoreError,
+    artifact::{self, Reason},
+    event,
     executions::{self, NewExecution},
 };
 
@@ -34,7 +36,10 @@ pub struct NewRun<'a> {
     pub forked_from: Option<(ExecutionId, u32)>,
 }
 
-/// Writes a run; it starts when the transaction commits.
+/// Writes a run, and holds the weights that its members begin with; it starts when the transaction commits.
+///
+/// # Errors
+/// [`StoreError::Removed`] if such weights are gone.
 pub async fn begin(tx: &mut PgConnection, new: &NewRun<'_>) -> Result<()> {
     let id = new.state.run;
     executions::insert(
@@ -64,6 +69,14 @@ pub async fn begin(tx: &mut PgConnection, new: &NewRun<'_>) -> Result<()> {
     .bind(new.forked_from.map(|(_, step)| step.cast_signed()))
     .execute(&mut *tx)
     .await?;
+    let groups = new
+        .config
+        .populations
+        .values()
+        .flat_map(|population| &population.members);
+    for weights in groups.filter_map(|group| group.from.as_ref()?.weights()) {
+        artifact::hold(tx, weights.artifact, id, Reason::Birth, weights.version.0, None).await?;
+    }
     event::append(tx, id, "created", &serde_json::json!({ "name": new.name })).await?;
     event::wake_coordinator(&mut *tx, id).await
 }

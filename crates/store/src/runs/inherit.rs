@@ -14,14 +14,14 @@ const MEMBERS: &str = "WITH pairs AS (SELECT o.id AS old, n.id AS new FROM membe
 
 /// Each copies the rows of one table from before the fork; $1 is the fork, $2 the run, $3 the step.
 const COPIES: [&str; 13] = [
-    "INSERT INTO births (child_id, run_id, step, phase, chunk, operator, parameters, seed, replaces_id, notes)
-     SELECT child.new, $1, b.step, b.phase, b.chunk, b.operator, b.parameters, b.seed, replaced.new, b.notes
+    "INSERT INTO births (child_id, run_id, step, phase, chunk, operator, parameters, seed, replaces_id, notes, ancestor)
+     SELECT child.new, $1, b.step, b.phase, b.chunk, b.operator, b.parameters, b.seed, replaced.new, b.notes, b.ancestor
      FROM births b JOIN pairs child ON child.old = b.child_id LEFT JOIN pairs replaced ON replaced.old = b.replaces_id
      WHERE b.run_id = $2 AND b.step < $3",
     "INSERT INTO birth_parents (child_id, position, version_id)
-     SELECT child.new, p.position, versions.new
+     SELECT child.new, p.position, coalesce(versions.new, p.version_id)
      FROM birth_parents p JOIN births b ON b.child_id = p.child_id JOIN pairs child ON child.old = p.child_id
-     JOIN versions ON versions.old = p.version_id WHERE b.run_id = $2 AND b.step < $3",
+     LEFT JOIN versions ON versions.old = p.version_id WHERE b.run_id = $2 AND b.step < $3",
     "INSERT INTO geometry (run_id, step, member_id, version_id, norm, effective_rank)
      SELECT $1, g.step, pairs.new, versions.new, g.norm, g.effective_rank
      FROM geometry g JOIN pairs ON pairs.old = g.member_id JOIN versions ON versions.old = g.version_id

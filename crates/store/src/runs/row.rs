@@ -122,6 +122,15 @@ pub async fn find(db: impl PgExecutor<'_>, id: ExecutionId) -> Result<RunDetail>
     run.ok_or_else(|| StoreError::not_found("run", id))
 }
 
+/// The run with this id, or the first `limit` of this name.
+pub async fn called(db: impl PgExecutor<'_>, text: &str, limit: i64) -> Result<Vec<Uuid>> {
+    let query = match text.parse::<Uuid>() {
+        Ok(id) => sqlx::query_scalar("SELECT id FROM runs WHERE id = $1 LIMIT $2").bind(id),
+        Err(_) => sqlx::query_scalar("SELECT id FROM runs WHERE name = $1 ORDER BY id LIMIT $2").bind(text),
+    };
+    Ok(query.bind(limit).fetch_all(db).await?)
+}
+
 /// The names of the runs with these ids, without missing ones.
 pub async fn names(db: &PgPool, ids: &[Uuid]) -> Result<Vec<(Uuid, String)>> {
     Ok(sqlx::query_as("SELECT id, name FROM runs WHERE id = ANY($1)")

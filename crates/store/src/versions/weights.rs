@@ -4,7 +4,7 @@ use lyceum_core::{
     artifact::Digest,
     id::{ExecutionId, MemberId, VersionId},
     recipe::Role,
-    work::{AdapterRef, BaseModel},
+    work::{AdapterRef, BaseModel, LoraShape},
 };
 use sqlx::{FromRow, PgConnection, types::Json};
 use uuid::Uuid;
@@ -23,6 +23,8 @@ pub struct Weights {
     pub made_in: u32,
     /// The frozen base.
     pub base_model: BaseModel,
+    /// The shape of the adapter.
+    pub lora: LoraShape,
     /// The weights.
     pub adapter: AdapterRef,
 }
@@ -37,9 +39,11 @@ struct Row {
     name: String,
     roles: Vec<Role>,
     base_model: Json<BaseModel>,
+    lora: Json<LoraShape>,
 }
 
-const SELECT: &str = "v.id AS version, v.artifact, v.step, v.run_id, m.id AS member, m.name, m.roles, p.base_model
+const SELECT: &str = "v.id AS version, v.artifact, v.step, v.run_id, m.id AS member, m.name, m.roles, p.base_model,
+    p.lora
     FROM adapter_versions v JOIN members m ON m.id = v.member_id JOIN populations p ON p.id = m.population_id";
 
 /// The weights of these versions, in this order.
@@ -147,6 +151,7 @@ impl Row {
             roles: self.roles.clone(),
             made_in: self.step.cast_unsigned(),
             base_model: self.base_model.0.clone(),
+            lora: self.lora.0.clone(),
             adapter: AdapterRef {
                 version: VersionId(self.version),
                 artifact,

@@ -205,7 +205,7 @@ impl Upload<'_> {
     /// Sends `rows`, one per line, prints the dataset's id, and reports what was left out, harmful overlaps and bad tests.
     pub(in crate::command) fn send(&self, rows: &File, client: &Client) -> anyhow::Result<()> {
         let bar = bar(Some(rows.metadata()?.len()));
-        let made = client.post_lines(&self.path(), &mut bar.wrap_read(rows));
+        let made = client.post_file(&self.path(), "application/x-ndjson", &mut bar.wrap_read(rows));
         bar.finish_and_clear();
         let made = made?;
         told(&made["report"]).iter().for_each(remark);

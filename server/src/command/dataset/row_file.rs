@@ -126,7 +126,7 @@ impl RowFile {
 }
 
 /// A bar for so many bytes, or a spinner.
-pub(super) fn bar(length: Option<u64>) -> ProgressBar {
+pub(in crate::command) fn bar(length: Option<u64>) -> ProgressBar {
     let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta} left") {
         bar.set_style(style);

@@ -3,7 +3,7 @@
 use lyceum_core::config::pointer_token;
 use serde_json::Value;
 
-use crate::frame::config_form::Line;
+use crate::frame::config_form::{Line, is_left_out};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Field {
@@ -138,13 +138,22 @@ pub(super) fn list(schema: &Value, value: &Value) -> Option<Input> {
     }
     let known = item["properties"].as_object()?;
     let fields = |value: &Value| -> Vec<Field> {
-        let each = known
-            .iter()
-            .filter_map(|(name, schema)| match field(name, name, schema, &value[name]) {
-                Some(Line::Field(field)) => Some(field),
+        // A field that is an object of fields is shown as these.
+        let each = known.iter().flat_map(|(name, schema)| {
+            let inner = present(schema)["properties"].as_object();
+            let own = inner.is_none().then(|| (name.clone(), schema, &value[name]));
+            let inner = inner.into_iter().flatten();
+            let inner = inner.map(move |(field, schema)| (format!("{name}.{field}"), schema, &value[name][field]));
+            own.into_iter().chain(inner)
+        });
+        let shown = each.filter(|(path, ..)| !is_left_out(path));
+        let lines = shown.filter_map(|(path, schema, value)| field(&path, &path.replace('.', " "), schema, value));
+        lines
+            .filter_map(|line| match line {
+                Line::Field(field) => Some(field),
                 _ => None,
-            });
-        each.collect()
+            })
+            .collect()
     };
     let is_plain = |field: &Field| {
         matches!(

@@ -3,7 +3,7 @@
 mod fetching;
 mod reading;
 
-use actix_web::{HttpRequest, http::header::CONTENT_TYPE, web};
+use actix_web::{HttpRequest, web};
 use lyceum_core::dataset::{ImportReport, OracleKind};
 use lyceum_store::datasets::{Import, NewDataset};
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ use crate::{
     api_error::ApiError,
     contract::{
         About, Answer, Endpoint, Query, bounds,
-        document::check_length,
+        document::{check_length, check_type},
         receive::{Pieces, Place},
     },
     lab::Lab,
@@ -100,15 +100,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     };
     let import = Endpoint::post(import, "datasets", import_dataset);
     let import = import.query::<ImportDatasetQuery>();
-    let import = import.takes_file(
-        Some("The file of rows"),
-        &[
-            "application/x-ndjson",
-            "application/gzip",
-            "application/vnd.apache.parquet",
-            "application/octet-stream",
-        ],
-    );
+    let import = import.takes_file(Some("The file of rows"), &TYPES);
     let import = import.answers::<ImportPreview>();
     let more = "The body is one JSON object per line, a JSON array of objects or a Parquet file, the first two also \
         as gzip; the first bytes tell which. With `hub` there is no body. What is imported is received whole before \
@@ -129,7 +121,7 @@ async fn import_dataset(
     check_length(&request, limit)?;
     let plan = Plan::of(&asked)?;
     if plan.hub.is_none() {
-        check_type(&request)?;
+        check_type(&request, &TYPES)?;
     }
     let _place = Place::wait(&lab).await?;
     let source = match &plan.hub {
@@ -196,15 +188,3 @@ const TYPES: [&str; 4] = [
     "application/vnd.apache.parquet",
     "application/octet-stream",
 ];
-
-pub(crate) fn check_type(request: &HttpRequest) -> Result<(), ApiError> {
-    let sent = request.headers().get(CONTENT_TYPE);
-    let sent = sent.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-    let sent = sent.split(';').next().unwrap_or_default().trim();
-    match TYPES.contains(&sent) {
-        true => Ok(()),
-        false => Err(ApiError::unsupported_type(
-            "application/x-ndjson, application/gzip, application/vnd.apache.parquet or application/octet-stream",
-        )),
-    }
-}

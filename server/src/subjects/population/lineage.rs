@@ -203,7 +203,6 @@ impl Tree {
         let last = (now + apart - 1) / apart * apart;
         let x = |step: i32| LEFT + f64::from(step) / f64::from(last) * WIDTH;
         let y = |member: &Uuid| TOP + lane_of.get(member).copied().unwrap_or(0) as f64 * LANE + LANE / 2.0;
-        let names: HashMap<Uuid, &str> = members.iter().map(|member| (member.id, member.name.as_str())).collect();
         let mut edges = Vec::new();
         let lives = members
             .iter()
@@ -230,7 +229,7 @@ impl Tree {
                     width: (end - start).max(2.0),
                     died: member.died_step.is_some(),
                     value: member.metric,
-                    title: title(member, &names),
+                    title: title(member),
                     has_room: end - start > 9.0 * member.name.chars().count() as f64,
                 }
             })
@@ -264,17 +263,12 @@ fn round_below(steps: i32) -> i32 {
         .unwrap_or(1)
 }
 
-fn title(member: &Relative, names: &HashMap<Uuid, &str>) -> String {
+fn title(member: &Relative) -> String {
     let mut text = format!("{}, born in step {}", member.name, member.born_step);
     if let Some(operator) = &member.operator {
         text.push_str(&format!(" by {operator}"));
     }
-    let parents: Vec<&str> = member
-        .parents
-        .0
-        .iter()
-        .filter_map(|parent| names.get(&parent.member_id).copied())
-        .collect();
+    let parents: Vec<&str> = member.parents.0.iter().map(|parent| parent.member.as_str()).collect();
     if !parents.is_empty() {
         text.push_str(&format!(" from {}", parents.join(" and ")));
     }
@@ -296,6 +290,8 @@ mod tests {
     fn member(id: u128, born: i32, replaces: Option<u128>, parents: &[u128]) -> Relative {
         let parent = |id: &u128| Parent {
             member_id: Uuid::from_u128(*id),
+            member: format!("m{id}"),
+            run_id: Uuid::nil(),
             version_id: Uuid::nil(),
             ordinal: 0,
             displacement: None,
@@ -309,6 +305,7 @@ mod tests {
             died_step: None,
             cause_of_death: None,
             operator: Some("m1".to_owned()),
+            ancestor: None,
             replaces_id: replaces.map(Uuid::from_u128),
             parents: Json(parents.iter().map(parent).collect()),
             ratings: Json(vec![]),

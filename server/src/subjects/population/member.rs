@@ -20,8 +20,8 @@ use serde::Serialize;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use super::page::{lcb_k, parents};
-use crate::frame::sides::{Link, names};
+use super::page::{ParentLink, lcb_k};
+use crate::frame::sides::names;
 use crate::{
     api_error::ApiError,
     frame::{
@@ -50,7 +50,7 @@ struct MemberPage {
     run: RunFrame,
     member: Member,
     operator: Option<String>,
-    parents: Vec<Link>,
+    parents: Vec<ParentLink>,
     children: Vec<Relative>,
     versions: Vec<Version>,
     ratings: Vec<RatingPoint>,
@@ -125,7 +125,7 @@ pub(crate) async fn show_member(
     view.show(&MemberPage {
         layout: view.layout(format!("{} · {}", member.name, run.run().name), Section::Runs),
         operator: own.as_ref().and_then(|own| own.operator.clone()),
-        parents: own.as_ref().map(|own| parents(own, &names)).unwrap_or_default(),
+        parents: own.as_ref().map(ParentLink::of).unwrap_or_default(),
         children: members::children(db, id, member_id, CHILDREN).await?,
         versions: versions::newest(db, id, member_id, ROWS).await?,
         matchups: matchups(&lab, id, member_id, &window).await?,

@@ -25,7 +25,6 @@ use crate::{
         layout::{Layout, Section},
         places::Tab,
         run::RunFrame,
-        sides::{Link, names},
         sides::{heat, order, range},
         steps::{MEMBERS, stride},
         view::{Filters, View},
@@ -61,7 +60,7 @@ struct Ranked {
     born_step: i32,
     died_step: Option<i32>,
     operator: Option<String>,
-    parents: Vec<Link>,
+    parents: Vec<ParentLink>,
     matchups: i64,
     wins: i64,
     /// Updates of its weights.
@@ -159,7 +158,6 @@ pub(crate) async fn show_population(
     )
     .await?;
     let known = Known {
-        names: names(members::names(db, *id, MEMBERS).await?),
         wins: matchups::wins(db, *id)
             .await?
             .into_iter()
@@ -242,19 +240,41 @@ fn roles(members: &[Relative]) -> Vec<Role> {
     roles
 }
 
-/// The parents of `member`, by name.
-pub(crate) fn parents(member: &Relative, names: &HashMap<Uuid, String>) -> Vec<Link> {
-    let link = |id: Uuid| Link {
-        id,
-        name: names.get(&id).cloned().unwrap_or_else(|| id.to_string()),
-    };
-    member.parents.0.iter().map(|parent| link(parent.member_id)).collect()
+/// A parent; for a founder, what it began with.
+#[derive(Debug, Serialize)]
+pub(crate) struct ParentLink {
+    pub(crate) name: String,
+    /// The member; none for an imported adapter, and for a member of a run that was deleted.
+    pub(crate) id: Option<Uuid>,
+    pub(crate) run_id: Option<Uuid>,
+}
+
+impl ParentLink {
+    /// The parents of `member`.
+    pub(crate) fn of(member: &Relative) -> Vec<Self> {
+        let parents = member.parents.0.iter().map(|parent| Self {
+            name: member.ancestor.as_ref().unwrap_or(&parent.member).clone(),
+            id: Some(parent.member_id),
+            run_id: Some(parent.run_id),
+        });
+        let without_page = member.ancestor.iter().filter(|_| member.parents.0.is_empty());
+        let without_page = without_page.map(|ancestor| Self {
+            name: ancestor.clone(),
+            id: None,
+            run_id: None,
+        });
+        parents.chain(without_page).collect()
+    }
+
+    /// The address of its page.
+    pub(crate) fn address(&self) -> Option<String> {
+        Some(format!("/runs/{}/members/{}", self.run_id?, self.id?))
+    }
 }
 
 /// The data for leaderboards.
 struct Known {
     members: Vec<Relative>,
-    names: HashMap<Uuid, String>,
     wins: HashMap<Uuid, Wins>,
     history: Vec<RatingPoint>,
     lcb_k: f64,
@@ -297,7 +317,7 @@ impl Known {
             born_step: member.born_step,
             died_step: member.died_step,
             operator: member.operator.clone(),
-            parents: parents(member, &self.names),
+            parents: ParentLink::of(member),
             matchups: wins.map_or(0, |wins| wins.matchups),
             wins: wins.map_or(0, |wins| wins.wins),
             ordinal: member.ordinal,

@@ -31,7 +31,10 @@ use crate::{
     lab::Lab,
     rows_asked,
     subjects::evaluations::prepare::{self, named_dataset_faults},
-    subjects::{datasets::usable, runs::find_experiment},
+    subjects::{
+        datasets::usable,
+        runs::{ancestors, find_experiment},
+    },
     vocabulary,
 };
 
@@ -215,13 +218,13 @@ pub(crate) async fn settle_datasets(
     db: &mut PgConnection,
     lab: &Lab,
     recipe: &dyn Recipe,
-    config: RunConfig,
+    mut config: RunConfig,
     request: &CreateRun,
 ) -> Result<RunConfig, ApiError> {
     let uses = recipe
         .datasets(&config)
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
-    let mut faults = Vec::new();
+    let mut faults = ancestors::settle(&mut *db, &mut config, None).await?;
     if let Some(schedule) = &config.benchmarks {
         faults.extend(named_dataset_faults(&mut *db, lab.store.pool(), &schedule.suites, "/benchmarks/suites").await?);
     }

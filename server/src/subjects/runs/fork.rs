@@ -32,7 +32,10 @@ use crate::{
     rows_asked,
     subjects::{
         datasets::usable,
-        runs::create::{ResolvedRun, placed},
+        runs::{
+            ancestors,
+            create::{ResolvedRun, placed},
+        },
     },
     vocabulary,
 };
@@ -147,7 +150,7 @@ async fn fork_run(
     let state = runs::state_at(db, *id, step).await?;
     if is_trial {
         let mut tx = db.begin().await.map_err(StoreError::from)?;
-        let config = settled(&mut tx, &lab, recipe.as_ref(), (&begun, config), overrides).await?;
+        let config = settled(&mut tx, &lab, recipe.as_ref(), (&begun, step, config), overrides).await?;
         tx.rollback().await.map_err(StoreError::from)?;
         let resolved = ResolvedRun::of(db, recipe.as_ref(), &config, None, Some(*id)).await?;
         return Ok(Answer::ok(resolved));
@@ -156,7 +159,14 @@ async fn fork_run(
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
-    let config = settled(&mut creation.tx, &lab, recipe.as_ref(), (&begun, config), overrides).await?;
+    let config = settled(
+        &mut creation.tx,
+        &lab,
+        recipe.as_ref(),
+        (&begun, step, config),
+        overrides,
+    )
+    .await?;
     let recorded = recipe
         .recorded_metrics(&config)
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
@@ -199,22 +209,23 @@ fn branched(
     Faults(faults).or(config).map_err(refused)
 }
 
-/// The fork's config with its new datasets looked up; refused if any is missing or unsuitable.
+/// The fork's config with its new datasets and ancestors looked up; refused if any is missing or unsuitable.
 async fn settled(
     db: &mut PgConnection,
     lab: &Lab,
     recipe: &dyn Recipe,
-    (begun, config): (&RunConfig, RunConfig),
+    (begun, step, mut config): (&RunConfig, u32, RunConfig),
     overrides: &BTreeMap<String, Value>,
 ) -> Result<RunConfig, ApiError> {
     let named = new_datasets(recipe, begun, &config)?;
+    let mut faults = ancestors::settle(&mut *db, &mut config, Some((begun, step))).await?;
     let config = match usable::settle(&mut *db, lab, &named, config).await? {
         Ok(config) => {
-            let mut faults = rows_asked::faults(db, recipe, &config).await?;
+            faults.extend(rows_asked::faults(db, recipe, &config).await?);
             faults.extend(vocabulary::faults(recipe, &config).await?);
             Faults(faults).or(config)
         }
-        Err(faults) => Err(faults),
+        Err(Faults(others)) => Err(Faults([others, faults].concat())),
     };
     config.map_err(|faults| placed(faults, overrides, None))
 }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 
 use crate::{
     config::{RunConfig, Schema, fill_in, leave_out_nulls, pointer_token},
-    contract::{BirthRecord, MemberRecord, PopulationRecord, Role, Side, VersionRecord},
+    contract::{BirthRecord, MemberRecord, PlanError, PopulationRecord, Role, Side, VersionRecord},
+    evolution::INIT,
     fault::{Fault, Faults},
     id::{ExecutionId, MemberId, PopulationId, VersionId},
     kit::{Draft, Progress, join},
@@ -135,12 +136,14 @@ impl Draft<'_> {
             name: member.name.clone(),
             roles: member.roles.clone(),
         });
+        let ancestor = self.ancestor(place)?;
+        let operator = if ancestor.is_some() { "copy_parent" } else { INIT };
         let born = self.evolve(&key, || EvolvePayload {
             base_model: population.base_model.clone(),
             lora: population.lora.clone(),
-            operator: "init".to_owned(),
+            operator: operator.to_owned(),
             parameters: BTreeMap::new(),
-            parents: Vec::new(),
+            parents: ancestor.into_iter().collect(),
             seed,
             to: VersionId::of(id, 0),
             measured: Vec::new(),
@@ -156,15 +159,27 @@ impl Draft<'_> {
         self.plan.records.births.push(BirthRecord {
             child: id,
             source: key,
-            operator: "init".to_owned(),
+            operator: operator.to_owned(),
             parameters: serde_json::json!({}),
             seed,
-            parents: Vec::new(),
+            parents: ancestor.iter().map(|parent| parent.version).collect(),
             replaces: None,
             notes: born.notes.clone(),
         });
         self.members[place].adapter = Some(born.version);
         Ok(())
+    }
+
+    /// The weights that the founder at `place` begins with, if its group names any.
+    fn ancestor(&self, place: usize) -> Result<Option<AdapterRef>, PlanError> {
+        let populations = self.run.config.populations.values();
+        let groups = populations.flat_map(|population| &population.members);
+        let mut founders = groups.flat_map(|group| std::iter::repeat_n(&group.from, group.count as usize));
+        let Some(from) = founders.nth(place).and_then(Option::as_ref) else {
+            return Ok(None);
+        };
+        let unknown = || PlanError::Other(format!("the weights of {from:?} were not looked up"));
+        from.weights().ok_or_else(unknown).map(Some)
     }
 }
 

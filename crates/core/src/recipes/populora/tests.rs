@@ -1,5 +1,6 @@
 //! Runs with scripted players.
 
+mod ancestors;
 mod config_faults;
 mod geometry;
 mod learning;

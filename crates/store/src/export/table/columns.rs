@@ -114,7 +114,7 @@ pub(super) const RATINGS: [Source; 6] = [
     ("sigma", Kind::Float, "x.sigma"),
 ];
 
-pub(super) const BIRTHS: [Source; 12] = [
+pub(super) const BIRTHS: [Source; 13] = [
     ("step", Kind::Int, "x.step::int8"),
     ("child_id", Kind::Text, "x.child_id::text"),
     ("child", Kind::Text, "p.name"),
@@ -132,6 +132,7 @@ pub(super) const BIRTHS: [Source; 12] = [
           ORDER BY b.position), '[]') FROM birth_parents b JOIN adapter_versions v ON v.id = b.version_id
           WHERE b.child_id = x.child_id)::text",
     ),
+    ("ancestor", Kind::Text, "x.ancestor"),
     ("notes", Kind::Text, "array_to_json(x.notes)::text"),
     ("phase", Kind::Text, "x.phase"),
     (

@@ -1,0 +1,201 @@
+//! Adapters that were made elsewhere, which members may begin with.
+
+mod archive;
+
+use actix_web::{HttpRequest, web};
+use lyceum_core::{
+    artifact::{ArtifactKind, Digest},
+    fault::Fault,
+    work::{BaseModel, LoraShape},
+};
+use lyceum_models::{
+    ModelConfig,
+    peft::{AdapterFiles, CONFIG, Refusal},
+};
+use lyceum_store::{
+    adapters::{self, Adapter, NewAdapter},
+    artifact::digest_of,
+    page::Window,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sqlx::PgPool;
+use std::{
+    fs::File,
+    io::{BufWriter, Seek as _, Write as _},
+};
+use tokio::sync::Semaphore;
+use uuid::Uuid;
+
+use crate::{
+    api_error::ApiError,
+    base_weights,
+    contract::{
+        About, All, Answer, Endpoint, Query, bounds, delete,
+        document::check_type,
+        list,
+        receive::{self, Pieces, Place, unwritten},
+        show,
+    },
+    estimate::folder_of,
+    lab::Lab,
+};
+
+/// Imports that hold an adapter in memory at once.
+static AT_ONCE: Semaphore = Semaphore::const_new(1);
+/// Bytes of the largest archive, and of all that is in one.
+const LARGEST: usize = 1 << 30;
+/// Media types of archives. Which of them one is, the first bytes tell.
+const TYPES: [&str; 4] = [
+    "application/x-tar",
+    "application/gzip",
+    "application/zip",
+    "application/octet-stream",
+];
+
+/// What the adapter is called, and its base.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ImportAdapterQuery {
+    /// The adapter's name, which must be unique.
+    #[schemars(length(min = 1, max = bounds::NAME))]
+    name: String,
+    /// Its base, as populations name it; by default `base_model_name_or_path` of its configuration.
+    #[schemars(length(min = 1, max = 200))]
+    base_model: Option<String>,
+    /// Where it comes from.
+    #[serde(default)]
+    #[schemars(length(max = 2000))]
+    source: String,
+}
+
+pub(super) fn endpoints() -> Vec<Endpoint> {
+    let import = About {
+        name: "import_adapter",
+        path: "/adapters",
+        summary: "Import a PEFT adapter, which members of new runs may begin with.",
+        answer: "The adapter",
+    };
+    let import = Endpoint::post(import, "adapters", import_adapter);
+    let import = import.query::<ImportAdapterQuery>();
+    let import = import.takes_file(Some("The archive"), &TYPES).creates::<Adapter>();
+    let more = "The body is a tar, tar.gz or zip of `adapter_config.json` and `adapter_model.safetensors`, at the top or in one \
+        folder; other files in it are ignored. `adapter.zip` of a member is such an archive.";
+    let import = import.describe(more);
+    let all = About {
+        name: "list_adapters",
+        path: "/adapters",
+        summary: "List imported adapters.",
+        answer: "A page of adapters",
+    };
+    let all = list(all, "adapters", async |db: &PgPool, _: &All, window: &Window| {
+        adapters::page(db, window).await
+    });
+    let one = About {
+        name: "show_adapter",
+        path: "/adapters/{id}",
+        summary: "Show an imported adapter.",
+        answer: "The adapter",
+    };
+    let find = async |db: &PgPool, id: Uuid| adapters::find(db, id).await;
+    let one = show(one, "adapters", find).id("id", "The adapter");
+    let removal = About {
+        name: "delete_adapter",
+        path: "/adapters/{id}",
+        summary: "Delete an imported adapter. Runs that began with it keep its weights.",
+        answer: "It is gone",
+    };
+    let removal = delete(removal, "adapters", find, async |db: &PgPool, id: Uuid| {
+        adapters::remove(db, id).await
+    });
+    vec![import, all, one, removal.id("id", "The adapter").if_match()]
+}
+
+async fn import_adapter(
+    request: HttpRequest,
+    lab: web::Data<Lab>,
+    query: Query<ImportAdapterQuery>,
+    payload: web::Payload,
+) -> Result<Answer<Adapter>, ApiError> {
+    let asked = query.0;
+    check_type(&request, &TYPES)?;
+    let limit = LARGEST.min(lab.settings.artifact_limit);
+    let _place = Place::wait(&lab).await?;
+    let pieces = Pieces::of(&request, payload.into_inner(), limit, lab.settings.body_pace)?;
+    let archive = pieces.into_file(|_| ()).await?;
+    let _permit = AT_ONCE.acquire().await.map_err(|error| ApiError::internal(&error))?;
+    let base_model = asked.base_model.clone();
+    let read = tokio::task::spawn_blocking(move || Adopted::read(archive, limit, base_model));
+    let adopted = read.await.map_err(|error| ApiError::internal(&error))??;
+    let artifact = adopted.artifact;
+    lab.artifacts
+        .put_file(ArtifactKind::Adapter, artifact, &adopted.file, adopted.bytes)
+        .await?;
+    let new = NewAdapter {
+        name: &asked.name,
+        base_model: &adopted.base_model,
+        lora: &adopted.lora,
+        artifact,
+        source: &asked.source,
+    };
+    let made = adapters::create(lab.store.pool(), &new).await?;
+    let location = format!("/api/v1/adapters/{}", made.id);
+    Ok(Answer::created(made, &location))
+}
+
+/// A checked adapter, as the artifact that it becomes.
+struct Adopted {
+    file: File,
+    artifact: Digest,
+    bytes: u64,
+    base_model: BaseModel,
+    lora: LoraShape,
+}
+
+impl Adopted {
+    /// Takes a while.
+    fn read(archive: File, limit: usize, base_model: Option<String>) -> Result<Self, ApiError> {
+        let refused = |(file, reason): Refusal| ApiError::invalid(vec![Fault::new(format!("/{file}"), reason)]);
+        let files = archive::read(archive, limit)?;
+        let named = match base_model {
+            Some(name) => name,
+            None => files.base_model().map_err(refused)?.unwrap_or_default(),
+        };
+        let mut base_model = BaseModel {
+            name: named,
+            revision: None,
+        };
+        if let Some(fault) = base_model.name_fault() {
+            let detail = format!("`base_model_name_or_path`: {fault}; or give `base_model` (--base) in its place");
+            return Err(refused((CONFIG, detail)));
+        }
+        base_weights::name(&mut base_model);
+        // Workers compare an adapter with a base that is not on this machine.
+        let base = folder_of(&base_model.name).map(|folder| ModelConfig::from_folder(&folder));
+        let base = base
+            .transpose()
+            .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+        let (files, lora) = files.adopted(&base_model.name, base.as_ref()).map_err(refused)?;
+        let (file, artifact, bytes) = written(&files)?;
+        Ok(Self {
+            file,
+            artifact,
+            bytes,
+            base_model,
+            lora,
+        })
+    }
+}
+
+/// The artifact of an adapter in a file, with its digest and size.
+fn written(files: &AdapterFiles) -> Result<(File, Digest, u64), ApiError> {
+    let mut out = BufWriter::new(receive::spool().map_err(unwritten)?);
+    files
+        .write_archive(&mut out)
+        .map_err(|error| ApiError::internal(&error))?;
+    out.flush().map_err(unwritten)?;
+    let mut file = out.into_inner().map_err(|error| unwritten(error.into_error()))?;
+    file.rewind().map_err(unwritten)?;
+    let (digest, bytes) = digest_of(&mut file).map_err(unwritten)?;
+    Ok((file, digest, bytes))
+}

@@ -1,0 +1,120 @@
+//! Archives of adapters: only their two files are read, into memory; nothing is unpacked.
+
+use flate2::read::MultiGzDecoder;
+use lyceum_core::fault::Fault;
+use lyceum_models::peft::{AdapterFiles, CONFIG, PICKLE, PICKLED, WEIGHTS};
+use std::{
+    fs::File,
+    io::{self, BufReader, Read, Seek as _},
+    path::{Component, Path},
+};
+
+use crate::{api_error::ApiError, contract::receive::unwritten};
+
+/// Bytes of the longest configuration. Those of peft have some thousand.
+const LONGEST_CONFIG: u64 = 64 << 10;
+
+/// Bytes of all that a tar has beside the weights, such as a tokenizer.
+const BESIDE: u64 = 64 << 20;
+
+/// The files of an adapter in a tar, tar.gz or zip, with at most `limit` bytes when unpacked.
+pub(super) fn read(mut archive: File, limit: usize) -> Result<AdapterFiles, ApiError> {
+    let limit = limit as u64;
+    let mut magic = Vec::new();
+    (&archive).take(4).read_to_end(&mut magic).map_err(unwritten)?;
+    archive.rewind().map_err(unwritten)?;
+    let archive = BufReader::new(archive);
+    let mut found = Found::default();
+    let read = match magic.as_slice() {
+        [0x1f, 0x8b, ..] => of_tar(MultiGzDecoder::new(archive), limit, &mut found),
+        [b'P', b'K', 3 | 5, 4 | 6] => of_zip(archive, limit, &mut found),
+        _ => of_tar(archive, limit, &mut found),
+    };
+    let invalid = |pointer: &str, detail: String| ApiError::invalid(vec![Fault::new(pointer, detail)]);
+    read.map_err(|detail| invalid("", detail))?;
+    match (found.config, found.weights) {
+        (Some(config), Some(weights)) => Ok(AdapterFiles { config, weights }),
+        (_, None) if found.has_pickle => Err(invalid("", format!("the archive {PICKLED}"))),
+        (None, _) => Err(invalid("", format!("the archive has no {CONFIG}"))),
+        (_, None) => Err(invalid("", format!("the archive has no {WEIGHTS}"))),
+    }
+}
+
+/// What an archive has of an adapter.
+#[derive(Default)]
+struct Found {
+    config: Option<Vec<u8>>,
+    weights: Option<Vec<u8>>,
+    has_pickle: bool,
+}
+
+impl Found {
+    /// Reads a file of the archive if it is one of the two.
+    fn take(&mut self, path: &Path, bytes: impl Read, limit: u64) -> Result<(), String> {
+        let shown = path.display();
+        let mut depth = 0;
+        for part in path.components() {
+            match part {
+                Component::Normal(_) => depth += 1,
+                Component::CurDir => {}
+                _ => {
+                    return Err(format!(
+                        "the archive has a file `{shown}`: only names below it are valid"
+                    ));
+                }
+            }
+        }
+        let name = path.file_name().and_then(|name| name.to_str()).filter(|_| depth <= 2);
+        let (place, limit) = match name {
+            Some(CONFIG) => (&mut self.config, LONGEST_CONFIG),
+            Some(WEIGHTS) => (&mut self.weights, limit),
+            Some(PICKLE) => {
+                self.has_pickle = true;
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        if place.is_some() {
+            return Err(format!(
+                "`{shown}` is the second of its name: an archive has one adapter"
+            ));
+        }
+        let mut read = Vec::new();
+        let unreadable = |error: io::Error| format!("`{shown}` cannot be read: {error}");
+        bytes.take(limit + 1).read_to_end(&mut read).map_err(unreadable)?;
+        if read.len() as u64 > limit {
+            return Err(format!("`{shown}` has more than {limit} bytes, the maximum"));
+        }
+        *place = Some(read);
+        Ok(())
+    }
+}
+
+fn of_tar(archive: impl Read, limit: u64, found: &mut Found) -> Result<(), String> {
+    let damaged = |error: io::Error| {
+        format!("the body is no complete tar, tar.gz or zip of at most {limit} bytes unpacked: {error}")
+    };
+    // What is packed may be far larger than its archive.
+    let archive = archive.take(limit.saturating_add(BESIDE));
+    for entry in tar::Archive::new(archive).entries().map_err(damaged)? {
+        let entry = entry.map_err(damaged)?;
+        let path = entry.path().map_err(damaged)?.into_owned();
+        if entry.header().entry_type().is_file() {
+            found.take(&path, entry, limit)?;
+        }
+    }
+    Ok(())
+}
+
+fn of_zip(archive: impl Read + io::Seek, limit: u64, found: &mut Found) -> Result<(), String> {
+    let damaged = |error: zip::result::ZipError| format!("the zip cannot be read: {error}");
+    let mut zip = zip::ZipArchive::new(archive).map_err(damaged)?;
+    for index in 0..zip.len() {
+        let file = zip.by_index(index).map_err(damaged)?;
+        if file.is_file() {
+            let path = file.name().map_err(damaged)?.into_owned();
+            found.take(Path::new(&path), file, limit)?;
+        }
+    }
+    Ok(())
+}
