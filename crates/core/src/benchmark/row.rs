@@ -7,7 +7,6 @@ use std::collections::BTreeMap;
 
 use crate::{
     artifact::Digest,
-    fault::Fault,
     problem::Values,
     verify::{CodePair, MAX_REWARD_TIMEOUT, ProblemKind, RewardPackage},
 };
@@ -155,18 +154,12 @@ impl OwnOracle {
                 packages: self.packages.clone(),
                 row: data,
             },
+            canonical: match &row.oracle {
+                Question::Math { gold } => Some(gold.clone()),
+                _ => row.canonical.clone(),
+            },
             ..row.clone()
         }
-    }
-
-    /// Its faults, where `at` is its pointer.
-    pub fn faults(&self, at: &str) -> Vec<Fault> {
-        let detail = || format!("{} is not from 1 to {MAX_REWARD_TIMEOUT} seconds", self.timeout);
-        let is_valid = (1..=MAX_REWARD_TIMEOUT).contains(&self.timeout);
-        (!is_valid)
-            .then(|| Fault::new(format!("{at}/timeout"), detail()))
-            .into_iter()
-            .collect()
     }
 }
 

@@ -264,9 +264,6 @@ impl Parameters {
                           `reinforce_plus_plus`";
             fault("n", detail.to_owned());
         }
-        if let Some(oracle) = &self.oracle {
-            faults.extend(oracle.faults(&format!("{at}/oracle")));
-        }
         faults.extend(self.reward.faults(&format!("{at}/reward")));
         faults.extend(sampling_faults(&format!("{at}/sampling"), &self.sampling, true));
         let sequences = self.batch.saturating_mul(self.n);

@@ -16,7 +16,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &DatasetCheckSpec) -
         return Err(fault("/spec/dataset", detail));
     };
     let id = DatasetId(dataset.id);
-    if let Some((rows, tried)) = spec.dry_run("/spec")? {
+    if let Some((rows, tried)) = spec.dry_run() {
         match &tried.oracle {
             Some(oracle) => {
                 if let Some(unknown) = rewards::unknown(db, "/spec/oracle/file", oracle.file).await? {
