@@ -1,6 +1,6 @@
 // Forms sent as JSON: `data-action` is the address, `data-method` the method, `data-to` the page to open afterwards
 // (`{id}` is the id of the created resource). Fields with `data-type="list"` are split at commas, `number` is a number,
-// `time` a local time; empty fields with `data-optional` are omitted.
+// `time` a local time; a dot in a name leads into an object; empty fields with `data-optional` are omitted.
 import { Problem, send } from "./api";
 import { say } from "./say";
 
@@ -23,7 +23,11 @@ function collect(form: HTMLFormElement): Record<string, unknown> {
   const body: Record<string, unknown> = {};
   for (const field of form.querySelectorAll<Field>("[name]")) {
     if (field.value === "" && field.dataset.optional !== undefined) continue;
-    body[field.name] = valueOf(field);
+    const path = field.name.split(".");
+    const last = path.pop() ?? "";
+    let inside = body;
+    for (const name of path) inside = (inside[name] ??= {}) as Record<string, unknown>;
+    inside[last] = valueOf(field);
   }
   return body;
 }
@@ -32,7 +36,8 @@ function collect(form: HTMLFormElement): Record<string, unknown> {
 function showFaults(form: HTMLFormElement, problem: Problem): void {
   const others: string[] = [];
   for (const fault of problem.errors) {
-    const name = (fault.pointer ?? "").split("/")[1] ?? "";
+    const path = (fault.pointer ?? "").split("/").slice(1);
+    const name = path.map((_, length) => path.slice(0, length + 1).join(".")).findLast((one) => form.querySelector(`[name="${CSS.escape(one)}"]`)) ?? "";
     const field = name ? form.querySelector<Field>(`[name="${CSS.escape(name)}"]`) : null;
     if (!field) {
       others.push(fault.detail);

@@ -808,6 +808,28 @@ scenario("a file is imported by a map of its columns, after its faults were show
   assert.match(await text("main"), /map math: gold = result, question = problem/);
 });
 
+scenario("a dataset is imported with a reward of one's own, which then scores a given answer", async () => {
+  const file = join(lab.data, "..", "scored.jsonl");
+  writeFileSync(file, '{"problem": "One and one?", "result": "2"}\n');
+  await go("/datasets/new?format=map&oracle=python");
+  await (await page.$("#file")).uploadFile(file);
+  await page.type("#map-question", "problem");
+  await page.type("#reward-source", "def score(prompt): return 1");
+  await page.click("#check");
+  await page.waitForFunction(() => document.querySelector("[data-of=reward]").textContent.includes("three values"), patience);
+  const source = join(lab.data, "..", "reward.py");
+  writeFileSync(source, "def score(prompt, completion, row):\n    return {'right': completion == row['result'], 'length': len(completion)}\n");
+  await (await page.$("#reward-file")).uploadFile(source);
+  await page.waitForFunction(() => document.querySelector("#reward-source").value.includes("'right'"), patience);
+  assert.match(await text("#command"), /lyceum dataset import scored\.jsonl.*--reward reward\.py.*--map question=problem$/s);
+  await press("#send");
+  await page.click("details:has([name='spec.completion']) summary");
+  await page.type("#completion", "<b>2</b>");
+  await press("details:has([name='spec.completion']) button");
+  await page.waitForSelector("#scores + .table", patience);
+  assert.match(await text("#scores + .table tbody"), /empty\s*ok\s*length 0, right 0.*the given one\s*ok\s*length 8, right 0/s);
+});
+
 scenario("the engine loads a downloaded adapter", async () => {
   const members = (await lab.api("GET", `/runs/${run}/members`)).items;
   await go(`/runs/${run}/members/${members[0].id}`);

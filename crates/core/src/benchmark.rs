@@ -21,7 +21,7 @@ pub use self::{
     extract::{code_of, mathematics_of},
     grade::{Graded, Submission, graded, task},
     prompt::{PromptStyle, UnknownPrompts, prompt_styles},
-    row::{BenchmarkRow, Question},
+    row::{BenchmarkRow, OwnOracle, OwnOracleType, Question},
     score::{CurvePoint, Distribution, Generalization, GeneralizationRow, Score, Spread, pass_at_k},
     suite::{Group, Protocol, Suite, SuiteError, UnknownSuite, shipped_suites, suite},
     suite_request::{MAX_SAMPLES, SuiteChoice, SuiteRequest, spread_rows},

@@ -16,7 +16,8 @@ mod view;
 pub use self::{
     gates::{Gates, SCORE_OF_PLAN, SCORE_OF_QUESTION, ScoreScale},
     metric::{
-        COST, Chart, ChartGroup, Expense, Growth, Highlight, JUDGING, LEARNING, Metric, PLANNING, PROPOSING, SOLVING,
+        COST, Chart, ChartGroup, Expense, Growth, Highlight, JUDGING, LEARNING, Metric, PLANNING, PROPOSING,
+        REWARD_PART, REWARD_PARTS, SOLVING,
     },
     phase::{CostClass, Phase},
     plan::{Plan, PlanError, RunState, WorkItem},

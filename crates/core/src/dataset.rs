@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 pub(crate) use self::row::check_python;
-use crate::{id::DatasetId, verify::ProblemKind};
+use crate::{artifact::Digest, id::DatasetId, verify::ProblemKind};
 
 /// What a dataset is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
@@ -80,6 +80,8 @@ pub struct DatasetUse {
     pub kinds: &'static [ProblemKind],
     /// Rows that are used, from the first; all where none is given.
     pub rows: Option<u32>,
+    /// The reward that scores answers in place of what rows name themselves, after the JSON pointer to its digest.
+    pub reward: Option<(String, Digest)>,
     /// Whether rows may ask what a benchmark asks.
     pub allow_overlap: bool,
     /// What is allowed of the tests of its rows.

@@ -206,6 +206,11 @@ impl<'r> Simulation<'r> {
                 view.rows.insert((dataset, index), row.clone());
                 Ok(())
             }
+            Want::Reward(digest) => {
+                // Scripted players judge without it.
+                view.rewards.insert(digest, String::new());
+                Ok(())
+            }
         }
     }
 }

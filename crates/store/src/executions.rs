@@ -27,7 +27,7 @@ pub(crate) struct NewExecution<'a> {
     /// Its state before its first step.
     pub(crate) state: &'a RunState,
     /// The recipe's metrics, in order.
-    pub(crate) metrics: &'a [&'static str],
+    pub(crate) metrics: &'a [&'a str],
     /// Links the request to its work (W3C trace id).
     pub(crate) trace_id: Option<&'a str>,
 }

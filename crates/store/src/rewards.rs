@@ -1,6 +1,6 @@
 //! The users' own rewards: Python files by the hash of their content.
 
-use lyceum_core::{artifact::Digest, id::DatasetId};
+use lyceum_core::{artifact::Digest, fault::Fault, id::DatasetId};
 use serde::Serialize;
 use sqlx::{FromRow, PgExecutor};
 
@@ -37,6 +37,34 @@ pub async fn find(db: impl PgExecutor<'_>, digest: &str) -> Result<StoredReward>
         .fetch_optional(db)
         .await?
         .ok_or_else(|| StoreError::not_found("reward", digest))
+}
+
+/// The first row of a dataset that names a reward which is not stored: its index, its line and the digest.
+pub async fn first_missing(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Option<(i32, Option<i32>, String)>> {
+    // The first condition on the type is that of an index.
+    Ok(sqlx::query_as(
+        "SELECT index, line, row -> 'oracle' ->> 'file' FROM dataset_rows
+         WHERE dataset_id = $1 AND row -> 'oracle' ->> 'type' IN ('script', 'python')
+             AND row -> 'oracle' ->> 'type' = 'python'
+             AND NOT EXISTS (SELECT FROM rewards WHERE digest = row -> 'oracle' ->> 'file') ORDER BY index LIMIT 1",
+    )
+    .bind(id.0)
+    .fetch_optional(db)
+    .await?)
+}
+
+/// The fault at `pointer`, which names a reward that is not stored; `None` if it is.
+pub async fn unknown(db: impl PgExecutor<'_>, pointer: impl Into<String>, digest: Digest) -> Result<Option<Fault>> {
+    match find(db, &digest.to_string()).await {
+        Ok(_) => Ok(None),
+        Err(StoreError::NotFound { .. }) => Ok(Some(Fault::new(pointer, not_stored(&digest.to_string())))),
+        Err(error) => Err(error),
+    }
+}
+
+/// That no reward has this digest, and what would be valid.
+pub fn not_stored(digest: &str) -> String {
+    format!("no reward {digest} is stored: `lyceum reward add FILE` stores one and prints its digest")
 }
 
 /// The rewards that rows of a dataset name, at most `limit` of them.

@@ -2,7 +2,11 @@
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use lyceum_core::{artifact::Digest, verify::check_reward};
+use lyceum_core::{
+    artifact::Digest,
+    recipe::DatasetCheckResult,
+    verify::{RewardPackage, check_reward},
+};
 use serde_json::{Value, json};
 use std::{
     fs,
@@ -14,6 +18,7 @@ use crate::{
     client::Client,
     command::{
         ServerArgs,
+        evaluation::wait,
         output::{document, line},
     },
     settings::CommonArgs,
@@ -22,6 +27,7 @@ use crate::{
 /// Store rewards of your own: Python files with `score(prompt, completion, row)`
 ///
 ///   lyceum reward add reward.py
+///   lyceum reward try reward.py --dataset mine
 ///   lyceum reward show DIGEST
 ///
 /// `lyceum dataset import ROWS --reward FILE` stores one and imports rows that it scores.
@@ -42,6 +48,7 @@ enum Action {
         /// The file
         file: PathBuf,
     },
+    Try(Try),
     /// Print the text of a stored reward
     Show {
         /// Its digest
@@ -54,6 +61,7 @@ impl Reward {
         let client = self.server.client(common)?;
         match self.action {
             Action::Add { file } => line(add(&client, &file)?)?,
+            Action::Try(it) => it.run(&client)?,
             Action::Show { digest } => {
                 let reward = client.get(&format!("/api/v1/rewards/{digest}"))?;
                 document(reward["source"].as_str().unwrap_or_default())?;
@@ -61,6 +69,72 @@ impl Reward {
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Score the first rows of a dataset with a reward, on a worker
+///
+/// Each row gets an empty answer, its own if it has one, and --completion. Prints a line for each: the row, the answer, how the
+/// reward ended, and the parts of the score or why there is none. The reward is stored, and the rows may name any oracle;
+/// nothing is noted about the dataset.
+#[derive(Args, Debug)]
+struct Try {
+    /// The reward
+    file: PathBuf,
+    /// The dataset, by name or id
+    #[arg(long)]
+    dataset: String,
+    /// How many rows, from the first
+    #[arg(long, default_value_t = 10)]
+    rows: u32,
+    /// An answer to score, or `@FILE` for the text of a file
+    #[arg(long, value_name = "TEXT|@FILE")]
+    completion: Option<String>,
+    /// Seconds of CPU time for an answer
+    #[arg(long, default_value_t = 5)]
+    timeout: u32,
+    /// Packages that it needs, separated by commas
+    #[arg(long, value_delimiter = ',', value_name = "PACKAGE")]
+    packages: Vec<RewardPackage>,
+}
+
+impl Try {
+    fn run(self, client: &Client) -> anyhow::Result<()> {
+        let completion = match self.completion.as_deref().map(|text| (text, text.strip_prefix('@'))) {
+            Some((_, Some(file))) => Some(fs::read_to_string(file).with_context(|| format!("cannot read {file}"))?),
+            Some((text, None)) => Some(text.to_owned()),
+            None => None,
+        };
+        let oracle = oracle(client, &self.file, self.timeout, &self.packages)?;
+        let spec = json!({
+            "type": "dataset_check", "dataset": self.dataset, "rows": self.rows, "oracle": oracle, "completion": completion,
+        });
+        let made = client.post("/api/v1/evaluations", Some(&json!({ "spec": spec })))?;
+        let id = made["id"].as_str().context("the server's response has no id")?;
+        let result: DatasetCheckResult = serde_json::from_value(wait(client, id)?)?;
+        for score in result.scores {
+            let told = match score.parts.is_empty() {
+                true => score.reason,
+                false => serde_json::to_string(&score.parts)?,
+            };
+            line(format!(
+                "{:5}  {:10}  {:10}  {told}",
+                score.row,
+                score.answer,
+                score.status.name()
+            ))?;
+        }
+        Ok(())
+    }
+}
+
+/// Stores the reward in `file`, and returns what a config says of it.
+pub(in crate::command) fn oracle(
+    client: &Client,
+    file: &Path,
+    timeout: u32,
+    packages: &[RewardPackage],
+) -> anyhow::Result<Value> {
+    Ok(json!({"type": "python", "file": add(client, file)?, "timeout": timeout, "packages": packages}))
 }
 
 /// Stores the reward in `file`, and returns its digest.

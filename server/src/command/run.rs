@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::{
     config::read,
     output::{json as print_json, line},
+    reward,
 };
 use crate::{client::Client, command::ServerArgs, settings::CommonArgs};
 
@@ -51,6 +52,10 @@ enum Action {
         /// Override a value of the config, such as `populations.main.lora.r=16`; may be repeated
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<String>,
+        /// Score answers with this reward, a Python file with `score(prompt, completion, row)`: it is stored, and
+        /// `parameters.oracle` names it
+        #[arg(long, value_name = "FILE")]
+        reward: Option<PathBuf>,
         /// Create nothing; print the config with every default filled in
         #[arg(long)]
         dry_run: bool,
@@ -138,10 +143,15 @@ impl Run {
                 name,
                 experiment,
                 overrides,
+                reward,
                 dry_run,
                 watch,
             } => {
                 let mut body = json!({ "overrides": parse_overrides(&overrides)? });
+                if let Some(file) = reward {
+                    body["overrides"]["parameters.oracle"] =
+                        json!({"type": "python", "file": reward::add(&client, &file)?});
+                }
                 let config = config.map(|file| read(&file)).transpose()?;
                 let fields = [
                     ("preset", preset.map(Value::from)),

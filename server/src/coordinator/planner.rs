@@ -301,6 +301,7 @@ fn has(view: &StepView, want: &Want) -> bool {
     match want {
         Want::Problem(id) => view.problems.contains_key(id),
         Want::Row(dataset, index) => view.rows.contains_key(&(*dataset, *index)),
+        Want::Reward(digest) => view.rewards.contains_key(digest),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The charts of a run's page. `docs/METRICS.md` explains every metric.
 
-use lyceum_core::recipe::{Chart as Drawn, Metric, Side};
+use lyceum_core::recipe::{Chart as Drawn, Metric, REWARD_PART, REWARD_PARTS, Side};
 use serde::Serialize;
 
 /// A chart: metrics over steps.
@@ -66,20 +66,7 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
         .collect();
     let mut groups: Vec<ChartGroup> = Vec::new();
     for drawn in recorded.iter().flat_map(|metric| metric.charts) {
-        let title = drawn.group.title;
-        let group = match groups.iter().position(|group| group.title == title) {
-            Some(place) => &mut groups[place],
-            None => {
-                groups.push(ChartGroup {
-                    title,
-                    charts: Vec::new(),
-                    constant: Vec::new(),
-                    empty: Vec::new(),
-                });
-                let last = groups.len() - 1;
-                &mut groups[last]
-            }
-        };
+        let group = group_of(drawn, &mut groups);
         if group.charts.iter().all(|chart| chart.title != drawn.title) {
             let metrics: Vec<&Metric> = recorded
                 .iter()
@@ -89,10 +76,21 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
             group.charts.push(Chart::of(drawn, &metrics));
         }
     }
+    let rewards: Vec<&str> = names.iter().filter_map(|name| name.strip_prefix(REWARD_PART)).collect();
+    if !rewards.is_empty() {
+        let chart = Chart {
+            metrics: rewards.iter().map(|part| format!("{REWARD_PART}{part}")).collect(),
+            labels: rewards.iter().map(|&part| part.to_owned()).collect(),
+            sides: vec![None; rewards.len()],
+            ..Chart::of(&REWARD_PARTS, &[])
+        };
+        group_of(&REWARD_PARTS, &mut groups).charts.push(chart);
+    }
     let drawn = |name: &&String| {
-        recorded
-            .iter()
-            .any(|metric| metric.name == **name && !metric.charts.is_empty())
+        name.starts_with(REWARD_PART)
+            || recorded
+                .iter()
+                .any(|metric| metric.name == **name && !metric.charts.is_empty())
     };
     let others: Vec<Chart> = names.iter().filter(|name| !drawn(name)).map(Chart::bare).collect();
     if !others.is_empty() {
@@ -104,6 +102,22 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
         });
     }
     groups
+}
+
+/// The group that a chart belongs to, among `groups` or added to them.
+fn group_of<'g>(drawn: &Drawn, groups: &'g mut Vec<ChartGroup>) -> &'g mut ChartGroup {
+    let title = drawn.group.title;
+    let place = groups.iter().position(|group| group.title == title);
+    let place = place.unwrap_or_else(|| {
+        groups.push(ChartGroup {
+            title,
+            charts: Vec::new(),
+            constant: Vec::new(),
+            empty: Vec::new(),
+        });
+        groups.len() - 1
+    });
+    &mut groups[place]
 }
 
 /// The fragment that leads to the chart of `metric` among a run's metrics.
@@ -292,6 +306,17 @@ mod tests {
             "they share a chart"
         );
         assert_eq!(names(empty), ["kl"]);
+    }
+
+    #[test]
+    fn parts_of_a_reward_share_a_chart_among_those_of_solving() {
+        let names = ["solve_rate", "reward_part.correct", "kl", "reward_part.of_length"].map(str::to_owned);
+        let groups = charts_of(&names, &Populora.metrics());
+        let chart = groups[0].charts.last().unwrap();
+        assert_eq!((groups[0].title, chart.parts), ("Solving", true));
+        assert_eq!(chart.metrics, ["reward_part.correct", "reward_part.of_length"]);
+        assert_eq!(chart.labels, ["correct", "of_length"]);
+        assert_eq!(groups.len(), 2, "nothing is drawn twice");
     }
 
     #[test]

@@ -239,6 +239,7 @@ async fn create_dataset(
         rows: &rows,
     };
     let made = datasets::create(&mut creation.tx, &new).await?;
+    rewards::check_stored(&mut creation.tx, &made).await?;
     let made = DatasetDetail::of(&mut creation.tx, made).await?;
     creation.finish(&made, &made.location()).await
 }

@@ -133,6 +133,7 @@ fn metrics(known: &[(&str, f64)]) -> Vec<MetricRecord> {
     vec![MetricRecord {
         member: None,
         values: Sage.metric_names().into_iter().map(value).collect(),
+        ..MetricRecord::default()
     }]
 }
 

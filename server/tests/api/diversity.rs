@@ -93,6 +93,7 @@ fn metrics(known: &[(&str, f64)]) -> Vec<MetricRecord> {
     vec![MetricRecord {
         member: None,
         values: RZero.metric_names().into_iter().map(value).collect(),
+        ..MetricRecord::default()
     }]
 }
 

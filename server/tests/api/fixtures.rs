@@ -143,10 +143,12 @@ pub(crate) fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Record
             MetricRecord {
                 member: None,
                 values: vec![0.5, f64::NAN],
+                ..MetricRecord::default()
             },
             MetricRecord {
                 member: Some(teacher),
                 values: vec![0.25, 1.0],
+                ..MetricRecord::default()
             },
         ],
         ..Records::default()

@@ -46,6 +46,7 @@ async fn played(server: &TestServer, run: ExecutionId, number: u32, records: Rec
     let metrics = MetricRecord {
         member: None,
         values: vec![f64::from(number + 1), 100.0],
+        ..MetricRecord::default()
     };
     let plan = Plan {
         records: Records {

@@ -7,7 +7,7 @@ use actix_web::{
 use awc::{Client, ClientResponse, Connector};
 use lyceum_core::recipe::{
     Azr, BenchmarkEvaluation, DatasetCheckEvaluation, FrozenSideEvaluation, Gasp, GoalpostsEvaluation,
-    OperatorRetentionEvaluation, RZero, RegenerateEvaluation, Registry, Rlvr, Sage,
+    MajorityVoteEvaluation, OperatorRetentionEvaluation, RZero, RegenerateEvaluation, Registry, Rlvr, Sage,
 };
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::{

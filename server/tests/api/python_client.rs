@@ -64,6 +64,7 @@ impl Planner for Brief {
                 metrics: vec![MetricRecord {
                     member: None,
                     values: vec![0.5, f64::from(step) / 10.0],
+                    ..MetricRecord::default()
                 }],
                 ..Records::default()
             },

@@ -78,7 +78,7 @@ async fn each_refusal_names_the_field_and_the_cure() {
             4,
             json!({"prompts": "seedling"}),
             "prompts",
-            "row 0: `seedling` has no prompt for problems of type math; valid are azr, chat, completion, few_shot",
+            "row 0: `seedling` has no prompt for problems of type math; valid are azr, chat, completion, few_shot, plain, plain_chat",
         ),
         (
             traces,

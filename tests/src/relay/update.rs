@@ -77,6 +77,7 @@ impl Leg<'_> {
             self.plan.records.metrics.push(MetricRecord {
                 member: Some(slot.0),
                 values: vec![f64::NAN, f64::from(slot.2)],
+                ..MetricRecord::default()
             });
         }
         let valid = self
@@ -90,6 +91,7 @@ impl Leg<'_> {
         self.plan.records.metrics.push(MetricRecord {
             member: None,
             values: vec![share, f64::NAN],
+            ..MetricRecord::default()
         });
         if let [(teacher, ..), (student, ..), ..] = self.memory.members[..] {
             self.plan.records.matchups.push(MatchupRecord {

@@ -1,6 +1,6 @@
 // The form for a new dataset: "Check" sends the file as a dry run and shows its first rows or its faults by line and field;
 // submitting sends the same request for real.
-import { type FieldFault, Problem, upload } from "../api";
+import { type FieldFault, Problem, send as post, upload } from "../api";
 import { element } from "../element";
 import { showFaults as show } from "../faults";
 import { say } from "../say";
@@ -26,6 +26,8 @@ const named = [...form.querySelectorAll<Field>("[name]")];
 const mapped = [...form.querySelectorAll<HTMLElement>("[data-field]")];
 const value = (id: string): string => at<Field>(id).value.trim();
 const usesMap = (): boolean => value("format") === "map";
+const usesReward = (): boolean => usesMap() && value("oracle") === "python";
+const reward = at<HTMLTextAreaElement>("reward-source");
 const file = (): File | undefined => at<HTMLInputElement>("file").files?.[0];
 
 // A link can name what the rows are for: `?purpose=benchmark&format=suite`.
@@ -63,8 +65,10 @@ function arrange(): void {
   at("oracle").closest<HTMLElement>(".field")!.hidden = !usesMap();
   for (const field of mapped) {
     field.hidden = !usesMap() || !field.dataset.oracles!.split(" ").includes(oracle);
-    field.querySelector("input")!.required = !field.hidden && field.dataset.needed!.split(" ").includes(oracle);
+    const isGiven = field.dataset.field === "reward" && reward.value.trim() !== "";
+    field.querySelector("input")!.required = !field.hidden && !isGiven && field.dataset.needed!.split(" ").includes(oracle);
   }
+  at("own-reward").hidden = !usesReward();
   showCommand();
 }
 
@@ -74,12 +78,15 @@ function showCommand(): void {
   const hub = value("hub");
   const place = hub === "" ? (file()?.name ?? "FILE") : hub.startsWith("hf://") ? hub : `hf://datasets/${hub}`;
   const words = [`lyceum dataset import ${quoted(place)}`];
+  const isOwn = usesReward() && reward.value.trim() !== "";
+  if (isOwn) words.push("--reward reward.py");
   for (const [name, text] of parameters()) {
+    if (isOwn && name === "oracle") continue;
     if (name === "hub" || name === "source" || name === "map" || (name === "format" && text === "lyceum")) continue;
     const option = `--${name.replaceAll("_", "-")}`;
     words.push(name === "keep_duplicates" ? option : `${option} ${quoted(text)}`);
   }
-  if (usesMap()) for (const [name, column] of Object.entries(columns())) words.push(`--map ${quoted(`${name}=${column}`)}`);
+  if (usesMap()) for (const [name, column] of Object.entries(columns())) if (!isOwn || name !== "reward") words.push(`--map ${quoted(`${name}=${column}`)}`);
   at("command").textContent = words.join(" \\\n  ");
 }
 
@@ -110,6 +117,18 @@ function showRows(rows: unknown[]): void {
 
 const buttons = [at<HTMLButtonElement>("check"), at<HTMLButtonElement>("send")];
 
+/** Stores the reward that was written or chosen, and names it among the columns. */
+async function storeReward(): Promise<void> {
+  if (!usesReward() || reward.value.trim() === "") return;
+  try {
+    const stored = await post<{ digest: string }>("POST", "/api/v1/rewards", { source: reward.value });
+    at<HTMLInputElement>("map-reward").value = stored.digest;
+  } catch (error) {
+    if (error instanceof Problem) for (const fault of error.errors) fault.parameter = "reward";
+    throw error;
+  }
+}
+
 async function send<T>(isTrial: boolean): Promise<T | undefined> {
   const chosen = file();
   if (chosen === undefined && value("hub") === "") {
@@ -117,12 +136,13 @@ async function send<T>(isTrial: boolean): Promise<T | undefined> {
     return undefined;
   }
   if (!form.reportValidity()) return undefined;
-  const asked = parameters();
-  if (isTrial) asked.set("dry_run", "true");
   for (const button of buttons) button.disabled = true;
   at("verdict").textContent = isTrial ? "Checking…" : "Importing…";
   showRows([]);
   try {
+    await storeReward();
+    const asked = parameters();
+    if (isTrial) asked.set("dry_run", "true");
     const answer = await upload<T>(`/api/v1/datasets/import?${asked}`, asked.has("hub") ? undefined : chosen);
     showFaults([]);
     return answer;
@@ -152,6 +172,12 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const made = await send<{ id: string }>(false);
   if (made !== undefined) location.assign(`/datasets/${made.id}`);
+});
+
+at("reward-file").addEventListener("change", async () => {
+  const chosen = at<HTMLInputElement>("reward-file").files?.[0];
+  if (chosen) reward.value = await chosen.text();
+  arrange();
 });
 
 form.addEventListener("input", (event) => {

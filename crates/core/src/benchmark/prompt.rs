@@ -68,6 +68,8 @@ const SHIPPED: &[(&str, &str, Option<&str>)] = shipped![
     "completion": None,
     "evalplus_chat": None,
     "few_shot": None,
+    "plain": None,
+    "plain_chat": None,
     "seedling": None,
     "seedling-math": None,
 ];
@@ -169,8 +171,8 @@ impl PromptStyle {
         let statement = values.statement(row.oracle.kind(), row.oracle.program().unwrap_or_default());
         let (content, begin) = match statement {
             Statement::Math { question } => {
-                let question = question.trim_end_matches('\n');
-                (self.text("math", context! { question })?, "")
+                let context = context! { question => question.trim_end_matches('\n'), text => question };
+                (self.text("math", context)?, "")
             }
             Statement::Code {
                 question,
@@ -179,6 +181,7 @@ impl PromptStyle {
             } => {
                 let context = context! {
                     question => question.trim_end_matches('\n'),
+                    text => question,
                     starter_code => starter_code.unwrap_or_default(),
                     reads_input => entry_point.is_none(),
                     entry_point => entry_point.unwrap_or_default(),
@@ -338,6 +341,31 @@ mod tests {
                 .to_string()
                 .contains("azr, chat")
         );
+    }
+
+    #[test]
+    fn a_plain_style_puts_a_text_as_it_is() {
+        let text = "Continue {{ this }}:\n\n  <|im_end|>\n\n";
+        let own = Question::Python {
+            file: crate::artifact::Digest::of(b""),
+            source: None,
+            timeout: 5,
+            packages: Vec::new(),
+            row: Default::default(),
+        };
+        for oracle in [own, Question::Math { gold: "1".to_owned() }, script()] {
+            let row = BenchmarkRow {
+                question: text.to_owned(),
+                ..row(oracle)
+            };
+            let put = |style: &str| PromptStyle::shipped(style).unwrap().render(&row).unwrap();
+            assert_eq!(put("plain"), Prompt::Text(text.to_owned()));
+            let Prompt::Messages(messages) = put("plain_chat") else {
+                panic!("{row:?}")
+            };
+            assert_eq!((messages.len(), messages[0].content.as_str()), (1, text));
+            assert!(PromptStyle::shipped("plain").unwrap().stops_of([&row]).is_empty());
+        }
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A row of a suite as Lyceum stores it, whatever the format of its file.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -7,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::{
     artifact::Digest,
     problem::Values,
-    verify::{CodePair, ProblemKind, RewardPackage},
+    verify::{CodePair, MAX_REWARD_TIMEOUT, ProblemKind, RewardPackage},
 };
 
 /// One task of a suite. JSON values from the file (inputs of any size) are kept as text, since databases and parsers
@@ -110,6 +111,56 @@ pub enum Question {
 
 fn default_timeout() -> u32 {
     5
+}
+
+/// A reward of the user's own that scores rows in place of what they name themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct OwnOracle {
+    /// `python`: a Python file with `score(prompt, completion, row)`.
+    pub r#type: OwnOracleType,
+    /// The digest of the file, which `lyceum reward add FILE` stores.
+    pub file: Digest,
+    /// Seconds of CPU time for a completion.
+    #[serde(default = "default_timeout")]
+    #[schemars(range(min = 1, max = MAX_REWARD_TIMEOUT))]
+    pub timeout: u32,
+    /// Packages that it needs, of those of the sandbox: `numpy`, `sympy`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub packages: Vec<RewardPackage>,
+}
+
+/// What kind of reward an [`OwnOracle`] is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OwnOracleType {
+    Python,
+}
+
+impl OwnOracle {
+    /// `row` with this oracle; `source` is the text of its file. A row of another oracle is given to the reward as it is stored.
+    #[must_use]
+    pub fn judging(&self, row: &BenchmarkRow, source: &str) -> BenchmarkRow {
+        let data = match (&row.oracle, serde_json::to_value(row)) {
+            (Question::Python { row, .. }, _) => row.clone(),
+            (_, Ok(Value::Object(row))) => row,
+            (_, _) => Map::new(),
+        };
+        BenchmarkRow {
+            oracle: Question::Python {
+                file: self.file,
+                source: Some(source.to_owned()),
+                timeout: self.timeout,
+                packages: self.packages.clone(),
+                row: data,
+            },
+            canonical: match &row.oracle {
+                Question::Math { gold } => Some(gold.clone()),
+                _ => row.canonical.clone(),
+            },
+            ..row.clone()
+        }
+    }
 }
 
 impl BenchmarkRow {

@@ -47,7 +47,8 @@ pub struct SuiteRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows: Option<u32>,
-    /// The prompt style, such as `azr`, `chat`, `completion`, `evalplus_chat`, `few_shot` or `seedling`.
+    /// The prompt style, such as `azr`, `chat`, `completion`, `evalplus_chat`, `few_shot`, `plain`, `plain_chat` or
+    /// `seedling`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts: Option<String>,
     /// Softmax temperature; 0 is greedy.

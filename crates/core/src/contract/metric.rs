@@ -28,6 +28,14 @@ pub struct Metric {
     pub growth: Option<Growth>,
 }
 
+/// What the names of a family of metrics begin with, one for each part of the rewards of a run. Which parts there are is known
+/// only from the answers' verdicts, so they join a run's metrics as they appear.
+pub const REWARD_PART: &str = "reward_part.";
+
+/// How the parts of rewards are charted.
+pub const REWARD_PARTS: Chart = parts(&SOLVING, "Reward parts")
+    .about("Mean of each part of a reward, weighted, over all answers of the step. They add up to the mean reward.");
+
 /// A place that shows a few metrics only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -253,6 +261,7 @@ pub fn records<T>(
     let record = |(member, of)| MetricRecord {
         member,
         values: measures.iter().map(|measure| (measure.value)(&of)).collect(),
+        ..MetricRecord::default()
     };
     rows.into_iter().map(record).collect()
 }

@@ -8,7 +8,7 @@ pub use self::problem::{
 };
 
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use uuid::Uuid;
 
 use super::Role;
@@ -274,10 +274,14 @@ pub struct ArchiveInsertionRecord {
 }
 
 /// Metrics of a step, of one member or of the run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MetricRecord {
     /// The member; `None` for the run.
     pub member: Option<MemberId>,
     /// Values in the order of [`Recipe::metrics`](super::Recipe::metrics); NaN if there is no value.
     pub values: Vec<f64>,
+    /// Means of the parts of rewards, by the names that rewards give them: metrics whose names begin with
+    /// [`REWARD_PART`](super::REWARD_PART).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reward_parts: BTreeMap<String, f64>,
 }

@@ -10,6 +10,7 @@ use std::{
 
 use super::{PlanError, ProblemRecord, Records};
 use crate::{
+    artifact::Digest,
     id::{DatasetId, ProblemId},
     work::{BenchmarkResult, EvolveResult, Outcome, RolloutResult, UpdateResult, VerifyResult, WorkKey, WrongKind},
 };
@@ -23,6 +24,8 @@ pub struct StepView {
     pub problems: BTreeMap<ProblemId, ProblemRecord>,
     /// Dataset rows that the recipe requested.
     pub rows: BTreeMap<(DatasetId, u32), DatasetRow>,
+    /// Texts of rewards that the recipe requested.
+    pub rewards: BTreeMap<Digest, String>,
     memo: Memo,
 }
 
@@ -39,7 +42,7 @@ pub enum WorkState {
     Done(Outcome),
 }
 
-/// A row that a recipe must see before it can plan further. Rows of both kinds never change once written.
+/// A row that a recipe must see before it can plan further. None of them changes once written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Want {
@@ -47,6 +50,8 @@ pub enum Want {
     Problem(ProblemId),
     /// A row of a dataset, from 0.
     Row(DatasetId, u32),
+    /// The text of a reward.
+    Reward(Digest),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -239,6 +244,7 @@ mod tests {
         let metrics = |value: f64| MetricRecord {
             member: None,
             values: vec![value],
+            ..MetricRecord::default()
         };
         let planned = |new: Option<f64>| {
             let mut records = Records::default();

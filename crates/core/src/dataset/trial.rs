@@ -44,13 +44,17 @@ pub struct TestFault {
     pub message: String,
 }
 
-/// The answers to try the oracle of `row` with: an empty one, and its canonical solution if it has one. None if its oracle is
-/// neither a script nor a reward.
-pub fn trial(place: u32, row: &BenchmarkRow) -> Vec<Task> {
+/// The answers to try the oracle of `row` with: an empty one, its canonical solution if it has one, and `completion` if one is
+/// given. None if its oracle is neither a script nor a reward.
+pub fn trial(place: u32, row: &BenchmarkRow, completion: Option<&str>) -> Vec<Task> {
     if !matches!(row.oracle, Question::Script { .. } | Question::Python { .. }) {
         return Vec::new();
     }
-    let programs = [("empty", Some(String::new())), ("canonical", row.canonical.clone())];
+    let programs = [
+        ("empty", Some(String::new())),
+        ("canonical", row.canonical.clone()),
+        ("completion", completion.map(str::to_owned)),
+    ];
     let tasks = programs
         .into_iter()
         .filter_map(|(name, program)| task(row, format!("{place}/{name}"), program?).ok());

@@ -1,7 +1,8 @@
 //! Evaluations of type `dataset_check`: the tests of a dataset's rows are tried with an empty program, which must fail them,
 //! and with the row's canonical solution, which must pass.
 //!
-//! Bad rows are written as a step ends, and with the last step the dataset counts as checked.
+//! Bad rows are written as a step ends, and with the last step the dataset counts as checked. A dry run of a reward scores
+//! answers to the first rows in the same way, and writes nothing about the dataset.
 
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use crate::{
+    benchmark::OwnOracle,
     config::RunConfig,
     contract::{self, DatasetCheckRecord, Plan, PlanError, RunState, StepView},
     dataset::{problem, test_fault, trial},
@@ -24,6 +26,10 @@ use crate::{
 pub const ROWS_PER_STEP: u32 = 512;
 /// The first rows, whose scores are shown where a reward gives them.
 const SCORED_ROWS: u32 = 10;
+/// Most rows of a dry run.
+const MAX_DRY_ROWS: u32 = 100;
+/// Most bytes of the answer that a dry run tries.
+const MAX_COMPLETION: usize = 64 << 10;
 /// Rows of an item: seconds of work.
 pub const ROWS_PER_ITEM: u32 = 16;
 
@@ -32,12 +38,27 @@ pub const ROWS_PER_ITEM: u32 = 16;
 pub struct DatasetCheckEvaluation;
 
 /// The rows to check.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DatasetCheckParameters {
     pub dataset: DatasetId,
-    /// All its rows.
+    /// All its rows, or as many as a dry run scores.
     pub rows: u32,
+    /// Set in a dry run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<DryRun>,
+}
+
+/// What a dry run tries.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DryRun {
+    /// In place of what the rows name themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oracle: Option<OwnOracle>,
+    /// An answer to every row, besides the empty one and the row's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completion: Option<String>,
 }
 
 /// What a check found.
@@ -50,6 +71,9 @@ pub struct DatasetCheckResult {
     /// What the reward gave answers to the first rows.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<RowScore>,
+    /// Whether it was a dry run, which says nothing about the dataset.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub dry_run: bool,
 }
 
 /// What a reward gave an answer to a row.
@@ -57,7 +81,7 @@ pub struct DatasetCheckResult {
 pub struct RowScore {
     /// The row's index, from 0.
     pub row: u32,
-    /// `empty`, or `canonical` for the row's own answer.
+    /// `empty`, `canonical` for the row's own answer, or `completion` for the one that a dry run was given.
     pub answer: String,
     /// The parts of the score; none if it could not be scored.
     pub parts: BTreeMap<String, f64>,
@@ -139,13 +163,26 @@ impl contract::TypedPlanner for DatasetCheckEvaluation {
         memory: Memory,
     ) -> Result<Plan, PlanError> {
         let mut draft = Draft::new(run, view, Vec::new());
-        let outcome = check(&mut draft, *parameters, memory);
+        let outcome = check(&mut draft, parameters, memory);
         draft.close(outcome)
     }
 }
 
-fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters, memory: Memory) -> Progress<RunState> {
-    let DatasetCheckParameters { dataset, rows } = parameters;
+fn check(draft: &mut Draft<'_>, parameters: &DatasetCheckParameters, memory: Memory) -> Progress<RunState> {
+    let DatasetCheckParameters {
+        dataset,
+        rows,
+        ref dry_run,
+    } = *parameters;
+    let DryRun { oracle, completion } = dry_run.clone().unwrap_or_default();
+    let oracle = match &oracle {
+        Some(oracle) => Some((oracle, draft.reward(oracle.file)?)),
+        None => None,
+    };
+    let limit = match dry_run {
+        Some(_) => rows,
+        None => SCORED_ROWS,
+    };
     let (earlier, mut scores) = memory.take();
     let first = draft.run.step * ROWS_PER_STEP;
     let places: Vec<u32> = (first..rows.min(first + ROWS_PER_STEP)).collect();
@@ -153,9 +190,11 @@ fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters, memory: Memo
     let mut trials: Vec<(u32, Vec<Task>)> = Vec::new();
     for (place, row) in places.into_iter().zip(read) {
         // Rows without tests, such as seeds, have other forms.
-        let tasks = problem(place as usize, &row.0)
-            .map(|row| trial(place, &row))
-            .unwrap_or_default();
+        let tasks = problem(place as usize, &row.0).map(|row| {
+            let row = oracle.map_or_else(|| row.clone(), |(oracle, source)| oracle.judging(&row, source));
+            trial(place, &row, completion.as_deref())
+        });
+        let tasks = tasks.unwrap_or_default();
         if !tasks.is_empty() {
             trials.push((place, tasks));
         }
@@ -170,8 +209,10 @@ fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters, memory: Memo
         for (place, tasks) in trials {
             let (own, others) = verdicts.split_at(tasks.len());
             verdicts = others;
-            bad.extend(test_fault(own).map(|fault| (*place, fault)));
-            if *place < SCORED_ROWS {
+            if dry_run.is_none() {
+                bad.extend(test_fault(own).map(|fault| (*place, fault)));
+            }
+            if *place < limit {
                 scored.extend(
                     tasks
                         .iter()
@@ -187,16 +228,19 @@ fn check(draft: &mut Draft<'_>, parameters: DatasetCheckParameters, memory: Memo
     scores.extend(scored.into_iter().flatten());
     let bad_rows = earlier + bad.len() as u32;
     let next = draft.run.next("", &Memory::of(bad_rows, scores.clone()))?;
-    draft.plan.records.dataset_checks = vec![DatasetCheckRecord {
-        dataset,
-        bad,
-        is_last: next.completed,
-    }];
+    if dry_run.is_none() {
+        draft.plan.records.dataset_checks = vec![DatasetCheckRecord {
+            dataset,
+            bad,
+            is_last: next.completed,
+        }];
+    }
     draft.plan.result = Some(serde_json::to_value(DatasetCheckResult {
         dataset,
         rows,
         bad_rows,
         scores,
+        dry_run: dry_run.is_some(),
     })?);
     Ok(next)
 }
@@ -220,4 +264,38 @@ pub struct DatasetCheckSpec {
     /// The dataset, by name or id.
     #[schemars(length(min = 1, max = 200))]
     pub dataset: String,
+    /// A dry run of its reward: only so many rows, the first ones, are scored, and nothing is noted about the dataset. 10 by
+    /// default with one of the next two fields.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_DRY_ROWS))]
+    pub rows: Option<u32>,
+    /// A dry run of this reward, in place of what the rows name themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oracle: Option<OwnOracle>,
+    /// A dry run with this answer to every row, besides the empty one and the row's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = MAX_COMPLETION))]
+    pub completion: Option<String>,
+}
+
+impl DatasetCheckSpec {
+    /// The check of all rows of a dataset.
+    pub fn of(dataset: String) -> Self {
+        Self {
+            dataset,
+            rows: None,
+            oracle: None,
+            completion: None,
+        }
+    }
+
+    /// What a dry run tries, and on how many rows; `None` for a check.
+    pub fn dry_run(&self) -> Option<(u32, DryRun)> {
+        let tried = DryRun {
+            oracle: self.oracle.clone(),
+            completion: self.completion.clone(),
+        };
+        let is_dry = self.rows.is_some() || tried != DryRun::default();
+        is_dry.then(|| (self.rows.unwrap_or(SCORED_ROWS), tried))
+    }
 }

@@ -14,6 +14,7 @@ pub use self::{
 
 use super::{Pause, Progress};
 use crate::{
+    artifact::Digest,
     config::PopulationConfig,
     contract::{DatasetRow, Plan, PlanError, RunState, StepView, Want, WorkItem},
     footprint::{BaseShape, UpdateShape},
@@ -159,6 +160,14 @@ impl<'a> Draft<'a> {
             .iter()
             .filter_map(|place| view.rows.get(&(dataset, *place)))
             .collect())
+    }
+
+    /// The text of a reward.
+    pub fn reward(&mut self, digest: Digest) -> Progress<&'a str> {
+        let view = self.view;
+        let missing = !view.rewards.contains_key(&digest);
+        self.want(missing.then_some(Want::Reward(digest)).into_iter())?;
+        view.rewards.get(&digest).map(String::as_str).ok_or(Pause::Waiting)
     }
 
     fn want(&mut self, wants: impl Iterator<Item = Want>) -> Progress<()> {

@@ -24,7 +24,7 @@ use std::{ops::Range, sync::Arc};
 use super::{Draft, Learner, LearningConfig, Member, Sequence};
 use crate::{
     advantage::{AdvantageConfig, Sampled},
-    benchmark::PromptStyle,
+    benchmark::{OwnOracle, PromptStyle},
     contract::{PlanError, RunState, StepView},
     dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy},
     fault::Fault,
@@ -37,6 +37,8 @@ pub struct Rows<'a> {
     pub draft: Draft<'a>,
     /// How rows are rendered as prompts, and answers read.
     style: Arc<PromptStyle>,
+    /// What scores answers in place of what rows name themselves.
+    oracle: Option<&'a OwnOracle>,
 }
 
 impl<'a> Rows<'a> {
@@ -46,7 +48,14 @@ impl<'a> Rows<'a> {
         Ok(Self {
             draft: Draft::new(run, view, members),
             style: view.once("style", shipped)?,
+            oracle: None,
         })
+    }
+
+    /// The same step, in which `oracle`, if there is one, scores answers in place of what rows name themselves.
+    #[must_use]
+    pub fn judged_by(self, oracle: Option<&'a OwnOracle>) -> Self {
+        Self { oracle, ..self }
     }
 
     /// The first `members` members, each with its own answers and their advantages.
@@ -178,6 +187,7 @@ impl TrainingSet {
             purpose: Purpose::Training,
             kinds: &[],
             rows: self.rows,
+            reward: None,
             allow_overlap: self.allow_overlap,
             tests: TestPolicy {
                 allow_unchecked: self.allow_unchecked,

@@ -94,7 +94,7 @@ impl contract::TypedRecipe for Gasp {
             ..rows
         });
         let real_data = parameters.real_data.as_ref();
-        let real_data = real_data.and_then(|real| real.dataset.usage("/parameters/real_data/dataset"));
+        let real_data = real_data.and_then(|real| real.usage("/parameters/real_data"));
         goalposts.into_iter().chain(real_data).collect()
     }
 

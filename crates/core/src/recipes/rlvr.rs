@@ -14,7 +14,7 @@ use std::ops::Range;
 use self::step::{Memory, Step};
 use crate::{
     advantage::AdvantageConfig,
-    benchmark::PromptStyle,
+    benchmark::{OwnOracle, PromptStyle},
     config::{RunConfig, pointer_token},
     contract::{
         self, Capabilities, Metric, Plan, PlanError, Role, RowsAsked, RunState, StepView,
@@ -66,7 +66,7 @@ impl contract::TypedPlanner for Rlvr {
 
 impl contract::TypedRecipe for Rlvr {
     fn datasets(&self, parameters: &Parameters) -> Vec<DatasetUse> {
-        parameters.dataset.usage("/parameters/dataset").into_iter().collect()
+        parameters.usage("/parameters").into_iter().collect()
     }
 
     fn rows_asked(&self, parameters: &Parameters) -> Result<Option<RowsAsked>, PlanError> {
@@ -124,6 +124,10 @@ pub struct Parameters {
     /// How answers are drawn. Texts that end one, besides those given, come from the prompts.
     #[serde(default)]
     pub sampling: Sampling,
+    /// What scores answers to all rows, held-out ones included, in place of what rows name themselves: a reward of your own. Without
+    /// it, each row's own oracle does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oracle: Option<OwnOracle>,
     /// What answers earn.
     #[serde(default)]
     pub reward: RewardConfig,
@@ -177,6 +181,16 @@ impl Parameters {
             true => cut(place)..cut(place + 1),
             false => 0..learned,
         })
+    }
+
+    /// The dataset, and the reward that scores answers, of these parameters, whose pointer is `at`.
+    pub(crate) fn usage(&self, at: &str) -> Option<DatasetUse> {
+        let reward = self
+            .oracle
+            .as_ref()
+            .map(|oracle| (format!("{at}/oracle/file"), oracle.file));
+        let usage = self.dataset.usage(&format!("{at}/dataset"))?;
+        Some(DatasetUse { reward, ..usage })
     }
 
     /// The rows that members answer; `pointer` is that of these parameters.

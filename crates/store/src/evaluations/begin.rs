@@ -54,7 +54,9 @@ pub async fn begin(tx: &mut PgConnection, new: &NewEvaluation<'_>) -> Result<()>
     if let EvaluationSpec::DatasetCheck(_) = new.spec {
         let of = DatasetCheckParameters::deserialize(&new.config.parameters);
         let of = of.map_err(StoreError::json("check of a dataset"))?;
-        datasets::begin_check(tx, of.dataset, id).await?;
+        if of.dry_run.is_none() {
+            datasets::begin_check(tx, of.dataset, id).await?;
+        }
     }
     event::append(tx, id, "created", &serde_json::json!({ "spec": new.spec })).await?;
     event::wake_coordinator(&mut *tx, id).await

@@ -1,6 +1,8 @@
 //! Metrics, and their downsampled levels for charts.
 
-use lyceum_core::recipe::MetricRecord;
+use std::collections::BTreeSet;
+
+use lyceum_core::recipe::{MetricRecord, REWARD_PART};
 use sqlx::{PgConnection, QueryBuilder};
 
 use crate::{Result, steps::StepRef};
@@ -9,18 +11,30 @@ use crate::{Result, steps::StepRef};
 const FACTOR: u32 = 4;
 /// The coarsest level: a bucket of 65,536 steps.
 const LEVELS: u32 = 8;
+/// Most parts of rewards that are metrics of a run: a reward may name its parts differently for every answer.
+const MAX_PARTS: usize = 64;
 
 /// Writes metrics, and closes the buckets that end with this step.
 pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[MetricRecord]) -> Result<()> {
     if records.is_empty() {
         return Ok(());
     }
+    let parts: BTreeSet<&String> = records.iter().flat_map(|record| record.reward_parts.keys()).collect();
+    let places = match parts.is_empty() {
+        true => Vec::new(),
+        false => places(tx, at, &parts).await?,
+    };
     let mut insert = QueryBuilder::new("INSERT INTO metrics (run_id, step, member_id, \"values\") ");
     insert.push_values(records, |mut row, record| {
+        let mut values = record.values.clone();
+        for (part, place) in &places {
+            values.resize(values.len().max(place + 1), f64::NAN);
+            values[*place] = record.reward_parts.get(*part).copied().unwrap_or(f64::NAN);
+        }
         row.push_bind(at.run.0)
             .push_bind(at.number())
             .push_bind(record.member.map(|member| member.0))
-            .push_bind(&record.values);
+            .push_bind(values);
     });
     insert.push(" ON CONFLICT DO NOTHING");
     insert.build().execute(&mut *tx).await?;
@@ -32,6 +46,39 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[MetricR
         downsample(tx, at, level, width).await?;
     }
     Ok(())
+}
+
+/// The places of these parts of rewards among the run's metrics, which those that are new join.
+async fn places<'p>(
+    tx: &mut PgConnection,
+    at: StepRef,
+    parts: &BTreeSet<&'p String>,
+) -> Result<Vec<(&'p String, usize)>> {
+    let mut names: Vec<String> = sqlx::query_scalar("SELECT unnest(metrics) FROM executions WHERE id = $1")
+        .bind(at.run.0)
+        .fetch_all(&mut *tx)
+        .await?;
+    let known = names.len();
+    let mut room = MAX_PARTS.saturating_sub(names.iter().filter(|name| name.starts_with(REWARD_PART)).count());
+    let mut places = Vec::new();
+    for part in parts {
+        let name = format!("{REWARD_PART}{part}");
+        if let Some(place) = names.iter().position(|known| *known == name) {
+            places.push((*part, place));
+        } else if room > 0 {
+            room -= 1;
+            places.push((*part, names.len()));
+            names.push(name);
+        }
+    }
+    if names.len() > known {
+        sqlx::query("UPDATE executions SET metrics = $2 WHERE id = $1")
+            .bind(at.run.0)
+            .bind(names)
+            .execute(tx)
+            .await?;
+    }
+    Ok(places)
 }
 
 /// Closes the bucket of `width` steps that ends with this step. For a member that did not live through all of them, it

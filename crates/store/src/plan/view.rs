@@ -86,6 +86,10 @@ pub async fn wanted(tx: &mut PgConnection, wants: &[Want], view: &mut StepView) 
         match want {
             Want::Problem(id) => problems.push(id.0),
             Want::Row(dataset, index) => rows.entry(*dataset).or_default().push(*index),
+            Want::Reward(digest) => {
+                let reward = rewards::find(&mut *tx, &digest.to_string()).await?;
+                view.rewards.insert(*digest, reward.source);
+            }
         }
     }
     for (dataset, places) in rows {

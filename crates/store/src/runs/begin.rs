@@ -29,7 +29,7 @@ pub struct NewRun<'a> {
     /// Its state before its first step.
     pub state: &'a RunState,
     /// The recipe's metrics, in order.
-    pub metrics: &'a [&'static str],
+    pub metrics: &'a [&'a str],
     /// Links the request to its work (W3C trace id).
     pub trace_id: Option<&'a str>,
     /// The run it is forked from, and at which step.

@@ -31,7 +31,7 @@ pub struct Fork<'a> {
     /// The resolved config, which may differ from that of the original run.
     pub config: &'a RunConfig,
     /// The recipe's metrics, in order.
-    pub metrics: &'a [&'static str],
+    pub metrics: &'a [&'a str],
     /// Links the request to its work (W3C trace id).
     pub trace_id: Option<&'a str>,
 }

@@ -24,7 +24,7 @@ use crate::{
         receive::{Pieces, Place},
     },
     lab::Lab,
-    subjects::datasets::{DatasetDetail, DatasetPurpose},
+    subjects::datasets::{DatasetDetail, DatasetPurpose, rewards::check_stored},
 };
 
 /// Concurrent imports; each holds a database connection while its rows are written.
@@ -166,6 +166,7 @@ async fn import_dataset(
     let made = import
         .finish(&mut tx, read.revision.as_deref(), Some(&read.report))
         .await?;
+    check_stored(&mut tx, &made).await?;
     let made = DatasetDetail::of(&mut tx, made).await?;
     tx.commit().await?;
     let location = made.location();

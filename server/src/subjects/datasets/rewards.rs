@@ -1,10 +1,14 @@
 //! Rewards of one's own: Python files that rows of datasets name by digest.
 
 use actix_web::{http::StatusCode, web};
-use lyceum_core::{fault::Fault, verify::check_reward};
-use lyceum_store::rewards::{self, StoredReward};
+use lyceum_core::{fault::Fault, id::DatasetId, verify::check_reward};
+use lyceum_store::{
+    datasets::Dataset,
+    rewards::{self, StoredReward},
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 
 use crate::{
@@ -44,6 +48,16 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     let one = Endpoint::get(one, "datasets", show_reward);
     let one = one.name("digest", "SHA-256 of its text, as 64 hexadecimal digits");
     vec![new, one.answers::<StoredReward>()]
+}
+
+/// Refuses a dataset, not yet committed, whose rows name a reward that is not stored.
+pub(super) async fn check_stored(db: &mut PgConnection, dataset: &Dataset) -> Result<(), ApiError> {
+    let Some((index, line, digest)) = rewards::first_missing(db, DatasetId(dataset.id)).await? else {
+        return Ok(());
+    };
+    let place = line.map_or_else(String::new, |line| format!("line {line}: "));
+    let detail = format!("{place}field `oracle.file`: {}", rewards::not_stored(&digest));
+    Err(ApiError::invalid(vec![Fault::new(format!("/rows/{index}"), detail)]))
 }
 
 async fn create_reward(lab: web::Data<Lab>, sent: Document<CreateReward>) -> Result<Answer<StoredReward>, ApiError> {

@@ -10,6 +10,7 @@ use lyceum_store::{
     StoreError,
     datasets::{self, BadRow, CheckState, Dataset, DatasetCheck},
     page::{Order, Window},
+    rewards,
 };
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
@@ -30,6 +31,9 @@ pub(crate) async fn settle(
     let mut document = serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?;
     let (mut faults, mut is_changed) = (Vec::new(), false);
     for one in uses {
+        if let Some((pointer, digest)) = &one.reward {
+            faults.extend(rewards::unknown(&mut *db, pointer, *digest).await?);
+        }
         let Some(mut dataset) = find(&mut *db, one).await? else {
             faults.push(missing(one));
             continue;

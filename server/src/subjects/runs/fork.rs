@@ -6,7 +6,7 @@ use lyceum_core::{
     dataset::DatasetUse,
     fault::{Fault, Faults},
     id::ExecutionId,
-    recipe::Recipe,
+    recipe::{REWARD_PART, Recipe},
 };
 use lyceum_store::{
     StoreError,
@@ -170,6 +170,9 @@ async fn fork_run(
     let recorded = recipe
         .recorded_metrics(&config)
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    let mut recorded: Vec<&str> = recorded;
+    let parts = origin.metrics.iter().map(String::as_str);
+    recorded.extend(parts.filter(|name| name.starts_with(REWARD_PART)));
     let new = ExecutionId(Uuid::now_v7());
     let name = fork
         .name

@@ -77,7 +77,7 @@ impl RowsArgs {
                 Ok(Some(row)) => {
                     let place = u32::try_from(line).unwrap_or(u32::MAX);
                     let row = problem(line, &row).map_err(anyhow::Error::msg)?;
-                    let tasks = trial(place, &row);
+                    let tasks = trial(place, &row, None);
                     if !tasks.is_empty() {
                         let task_id = row.task_id;
                         waiting.push(Tried { line, task_id, tasks });

@@ -46,7 +46,8 @@ pub struct BenchmarkSpec {
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub rows: Option<u32>,
-    /// Prompt style that replaces the suites' own: `azr`, `chat`, `completion`, `evalplus_chat`, `few_shot` or `seedling`.
+    /// Prompt style that replaces the suites' own: `azr`, `chat`, `completion`, `evalplus_chat`, `few_shot`, `plain`, `plain_chat` or
+    /// `seedling`.
     #[serde(default)]
     pub prompts: Option<String>,
     /// Softmax temperature that replaces the suites' own; 0 is greedy.

@@ -52,7 +52,11 @@ fn judged(task: &Task) -> Verdict {
 
 /// Plays a check whose items end in an order drawn by `order`; the records of its steps.
 fn played(rows: u32, order: u64) -> Vec<DatasetCheckRecord> {
-    let parameters = DatasetCheckParameters { dataset: DATASET, rows };
+    let parameters = DatasetCheckParameters {
+        dataset: DATASET,
+        rows,
+        dry_run: None,
+    };
     let config = DatasetCheckEvaluation.config(parameters).unwrap();
     let mut run = DatasetCheckEvaluation
         .begin(ExecutionId(Uuid::from_u128(9)), &config)
@@ -97,6 +101,77 @@ fn what_an_earlier_release_remembers_is_read() {
     let counted: Memory = serde_json::from_value(json!(3)).unwrap();
     assert_eq!(counted.clone().take(), (3, Vec::new()));
     assert_eq!(serde_json::to_value(counted).unwrap(), json!(3));
+}
+
+#[test]
+fn a_dry_run_scores_three_answers_to_each_row_by_the_reward_it_is_given_and_notes_nothing_of_the_dataset() {
+    let spec: DatasetCheckSpec = serde_json::from_value(json!({
+        "dataset": "mine", "rows": 2, "completion": "<b>4</b>",
+        "oracle": {"type": "python", "file": "0".repeat(64), "timeout": 9, "packages": ["numpy"]},
+    }))
+    .unwrap();
+    let (rows, tried) = spec.dry_run().unwrap();
+    let file = tried.oracle.as_ref().unwrap().file;
+    let parameters = DatasetCheckParameters {
+        dataset: DATASET,
+        rows,
+        dry_run: Some(tried),
+    };
+    let config = DatasetCheckEvaluation.config(parameters).unwrap();
+    let run = DatasetCheckEvaluation
+        .begin(ExecutionId(Uuid::from_u128(9)), &config)
+        .unwrap();
+    let mut view = StepView::default();
+    let plan = DatasetCheckEvaluation.plan(&run, &view).unwrap();
+    assert_eq!(plan.wants, [Want::Reward(file)]);
+    view.rewards
+        .insert(file, "def score(p, c, r): return len(c)".to_owned());
+    let math = json!({"task_id": "a", "question": "2+2?", "canonical": "4", "oracle": {"type": "math", "gold": "4"}});
+    let mut own = math.clone();
+    own["oracle"] = json!({"type": "python", "file": "1".repeat(64), "row": {"level": 3}});
+    for (place, row) in (0..).zip([&math, &own]) {
+        view.rows.insert((DATASET, place), DatasetRow(row.clone()));
+    }
+    let plan = DatasetCheckEvaluation.plan(&run, &view).unwrap();
+    let Payload::Verify(payload) = &plan.work[0].payload else {
+        panic!("{plan:?}")
+    };
+    let judged = |task: &Task| {
+        let Check::Reward(reward) = &task.check else {
+            panic!("{task:?}")
+        };
+        assert_eq!(
+            (reward.file, reward.timeout, payload.rewards.contains_key(&file)),
+            (file, 9, true)
+        );
+        let wanted = if task.id.starts_with('0') {
+            &math
+        } else {
+            &json!({"level": 3})
+        };
+        let row: serde_json::Value = serde_json::from_str(reward.row.as_str()).unwrap();
+        assert_eq!(row, *wanted, "a row of another oracle is given as it is stored");
+        Verdict {
+            parts: Some(BTreeMap::from([("length".to_owned(), reward.completion.len() as f64)])),
+            ..Verdict::bare(Some(task.id.clone()), Status::Ok, "")
+        }
+    };
+    let verdicts = payload.tasks.iter().map(judged).collect();
+    let done = WorkState::Done(Outcome::Verify(VerifyResult { verdicts }));
+    view.work.insert(plan.work[0].key.clone(), done);
+    let plan = DatasetCheckEvaluation.plan(&run, &view).unwrap();
+    assert!(plan.records.is_empty() && plan.finish.unwrap().completed);
+    let result: DatasetCheckResult = serde_json::from_value(plan.result.unwrap()).unwrap();
+    let scores: Vec<_> = result
+        .scores
+        .iter()
+        .map(|of| (of.row, of.answer.as_str(), of.parts["length"]))
+        .collect();
+    let each = |row| [(row, "empty", 0.0), (row, "canonical", 1.0), (row, "completion", 8.0)];
+    assert_eq!(scores, [each(0), each(1)].concat());
+    assert!(result.dry_run);
+
+    assert_eq!(DatasetCheckSpec::of("mine".to_owned()).dry_run(), None);
 }
 
 proptest! {

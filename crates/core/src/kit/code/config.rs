@@ -90,6 +90,7 @@ impl ProblemConfig {
             purpose: Purpose::Seeds,
             kinds: &[],
             rows: Some(seeds.rows),
+            reward: None,
             // Nobody learns from seeds themselves.
             allow_overlap: true,
             tests: TestPolicy::default(),

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Asking, Question, Rows};
+use super::{Asking, PlacedRow, Question, Rows};
 use crate::{
     benchmark::{Graded, graded, task},
     config::pointer_token,
@@ -34,6 +34,8 @@ pub struct Answer {
     pub correct: bool,
     /// Mean entropy of the model over it, in nats.
     pub entropy: Option<f32>,
+    /// The parts of its reward that are charted, by name.
+    pub parts: BTreeMap<String, f64>,
 }
 
 /// An answer as it is read and judged.
@@ -44,6 +46,8 @@ struct Judged<'a> {
     solution: &'a Result<String, String>,
     graded: Graded,
     reward: Reward,
+    /// Whether the user's own reward scored it.
+    is_own: bool,
 }
 
 impl<'a> Rows<'a> {
@@ -99,6 +103,8 @@ impl<'a> Rows<'a> {
     ) -> Progress<Arc<Vec<Answer>>> {
         let [source, key] = asking.phases.map(|phase| self.draft.key(phase, chunk));
         let view = self.draft.view;
+        let own = self.own(&key, questions)?;
+        let questions = own.as_ref().map_or(questions, |own| own.as_slice());
         let read = view.once(&format!("read/{key}"), || -> Progress<Vec<Result<String, String>>> {
             let read = completions(questions, solved).map(|(question, _, completion)| {
                 let (text, finish) = (&completion.text, completion.finish_reason);
@@ -121,6 +127,7 @@ impl<'a> Rows<'a> {
                     solution,
                     graded: verdict.map_or_else(unreadable, |verdict| graded(row, verdict)),
                     reward: asking.reward.reward(verdict),
+                    is_own: verdict.is_some_and(|verdict| verdict.parts.is_some()),
                 };
                 let answer = judged.answer(&source, sample);
                 if asking.is_learned {
@@ -130,6 +137,28 @@ impl<'a> Rows<'a> {
             }
             Ok(answers)
         })
+    }
+
+    /// The questions with the oracle of the user's own, if there is one.
+    fn own(&mut self, key: &WorkKey, questions: &[Question]) -> Progress<Option<Arc<Vec<Question>>>> {
+        let Some(oracle) = self.oracle else {
+            return Ok(None);
+        };
+        let source = self.draft.reward(oracle.file)?;
+        let own = self
+            .draft
+            .view
+            .once(&format!("own/{key}"), || -> Progress<Vec<Question>> {
+                let judged = questions.iter().map(|question| Question {
+                    row: Arc::new(PlacedRow {
+                        row: oracle.judging(&question.row.row, source),
+                        ..*question.row
+                    }),
+                    ..*question
+                });
+                Ok(judged.collect())
+            })?;
+        Ok(Some(own))
     }
 
     fn write(&mut self, judged: Judged<'_>, answer: &Answer) {
@@ -174,6 +203,19 @@ impl Judged<'_> {
             well_formed: self.solution.is_ok(),
             correct: self.graded.correct,
             entropy: self.completion.entropy,
+            parts: self.charted(),
+        }
+    }
+
+    /// The parts of its reward, where they say more than their sum.
+    fn charted(&self) -> BTreeMap<String, f64> {
+        let parts = self.reward.parts.as_object().into_iter().flatten();
+        let parts: BTreeMap<String, f64> = parts
+            .filter_map(|(name, part)| Some((name.clone(), part.as_f64()?)))
+            .collect();
+        match self.is_own || parts.len() > 1 {
+            true => parts,
+            false => BTreeMap::new(),
         }
     }
 }

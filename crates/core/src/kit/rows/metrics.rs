@@ -1,6 +1,6 @@
 //! Metrics of recipes that learn from rows of a dataset.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Answer, FIT, HeldOut, Measured, held_out::MAX_HELD_OUT};
 use crate::{
@@ -114,7 +114,28 @@ pub(crate) fn records(
         costs: Costs::of(draft.view, &PHASES)?,
     };
     let measures = measures(held_out.map(|held_out| held_out.n));
-    Ok(metric::records(&measures, members.chain([(None, run)])))
+    let names: BTreeSet<&String> = answers.iter().flat_map(|answer| answer.parts.keys()).collect();
+    let rows: Vec<_> = members.chain([(None, run)]).collect();
+    let parts: Vec<_> = rows.iter().map(|(_, tally)| tally.reward_parts(&names)).collect();
+    let mut records = metric::records(&measures, rows);
+    for (record, parts) in records.iter_mut().zip(parts) {
+        record.reward_parts = parts;
+    }
+    Ok(records)
+}
+
+impl Tally<'_> {
+    /// The mean of each of these parts. An answer without a part counts as 0, so that parts add up to the mean reward.
+    fn reward_parts(&self, names: &BTreeSet<&String>) -> BTreeMap<String, f64> {
+        let of = |name: &String| {
+            mean(
+                self.answers
+                    .iter()
+                    .map(|answer| answer.parts.get(name).copied().unwrap_or(0.0)),
+            )
+        };
+        names.iter().map(|name| ((*name).clone(), of(name))).collect()
+    }
 }
 
 /// Answers counted by row, in the order of the rows.

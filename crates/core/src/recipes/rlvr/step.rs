@@ -47,7 +47,7 @@ impl<'a> Step<'a> {
     /// A step among those of another recipe, after `batches` of its kind.
     pub(crate) fn within(rows: Rows<'a>, parameters: &'a Parameters, fitted: Option<Fitted>, batches: u32) -> Self {
         Self {
-            rows,
+            rows: rows.judged_by(parameters.oracle.as_ref()),
             parameters,
             fitted,
             batches,

@@ -91,7 +91,17 @@ fn answers_to_rows_with_a_reward_earn_its_weighted_parts() {
     let mut simulation = Simulation::new(&Rlvr, &config, players, Order::Together)
         .unwrap()
         .with_dataset(DATASET, (0..30).map(row).collect::<Vec<_>>());
-    let attempts = simulation.step().unwrap().records.attempts;
+    let records = simulation.step().unwrap().records;
+    let mean = |rewards: Vec<f32>| f64::from(rewards.iter().sum::<f32>()) / rewards.len() as f64;
+    for metrics in &records.metrics {
+        let mut own = records.attempts.iter();
+        let own = own
+            .by_ref()
+            .filter(|attempt| metrics.member.is_none_or(|member| attempt.solver.0 == member));
+        let wanted = mean(own.map(|attempt| attempt.reward).collect());
+        assert_eq!(metrics.reward_parts, BTreeMap::from([("score".to_owned(), wanted)]));
+    }
+    let attempts = records.attempts;
     assert_eq!(attempts.len(), 2 * 8 * 4);
     for attempt in attempts {
         let wanted = 2.0 * f32::from(u8::from(attempt.correct));
@@ -101,6 +111,39 @@ fn answers_to_rows_with_a_reward_earn_its_weighted_parts() {
     document["parameters"]["reward"] = json!({"weights": {"a b": 1.0}});
     let refused = resolved(&document).unwrap_err();
     assert_eq!(refused.0[0].pointer, "/parameters/reward/weights/a b");
+}
+
+#[test]
+fn the_reward_of_a_config_scores_rows_in_place_of_their_own_oracle() {
+    let mut document = document();
+    document["parameters"]["oracle"] = json!({"type": "python", "file": "0".repeat(64)});
+    document["parameters"]["reward"] = json!({"weights": {"score": 2.0}});
+    let config = resolved(&document).unwrap();
+    let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
+    let mut simulation = Simulation::new(&Rlvr, &config, players, Order::Together)
+        .unwrap()
+        .with_dataset(DATASET, rows());
+    let records = simulation.step().unwrap().records;
+    assert_eq!(records.attempts.len(), 2 * 8 * 4);
+    for attempt in &records.attempts {
+        let wanted = 2.0 * f32::from(u8::from(attempt.correct));
+        assert_eq!(attempt.reward_parts, json!({"score": wanted}));
+        assert_eq!(
+            attempt.answer.as_ref(),
+            Some(&attempt.text),
+            "a reward gets the whole answer"
+        );
+    }
+    assert!(
+        records.problems.iter().all(|problem| problem.program.is_some()),
+        "the prompt is the row's own"
+    );
+
+    document["parameters"]["oracle"]["timeout"] = json!(61);
+    assert_eq!(
+        resolved(&document).unwrap_err().0[0].pointer,
+        "/parameters/oracle/timeout"
+    );
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! Checks of datasets: resolves the dataset that is named.
 
 use lyceum_core::{
-    config::RunConfig, evaluation::DatasetCheckSpec, id::DatasetId, recipe::DatasetCheckEvaluation,
+    config::RunConfig, evaluation::DatasetCheckSpec, fault::Faults, id::DatasetId, recipe::DatasetCheckEvaluation,
     recipe::DatasetCheckParameters,
 };
-use lyceum_store::datasets;
+use lyceum_store::{datasets, rewards};
 
 use super::{Request, Unprepared, fault};
 
@@ -16,6 +16,31 @@ pub(super) async fn configured(request: &Request<'_>, spec: &DatasetCheckSpec) -
         return Err(fault("/spec/dataset", detail));
     };
     let id = DatasetId(dataset.id);
+    if let Some((rows, tried)) = spec.dry_run() {
+        match &tried.oracle {
+            Some(oracle) => {
+                if let Some(unknown) = rewards::unknown(db, "/spec/oracle/file", oracle.file).await? {
+                    return Err(Faults(vec![unknown]).into());
+                }
+            }
+            None if rewards::of_dataset(db, id, 1).await?.is_empty() => {
+                let detail = format!(
+                    "the rows of dataset `{}` name no reward: {{\"type\": \"python\", \"file\": DIGEST}} is valid",
+                    dataset.name
+                );
+                return Err(fault("/spec/oracle", detail));
+            }
+            None => {}
+        }
+        return config(
+            request,
+            DatasetCheckParameters {
+                dataset: id,
+                rows: rows.min(dataset.rows.cast_unsigned()),
+                dry_run: Some(tried),
+            },
+        );
+    }
     if datasets::check(db, id).await?.is_none() {
         let detail = format!(
             "no row of dataset `{}` has tests: only rows with an oracle of type `script` are checked",
@@ -23,10 +48,16 @@ pub(super) async fn configured(request: &Request<'_>, spec: &DatasetCheckSpec) -
         );
         return Err(fault("/spec/dataset", detail));
     }
-    let mut config = DatasetCheckEvaluation.config(DatasetCheckParameters {
+    let parameters = DatasetCheckParameters {
         dataset: id,
         rows: dataset.rows.cast_unsigned(),
-    })?;
+        dry_run: None,
+    };
+    config(request, parameters)
+}
+
+fn config(request: &Request<'_>, parameters: DatasetCheckParameters) -> Result<RunConfig, Unprepared> {
+    let mut config = DatasetCheckEvaluation.config(parameters)?;
     config.seed = request.seed;
     config.scheduling.priority = request.priority;
     Ok(config)

@@ -61,7 +61,9 @@ pub(super) async fn show(view: &View, db: &PgPool, frame: EvaluationFrame) -> Re
             after: None,
             order: Order::Oldest,
         };
-        bad = datasets::bad_rows(db, result.dataset, &first).await?.items;
+        if !result.dry_run {
+            bad = datasets::bad_rows(db, result.dataset, &first).await?.items;
+        }
     }
     view.show(&DatasetCheckPage {
         layout: frame.layout(view),

@@ -1,6 +1,7 @@
 //! What an update learns from a batch.
 
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::{document, resolved};
@@ -48,6 +49,7 @@ fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
         well_formed: true,
         correct: reward > 0.0,
         entropy: None,
+        parts: BTreeMap::new(),
     };
     let answers: Vec<Answer> = (0..).zip(rewards).map(answer).collect();
     let learners = step.learners(&answers);
