@@ -18,7 +18,7 @@ mod suite_request;
 mod table;
 
 pub use self::{
-    extract::{code_of, mathematics_of},
+    extract::{code_of, mathematics_of, without_cut_statement},
     grade::{Graded, Submission, graded, task},
     prompt::{PromptStyle, UnknownPrompts, prompt_styles},
     row::{BenchmarkRow, OwnOracle, OwnOracleType, Question},
