@@ -583,7 +583,7 @@ class CreateEvaluation(TypedDict):
     """The random seed."""
 
     spec: dict[str, Any]
-    """The measurement: `type` is `benchmark`, `cross_play`, `dataset_check`, `frozen_side`, `goalposts`, `operator_retention` or `regenerate`."""
+    """The measurement: `type` is `benchmark`, `cross_play`, `dataset_check`, `frozen_side`, `goalposts`, `majority_vote`, `operator_retention` or `regenerate`."""
 
 
 class CreateExperiment(TypedDict):
