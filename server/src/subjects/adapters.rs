@@ -32,7 +32,7 @@ use crate::{
     base_weights,
     contract::{
         About, All, Answer, Endpoint, Query, bounds, delete,
-        document::check_type,
+        document::{check_length, check_type},
         list,
         receive::{self, Pieces, Place, unwritten},
         show,
@@ -118,8 +118,9 @@ async fn import_adapter(
     payload: web::Payload,
 ) -> Result<Answer<Adapter>, ApiError> {
     let asked = query.0;
-    check_type(&request, &TYPES)?;
     let limit = LARGEST.min(lab.settings.artifact_limit);
+    check_length(&request, limit)?;
+    check_type(&request, &TYPES)?;
     let _place = Place::wait(&lab).await?;
     let pieces = Pieces::of(&request, payload.into_inner(), limit, lab.settings.body_pace)?;
     let archive = pieces.into_file(|_| ()).await?;

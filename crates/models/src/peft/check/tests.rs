@@ -5,6 +5,9 @@ use serde_json::{Value, json};
 
 use super::*;
 
+/// Name, shape and bytes.
+type Tensor = (String, Vec<usize>, Vec<u8>);
+
 /// Files that peft wrote.
 fn fixture(base: &str, adapter: &str) -> AdapterFiles {
     let adapters = Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/fixtures/adapters");
@@ -78,10 +81,10 @@ fn what_is_not_supported_or_does_not_fit_is_refused_by_file_and_name() {
     let (file, reason) = refused(fixture("qwen2-tied", "all-0"), Some(&other));
     assert!(file == WEIGHTS && reason.contains("those of the base"), "{reason}");
 
-    let changed = |change: &dyn Fn(&mut Vec<(String, Vec<usize>, Vec<u8>)>)| {
+    let changed = |change: &dyn Fn(&mut Vec<Tensor>)| {
         let mut files = fixture("qwen2-tied", "only-q_proj");
         let tensors = SafeTensors::deserialize(&files.weights).unwrap();
-        let mut all: Vec<_> = tensors
+        let mut all: Vec<Tensor> = tensors
             .tensors()
             .into_iter()
             .map(|(name, tensor)| (name, tensor.shape().to_vec(), tensor.data().to_vec()))
