@@ -87,14 +87,14 @@ async fn a_part_of_a_reward_joins_the_metrics_of_its_run_in_the_first_step_that_
         page.contains("reward_part.brief") && page.contains("id=\"chart-reward-parts\""),
         "{page}"
     );
-    let table = writer.get(&format!("/runs/{run}/export/metrics.csv")).await;
+    let table = writer.get(&format!("/runs/{run}/export/metrics.jsonl")).await;
     let table = table.expect(200).text();
-    let cell = |line: usize, name: &str| {
-        let column = table.lines().next()?.split(',').position(|column| column == name)?;
-        table.lines().nth(line)?.split(',').nth(column).map(str::to_owned)
-    };
-    assert_eq!(cell(2, "reward_part.brief").as_deref(), Some("-0.5"), "{table}");
-    assert_eq!(cell(1, "reward_part.brief").as_deref(), Some(""));
+    let exported: Vec<Value> = table
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let brief = |row: usize| &exported[row]["reward_part.brief"];
+    assert_eq!((brief(0), brief(1)), (&Value::Null, &json!(-0.5)));
     let many: Vec<String> = (0..100).map(|number| format!("part{number}")).collect();
     let many: Vec<(&str, f64)> = many.iter().map(|name| (name.as_str(), 1.0)).collect();
     stepped(&server, run, &many).await;

@@ -301,6 +301,9 @@ mod tests {
             spec(EvaluationType::FrozenSide),
             json!({"type": "frozen_side", "run": run})
         );
-        assert_eq!(spec(EvaluationType::DatasetCheck), json!({"type": "dataset_check"}));
+        assert_eq!(
+            spec(EvaluationType::DatasetCheck),
+            json!({"type": "dataset_check", "rows": 8})
+        );
     }
 }

@@ -94,9 +94,9 @@ fn answers_to_rows_with_a_reward_earn_its_weighted_parts() {
     let records = simulation.step().unwrap().records;
     let mean = |rewards: Vec<f32>| f64::from(rewards.iter().sum::<f32>()) / rewards.len() as f64;
     for metrics in &records.metrics {
-        let mut own = records.attempts.iter();
-        let own = own
-            .by_ref()
+        let own = records
+            .attempts
+            .iter()
             .filter(|attempt| metrics.member.is_none_or(|member| attempt.solver.0 == member));
         let wanted = mean(own.map(|attempt| attempt.reward).collect());
         assert_eq!(metrics.reward_parts, BTreeMap::from([("score".to_owned(), wanted)]));
