@@ -187,11 +187,12 @@ impl Ballot<'_> {
             .iter()
             .filter_map(|(answer, _)| answer.map(str::to_owned))
             .collect();
-        let id = row.to_string();
-        (!answers.is_empty()).then(|| Task {
-            id,
+        let is_readable = !answers.is_empty();
+        let task = Task {
+            id: row.to_string(),
             check: Check::Cluster(answers),
-        })
+        };
+        is_readable.then_some(task)
     }
 }
 
