@@ -40,7 +40,8 @@ pub(crate) struct HeldOutView {
     pub(crate) is_open: bool,
     #[serde(skip)]
     pub(crate) figures: Vec<Figure>,
-    /// The curves to choose from: the address's value, the label, and whether it is drawn. None if there is one alone.
+    /// The curves to choose from: the address's value, the label, and whether it is drawn. One alone is listed too, so that charts
+    /// stay where they are when a second joins it.
     #[serde(skip)]
     pub(crate) choices: Vec<(&'static str, String, bool)>,
 }
@@ -106,10 +107,11 @@ impl HeldOutView {
         let curve = if data.has_several() { curve } else { Curve::PassAt1 };
         let choice = |(one, name): (Curve, &'static str)| (name, data.label(one), one == curve);
         Ok(Self {
-            choices: match data.has_several() {
-                true => Curve::NAMES.map(choice).to_vec(),
-                false => Vec::new(),
-            },
+            choices: Curve::NAMES
+                .into_iter()
+                .take(if data.has_several() { 2 } else { 1 })
+                .map(choice)
+                .collect(),
             figures: data.figures(curve),
             is_open: is_measuring(db, run.run()).await?,
             data: Some(data),
