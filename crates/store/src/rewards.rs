@@ -31,9 +31,9 @@ pub async fn store(db: impl PgExecutor<'_>, source: String) -> Result<StoredRewa
 ///
 /// # Errors
 /// [`StoreError::NotFound`].
-pub async fn find(db: impl PgExecutor<'_>, digest: &str) -> Result<StoredReward> {
+pub async fn find(db: impl PgExecutor<'_>, digest: Digest) -> Result<StoredReward> {
     sqlx::query_as("SELECT digest, source FROM rewards WHERE digest = $1")
-        .bind(digest)
+        .bind(digest.to_string())
         .fetch_optional(db)
         .await?
         .ok_or_else(|| StoreError::not_found("reward", digest))
@@ -55,7 +55,7 @@ pub async fn first_missing(db: impl PgExecutor<'_>, id: DatasetId) -> Result<Opt
 
 /// The fault at `pointer`, which names a reward that is not stored; `None` if it is.
 pub async fn unknown(db: impl PgExecutor<'_>, pointer: impl Into<String>, digest: Digest) -> Result<Option<Fault>> {
-    match find(db, &digest.to_string()).await {
+    match find(db, digest).await {
         Ok(_) => Ok(None),
         Err(StoreError::NotFound { .. }) => Ok(Some(Fault::new(pointer, not_stored(&digest.to_string())))),
         Err(error) => Err(error),

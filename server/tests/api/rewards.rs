@@ -217,10 +217,9 @@ async fn a_reward_is_checked_stored_by_digest_and_shown_escaped() {
     }
     let path = format!("/api/v1/rewards/{digest}");
     assert_eq!(writer.get(&path).await.expect(200).json()["source"], REWARD);
-    writer
-        .get(&format!("/api/v1/rewards/{}", "0".repeat(64)))
-        .await
-        .expect(404);
+    for other in [&"0".repeat(64), "x", "%00"] {
+        writer.get(&format!("/api/v1/rewards/{other}")).await.expect(404);
+    }
 
     let lines = writer.clone().with("content-type", "application/x-ndjson");
     let import = |reward: &str| {

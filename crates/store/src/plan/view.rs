@@ -1,6 +1,7 @@
 //! The view of a step, kept between plans so that each result is read once.
 
 use lyceum_core::{
+    artifact::Digest,
     id::{DatasetId, ExecutionId, MemberId, ProblemId, VersionId},
     recipe::{DatasetRow, ProblemRecord, StepView, Want, WorkState},
     verify::{ProblemKind, Status},
@@ -87,7 +88,7 @@ pub async fn wanted(tx: &mut PgConnection, wants: &[Want], view: &mut StepView) 
             Want::Problem(id) => problems.push(id.0),
             Want::Row(dataset, index) => rows.entry(*dataset).or_default().push(*index),
             Want::Reward(digest) => {
-                let reward = rewards::find(&mut *tx, &digest.to_string()).await?;
+                let reward = rewards::find(&mut *tx, *digest).await?;
                 view.rewards.insert(*digest, reward.source);
             }
         }
@@ -118,15 +119,15 @@ pub async fn wanted(tx: &mut PgConnection, wants: &[Want], view: &mut StepView) 
 /// Rows with the text of the reward that each names.
 async fn with_rewards(tx: &mut PgConnection, mut rows: Vec<(i32, Value)>) -> Result<Vec<(i32, Value)>> {
     let named = |row: &Value| match row["oracle"]["type"].as_str() {
-        Some("python") => row["oracle"]["file"].as_str().map(str::to_owned),
+        Some("python") => row["oracle"]["file"].as_str()?.parse::<Digest>().ok(),
         _ => None,
     };
-    let mut digests: Vec<String> = rows.iter().filter_map(|(_, row)| named(row)).collect();
+    let mut digests: Vec<Digest> = rows.iter().filter_map(|(_, row)| named(row)).collect();
     digests.sort_unstable();
     digests.dedup();
     let mut sources = HashMap::new();
     for digest in digests {
-        match rewards::find(&mut *tx, &digest).await {
+        match rewards::find(&mut *tx, digest).await {
             Ok(reward) => sources.insert(digest, reward.source),
             // The verifier says so of each answer, which ends no run.
             Err(StoreError::NotFound { .. }) => None,

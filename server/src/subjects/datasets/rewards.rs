@@ -1,8 +1,9 @@
 //! Rewards of one's own: Python files that rows of datasets name by digest.
 
 use actix_web::{http::StatusCode, web};
-use lyceum_core::{fault::Fault, id::DatasetId, verify::check_reward};
+use lyceum_core::{artifact::Digest, fault::Fault, id::DatasetId, verify::check_reward};
 use lyceum_store::{
+    StoreError,
     datasets::Dataset,
     rewards::{self, StoredReward},
 };
@@ -69,5 +70,8 @@ async fn create_reward(lab: web::Data<Lab>, sent: Document<CreateReward>) -> Res
 }
 
 async fn show_reward(lab: web::Data<Lab>, digest: web::Path<String>) -> Result<Answer<StoredReward>, ApiError> {
-    Ok(Answer::ok(rewards::find(lab.store.pool(), &digest).await?))
+    // What is no digest is not sent to Postgres, whose texts hold no NUL.
+    let known = digest.parse::<Digest>();
+    let known = known.map_err(|_| StoreError::not_found("reward", &*digest))?;
+    Ok(Answer::ok(rewards::find(lab.store.pool(), known).await?))
 }
