@@ -134,7 +134,7 @@ pub async fn register(db: &PgPool, worker: &NewWorker<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A state reported by a worker: a [`WorkerState`](WorkerState) other than lost.
+/// A state reported by a worker: a [`WorkerState`] other than lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
 pub enum Doing {
