@@ -92,6 +92,7 @@ fn item(step: u32, chunk: u32, word: &str) -> WorkItem {
                 n: 1,
                 seed: u64::from(chunk),
                 max_tokens: None,
+                if_it_fits: false,
             }],
             embedding: None,
             keep_tokens: false,

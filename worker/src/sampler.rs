@@ -9,7 +9,7 @@ pub use served::{Served, ServedError, ServedSettings};
 
 use std::sync::Arc;
 
-use lyceum_core::work::{Completion, FinishReason, Generated, RolloutPayload, RolloutUsage, Sampler};
+use lyceum_core::work::{Completion, FinishReason, Generated, RolloutPayload, RolloutRequest, RolloutUsage, Sampler};
 use lyceum_models::token_batch::{RequestTokens, SampleTokens, TokenBatch};
 
 #[cfg(feature = "engine")]
@@ -24,6 +24,35 @@ pub struct Samplers {
     pub engine: Option<Engine>,
     /// Servers.
     pub served: Option<Served>,
+}
+
+/// What a sampler does for a request.
+struct Asked {
+    prompt: Vec<i64>,
+    n: usize,
+    max_tokens: u32,
+}
+
+impl Asked {
+    /// `request`, whose prompt has these ids, of a model whose longest sequence has `longest`.
+    fn of(payload: &RolloutPayload, request: &RolloutRequest, mut prompt: Vec<i64>, longest: i64) -> Self {
+        let max_tokens = payload.max_tokens(request);
+        let fits = prompt.len() as i64 + i64::from(max_tokens) <= longest;
+        if fits || !request.if_it_fits {
+            return Self {
+                prompt,
+                n: request.n as usize,
+                max_tokens,
+            };
+        }
+        // Without completions the rest need only be valid.
+        prompt.truncate(1);
+        Self {
+            prompt,
+            n: 0,
+            max_tokens: 1,
+        }
+    }
 }
 
 impl Samplers {
@@ -209,5 +238,31 @@ impl SampledCompletion {
         let pairs = self.sampling_logprobs.as_ref()?.iter().zip(&self.logprobs);
         let sum: f64 = pairs.map(|(drawn, own)| f64::from(*drawn) - f64::from(*own)).sum();
         Some((sum / self.ids.len().max(1) as f64) as f32)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_request_that_need_not_fit_is_left_out() {
+        let payload: RolloutPayload = serde_json::from_value(serde_json::json!({
+            "base_model": {"name": "seedling"}, "adapters": [], "sampling": {"max_tokens": 10},
+            "requests": [{"id": "a", "prompt": {"text": "x"}, "n": 3, "seed": 1, "if_it_fits": true}],
+        }))
+        .expect("a payload");
+        let asked = |request: &RolloutRequest, tokens: usize| {
+            let asked = Asked::of(&payload, request, vec![7; tokens], 32);
+            (asked.prompt.len(), asked.n, asked.max_tokens)
+        };
+        let request = &payload.requests[0];
+        assert_eq!(asked(request, 22), (22, 3, 10));
+        assert_eq!(asked(request, 23), (1, 0, 1));
+        let must = RolloutRequest {
+            if_it_fits: false,
+            ..request.clone()
+        };
+        assert_eq!(asked(&must, 23), (23, 3, 10), "the sampler refuses it");
     }
 }

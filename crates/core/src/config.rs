@@ -207,6 +207,20 @@ pub struct Ancestor {
 }
 
 impl Ancestor {
+    /// The fault of weights that are not named, or named twice; `pointer` is that of these in the config.
+    pub(crate) fn fault(&self, pointer: &str) -> Option<Fault> {
+        let detail = match (&self.version, &self.adapter) {
+            (Some(version), Some(adapter)) => {
+                format!(
+                    "there are a version, `{version}`, and an adapter, `{adapter}`: exactly one of the two is valid"
+                )
+            }
+            (None, None) => "there is neither `version` nor `adapter`: exactly one of the two is valid".to_owned(),
+            _ => return None,
+        };
+        Some(Fault::new(pointer, detail))
+    }
+
     /// The weights, once they have been looked up. An imported adapter has its id in place of a version's.
     pub fn weights(&self) -> Option<AdapterRef> {
         Some(AdapterRef {
@@ -304,17 +318,7 @@ fn ancestor_faults(populations: &BTreeMap<String, PopulationConfig>) -> impl Ite
         groups.filter_map(move |(place, group)| Some((name, place, group.from.as_ref()?)))
     });
     groups.filter_map(|(name, place, from)| {
-        let detail = match (&from.version, &from.adapter) {
-            (Some(version), Some(adapter)) => {
-                format!(
-                    "there are a version, `{version}`, and an adapter, `{adapter}`: exactly one of the two is valid"
-                )
-            }
-            (None, None) => "there is neither `version` nor `adapter`: exactly one of the two is valid".to_owned(),
-            _ => return None,
-        };
-        let pointer = format!("/populations/{}/members/{place}/from", pointer_token(name));
-        Some(Fault::new(pointer, detail))
+        from.fault(&format!("/populations/{}/members/{place}/from", pointer_token(name)))
     })
 }
 

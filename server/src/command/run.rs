@@ -53,7 +53,8 @@ enum Action {
         #[arg(long = "set", value_name = "PATH=VALUE")]
         overrides: Vec<String>,
         /// Score answers with this reward, a Python file with `score(prompt, completion, row)`: it is stored, and
-        /// `parameters.oracle` names it
+        /// `parameters.oracle` names it; `--set parameters.oracle.timeout=30` and `--set parameters.oracle.packages='["numpy"]'`
+        /// set its limits
         #[arg(long, value_name = "FILE")]
         reward: Option<PathBuf>,
         /// Create nothing; print the config with every default filled in

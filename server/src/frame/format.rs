@@ -94,7 +94,7 @@ pub(crate) fn capital(text: &str) -> String {
 /// A rating or its uncertainty, to two decimals, so that columns align.
 pub(crate) fn rating(value: &f64) -> String {
     if value.is_finite() {
-        format!("{value:.2}")
+        format!("{value:.2}").replace('-', "−")
     } else {
         "–".to_owned()
     }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use crate::{
     fixtures::{Filled, population_record, records},
     harness::{Actor, TestServer, config},
+    rows_asked::{body, imported},
     views::browser,
 };
 
@@ -288,5 +289,80 @@ async fn weights_and_lineage_outlive_the_run_that_they_come_from() {
     writer.post(&path, &fork(0, other)).await.expect(201);
     let found = faults(&writer, "/api/v1/runs", &asked).await;
     assert!(found[0].1.contains("there is no version"), "{found:?}");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_judge_has_the_weights_of_any_version_of_its_base_and_its_run_keeps_them() {
+    let server = TestServer::start().await;
+    let (made, version) = ancestor(&server).await;
+    let writer = server.actor(Scope::Write).await;
+    let row = |number: u32| json!({"task_id": format!("sum/{number}"), "question": format!("{number} + 1?"), "oracle": {"type": "math", "gold": "1"}});
+    let sums = imported(&writer, "sums", &json!([row(1), row(2), row(3), row(4)])).await;
+    let asked = |from: Value| body(sums, 4, &json!({"reward": {"judge": {"from": from}}}));
+    let at = "/config/parameters/reward/judge/from";
+    let mut other_base = asked(json!({ "version": version }));
+    other_base["config"]["populations"]["main"]["base_model"]["name"] = json!("seedling-math");
+    for (asked, field, says) in [
+        (asked(json!({"adapter": "none"})), "/adapter", "lyceum adapter list"),
+        (
+            asked(json!({"version": "first/pupil"})),
+            "/version",
+            "no member `pupil`",
+        ),
+        (asked(json!({})), "", "exactly one"),
+        (other_base, "/version", "was trained on `seedling`"),
+    ] {
+        let found = faults(&writer, "/api/v1/runs", &asked).await;
+        assert!(
+            found[0].0 == format!("{at}{field}") && found[0].1.contains(says),
+            "{found:?}"
+        );
+    }
+    let mut wide = asked(json!({"version": "first/student-0@1"}));
+    wide["config"]["populations"]["main"]["lora"] = lora(16);
+    let run = writer.post("/api/v1/runs", &wide).await.expect(201).json();
+    let settled = json!({"version": version, "artifact": weights()});
+    assert_eq!(run["config"]["parameters"]["reward"]["judge"]["from"], settled);
+    let plain = id_of(
+        &writer
+            .post("/api/v1/runs", &body(sums, 4, &json!({})))
+            .await
+            .expect(201)
+            .json(),
+    );
+    let path = |run: ExecutionId| format!("/api/v1/runs/{run}/fork");
+    let fork = json!({"step": 0, "overrides": {"parameters.reward.judge.from.version": version}});
+    let forked = writer.post(&path(plain), &fork).await.expect(201).json();
+    assert_eq!(forked["config"]["parameters"]["reward"]["judge"]["from"], settled);
+
+    for end in ["cancel", ""] {
+        let path = format!("/api/v1/runs/{}", made.run);
+        match end {
+            "" => writer.delete(&path).await.expect(204),
+            end => writer.act(&format!("{path}/{end}")).await.expect(202),
+        };
+    }
+    sqlx::query("UPDATE artifacts SET created_at = now() - interval '1 day'")
+        .execute(server.store.pool())
+        .await
+        .expect("a day");
+    let kept = async || artifact::collect(&server.artifacts, 100).await.expect("a collection");
+    assert_eq!(kept().await, 0);
+    writer
+        .act(&format!("/api/v1/runs/{}/cancel", id_of(&run)))
+        .await
+        .expect(202);
+    writer
+        .delete(&format!("/api/v1/runs/{}", id_of(&run)))
+        .await
+        .expect(204);
+    assert_eq!(kept().await, 0, "the fork keeps them");
+    let again = json!({"step": 0, "overrides": {}});
+    let again = writer.post(&path(id_of(&forked)), &again).await.expect(201).json();
+    assert_eq!(
+        again["config"]["parameters"]["reward"]["judge"]["from"], settled,
+        "as they were looked up"
+    );
     server.stop().await;
 }

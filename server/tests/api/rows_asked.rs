@@ -6,14 +6,14 @@ use uuid::Uuid;
 
 use crate::harness::{Actor, TestServer};
 
-async fn imported(writer: &Actor, name: &str, rows: &Value) -> Uuid {
+pub(crate) async fn imported(writer: &Actor, name: &str, rows: &Value) -> Uuid {
     let body = json!({"name": name, "purpose": "training", "rows": rows});
     let made = writer.post("/api/v1/datasets", &body).await.expect(201).json();
     made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id")
 }
 
 /// A request for a run with these parameters besides the usual ones.
-fn body(dataset: Uuid, rows: u32, own: &Value) -> Value {
+pub(crate) fn body(dataset: Uuid, rows: u32, own: &Value) -> Value {
     let mut parameters = json!({
         "dataset": {"id": dataset, "rows": rows}, "prompts": "azr", "batch": 2, "n": 2, "sampling": {"max_tokens": 64},
     });

@@ -29,6 +29,7 @@ impl Leg<'_> {
                 u64::from(index),
             ),
             max_tokens: None,
+            if_it_fits: false,
         });
         let payload = RolloutPayload {
             compute: Compute::default(),

@@ -96,6 +96,7 @@ fn rollout(
             n: payload.n,
             seed: derive(payload.seed, "row", u64::from(number)),
             max_tokens: None,
+            if_it_fits: false,
         })
     });
     Ok(RolloutPayload {

@@ -7,7 +7,7 @@ use lyceum_core::work::{RolloutPayload, Sampler, Sampling};
 use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, GenerationResult, Generator};
 use lyceum_models::Texts;
 
-use super::{Sampled, SampledCompletion, SampledRequest};
+use super::{Asked, Sampled, SampledCompletion, SampledRequest};
 use crate::adapter::Version;
 use crate::engine::{Engine, Job, Models, fault};
 use crate::handler::{Context, HandlerError};
@@ -40,7 +40,8 @@ fn sampled(
     job.progress(0.0, "loading");
     let loaded = models.load(&payload.base_model, payload.compute)?;
     loaded.with_adapters(adapters)?;
-    let requests = requests(&loaded.texts, payload)?;
+    let longest = loaded.model.config.max_position_embeddings;
+    let requests = requests(&loaded.texts, payload, longest)?;
     let generator = Generator {
         model: &loaded.model,
         population: loaded.population(),
@@ -69,16 +70,17 @@ fn sampled(
     })
 }
 
-/// The payload's requests with prompts as token ids.
-fn requests(texts: &Texts, payload: &RolloutPayload) -> Result<Vec<GenerationRequest>, HandlerError> {
+/// The payload's requests with prompts as token ids, for a model whose longest sequence has `longest`.
+fn requests(texts: &Texts, payload: &RolloutPayload, longest: i64) -> Result<Vec<GenerationRequest>, HandlerError> {
     let requests = payload.requests.iter().map(|request| {
+        let Asked { prompt, n, max_tokens } = Asked::of(payload, request, texts.ids(&request.prompt)?, longest);
         Ok(GenerationRequest {
             id: request.id.clone(),
-            prompt: texts.ids(&request.prompt)?,
+            prompt,
             adapter: request.adapter.map(|adapter| adapter as usize),
-            n: request.n as usize,
+            n,
             sampling: Sampling {
-                max_tokens: payload.max_tokens(request),
+                max_tokens,
                 ..payload.sampling.clone()
             },
             seed: request.seed,

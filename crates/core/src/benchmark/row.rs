@@ -154,16 +154,21 @@ impl OwnOracle {
                 packages: self.packages.clone(),
                 row: data,
             },
-            canonical: match &row.oracle {
-                Question::Math { gold } => Some(gold.clone()),
-                _ => row.canonical.clone(),
-            },
+            canonical: row.own_answer().map(str::to_owned),
             ..row.clone()
         }
     }
 }
 
 impl BenchmarkRow {
+    /// A correct answer, if the row has one.
+    pub fn own_answer(&self) -> Option<&str> {
+        match &self.oracle {
+            Question::Math { gold } => Some(gold),
+            _ => self.canonical.as_deref(),
+        }
+    }
+
     /// The row's values as a problem: the parts shown to a solver and the hidden ones.
     pub fn values(&self) -> Values {
         let canonical = self.canonical.clone();

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Gates, Metric, Plan, PlanError, Role, RunState, Stages, StepView};
 use crate::{
     benchmark::PromptStyle,
-    config::RunConfig,
+    config::{Ancestor, RunConfig},
     dataset::{DatasetUse, problem},
     fault::Faults,
     id::{DatasetId, ExecutionId},
@@ -113,6 +113,15 @@ pub trait Recipe: Planner {
     /// # Errors
     /// A config that was not resolved.
     fn gates(&self, _config: &RunConfig) -> Result<Option<Gates>, PlanError> {
+        Ok(None)
+    }
+
+    /// The weights of the judge of a run of a resolved config, and the pointer of what names them there; `None`, the default,
+    /// without a judge, or if the base judges. Their names are looked up when the run is created.
+    ///
+    /// # Errors
+    /// A config that was not resolved.
+    fn judge(&self, _config: &RunConfig) -> Result<Option<(&'static str, Ancestor)>, PlanError> {
         Ok(None)
     }
 

@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     artifact::Digest,
-    config::{RunConfig, schema_of},
+    config::{Ancestor, RunConfig, schema_of},
     dataset::DatasetUse,
     fault::Faults,
     id::ExecutionId,
@@ -96,6 +96,10 @@ pub trait TypedRecipe: TypedPlanner<Parameters: JsonSchema> {
         None
     }
 
+    fn judge(&self, _parameters: &Self::Parameters) -> Option<(&'static str, Ancestor)> {
+        None
+    }
+
     fn recorded_metrics(&self, _parameters: &Self::Parameters) -> Vec<Metric> {
         self.metrics()
     }
@@ -172,6 +176,10 @@ impl<R: TypedRecipe> Recipe for R {
 
     fn gates(&self, config: &RunConfig) -> Result<Option<Gates>, PlanError> {
         Ok(TypedRecipe::gates(self, &parameters(config)?))
+    }
+
+    fn judge(&self, config: &RunConfig) -> Result<Option<(&'static str, Ancestor)>, PlanError> {
+        Ok(TypedRecipe::judge(self, &parameters(config)?))
     }
 
     fn roles(&self) -> Vec<Role> {

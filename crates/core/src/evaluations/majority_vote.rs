@@ -80,8 +80,7 @@ impl contract::TypedPlanner for MajorityVoteEvaluation {
     }
 
     fn held(&self, parameters: &BenchmarkParameters) -> Result<Vec<Digest>, PlanError> {
-        let adapters = parameters.subjects.iter().filter_map(|subject| subject.adapter);
-        Ok(adapters.map(|adapter| adapter.artifact).collect())
+        contract::TypedPlanner::held(&super::BenchmarkEvaluation, parameters)
     }
 
     fn size(&self, parameters: &BenchmarkParameters) -> Option<(u64, u64)> {

@@ -263,7 +263,10 @@ pub(crate) fn seconds<'t, T: HasCosts + 't>(class: CostClass) -> Measure<'t, T> 
         CostClass::Plan => ("plan_seconds", "Worker time on plans."),
         CostClass::Critique => ("critique_seconds", "Worker time on scores of questions and plans."),
         CostClass::Solve => ("solve_seconds", "Worker time on attempts."),
-        CostClass::Grade => ("grade_seconds", "Verifier time on attempts, summed over its slots."),
+        CostClass::Grade => (
+            "grade_seconds",
+            "Verifier time on attempts, summed over its slots, and a judge's.",
+        ),
         CostClass::Measure => ("measure_seconds", "Worker and verifier time on held-out rows."),
         CostClass::Diversity => (
             "diversity_seconds",

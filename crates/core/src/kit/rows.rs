@@ -2,15 +2,18 @@
 
 mod answer;
 mod held_out;
+mod judge;
 mod metrics;
 mod question;
 
 pub use self::{
     answer::{Answer, Reward, RewardConfig, SolutionReward},
     held_out::{HeldOut, Measured},
+    judge::JudgeConfig,
     question::{Asking, Fitted, PlacedRow, Question},
 };
 pub(crate) use self::{
+    judge::JUDGE,
     metrics::{Outcomes, all_metrics, metrics, records, row_answers},
     question::FIT,
 };

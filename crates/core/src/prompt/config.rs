@@ -17,7 +17,7 @@ use crate::{
 #[serde(deny_unknown_fields, default)]
 pub struct PromptConfig {
     /// The shipped set to start from: `azr`, `instruct`, `gasp`, `seedling` or `seedling-gasp` for problems of code, `rzero`, `sage`
-    /// or `seedling-math` for mathematics. `instruct`, `rzero` and `sage` are for models that follow instructions, `azr` and
+    /// or `seedling-math` for mathematics, `judge` for a judge's. `instruct`, `judge`, `rzero` and `sage` are for models that follow instructions, `azr` and
     /// `gasp` also for those that continue a dialogue; the others are the compact formats of small models.
     pub set: String,
     /// How prompts are sent to the model; defaults to the set's choice.
@@ -167,7 +167,7 @@ macro_rules! templates {
     };
 }
 
-static SHIPPED: [Shipped; 8] = [
+static SHIPPED: [Shipped; 9] = [
     Shipped {
         name: "azr",
         grammar: Grammar::Fenced,
@@ -189,6 +189,13 @@ static SHIPPED: [Shipped; 8] = [
         style: Style::Chat,
         own: templates!("instruct": "propose_code_i", "propose_code_o", "propose_code_f", "solve_code_i",
             "solve_code_o", "solve_code_f"),
+        shared: &[],
+    },
+    Shipped {
+        name: "judge",
+        grammar: Grammar::Tagged,
+        style: Style::Chat,
+        own: templates!("judge": "judge"),
         shared: &[],
     },
     Shipped {

@@ -28,7 +28,8 @@ use self::{
     step::{Memory, RealData, Step},
 };
 use crate::{
-    config::RunConfig,
+    artifact::Digest,
+    config::{Ancestor, RunConfig},
     contract::{self, Capabilities, Metric, Plan, PlanError, Role, RowsAsked, RunState, Stages, StepView},
     dataset::{DatasetUse, Purpose},
     fault::Faults,
@@ -66,6 +67,11 @@ impl contract::TypedPlanner for Gasp {
         parameters.stages().name_at(0).to_owned()
     }
 
+    fn held(&self, parameters: &Parameters) -> Result<Vec<Digest>, PlanError> {
+        let real_data = parameters.real_data.as_ref();
+        Ok(real_data.map(|real| real.reward.held()).unwrap_or_default())
+    }
+
     fn plan(
         &self,
         run: &RunState,
@@ -101,6 +107,11 @@ impl contract::TypedRecipe for Gasp {
     fn rows_asked(&self, parameters: &Parameters) -> Result<Option<RowsAsked>, PlanError> {
         let real_data = parameters.real_data.as_ref();
         real_data.map(|real| real.asked("/parameters/real_data")).transpose()
+    }
+
+    fn judge(&self, parameters: &Parameters) -> Option<(&'static str, Ancestor)> {
+        let judge = parameters.real_data.as_ref()?.reward.judge.as_ref()?;
+        Some(("/parameters/real_data/reward/judge/from", judge.from.clone()?))
     }
 
     fn stages(&self, parameters: &Parameters) -> Option<Stages> {

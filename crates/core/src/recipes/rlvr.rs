@@ -14,8 +14,9 @@ use std::ops::Range;
 use self::step::{Memory, Step};
 use crate::{
     advantage::AdvantageConfig,
+    artifact::Digest,
     benchmark::{OwnOracle, PromptStyle},
-    config::{RunConfig, pointer_token},
+    config::{Ancestor, RunConfig, pointer_token},
     contract::{
         self, Capabilities, Metric, Plan, PlanError, Role, RowsAsked, RunState, StepView,
         phase::{GRADE, SOLVE},
@@ -51,6 +52,10 @@ impl contract::TypedPlanner for Rlvr {
         Memory { members, fitted: None }
     }
 
+    fn held(&self, parameters: &Parameters) -> Result<Vec<Digest>, PlanError> {
+        Ok(parameters.reward.held())
+    }
+
     fn plan(
         &self,
         run: &RunState,
@@ -75,6 +80,11 @@ impl contract::TypedRecipe for Rlvr {
 
     fn compares_answers(&self, parameters: &Parameters) -> bool {
         parameters.advantages.estimator.compares_samples()
+    }
+
+    fn judge(&self, parameters: &Parameters) -> Option<(&'static str, Ancestor)> {
+        let judge = parameters.reward.judge.as_ref()?;
+        Some(("/parameters/reward/judge/from", judge.from.clone()?))
     }
 
     fn roles(&self) -> Vec<Role> {
@@ -231,8 +241,9 @@ fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
 
 impl Parameters {
     /// Faults of these parameters, whose pointer in the config is `at`, for this many members that learn.
-    pub(crate) fn faults(&self, at: &str, members: u32, compute: Compute) -> Vec<Fault> {
+    pub(crate) fn faults(&mut self, at: &str, members: u32, compute: Compute) -> Vec<Fault> {
         let mut faults = self.dataset.faults(&format!("{at}/dataset"));
+        faults.extend(self.reward.resolve(&format!("{at}/reward")));
         let mut fault = |pointer: &str, detail: String| faults.push(Fault::new(format!("{at}/{pointer}"), detail));
         if let Err(unknown) = PromptStyle::shipped(&self.prompts) {
             fault("prompts", unknown.to_string());
@@ -264,7 +275,6 @@ impl Parameters {
                           `reinforce_plus_plus`";
             fault("n", detail.to_owned());
         }
-        faults.extend(self.reward.faults(&format!("{at}/reward")));
         faults.extend(sampling_faults(&format!("{at}/sampling"), &self.sampling, true));
         let sequences = self.batch.saturating_mul(self.n);
         let pointer = format!("{at}/learning");

@@ -132,6 +132,9 @@ pub struct RolloutRequest {
     /// Its own token limit, below the batch's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u32>,
+    /// Whether a prompt that leaves no room for the longest completion is left without one; else it fails the item.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub if_it_fits: bool,
 }
 
 /// The input of a model.

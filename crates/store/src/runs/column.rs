@@ -1,5 +1,6 @@
 //! Columns of one's choice in lists of runs: metrics, parameters and scores on benchmarks.
 
+use lyceum_core::recipe::REWARD_PART;
 use sqlx::{PgPool, Postgres, QueryBuilder};
 
 use crate::Result;
@@ -116,6 +117,16 @@ fn push_result(query: &mut QueryBuilder<Postgres>, suite: &str, is_usual: bool, 
 pub async fn have_metric(db: &PgPool, name: &str) -> Result<bool> {
     let query = sqlx::query_scalar("SELECT EXISTS (SELECT 1 FROM executions WHERE kind = 'run' AND $1 = ANY(metrics))");
     Ok(query.bind(name).fetch_one(db).await?)
+}
+
+/// The metrics of reward parts that any of the newest runs has recorded.
+pub async fn reward_parts(db: &PgPool) -> Result<Vec<String>> {
+    let query = sqlx::query_scalar(
+        "SELECT DISTINCT name
+         FROM (SELECT metrics FROM executions WHERE kind = 'run' ORDER BY seq DESC LIMIT 200) AS newest, unnest(metrics) AS name
+         WHERE starts_with(name, $1) ORDER BY name",
+    );
+    Ok(query.bind(REWARD_PART).fetch_all(db).await?)
 }
 
 /// Whether the config of a run has a field at this path.

@@ -136,7 +136,7 @@ pub(crate) async fn show_alerts(
     view.show(&AlertsPage {
         rules,
         more_rules,
-        metrics: metrics(&lab),
+        metrics: metrics(&lab).await?,
         layout: view.layout("Alerts", Section::Alerts),
         asked: asked.filter,
         items: page.items,

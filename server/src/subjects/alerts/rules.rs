@@ -4,6 +4,8 @@ use actix_web::web;
 use lyceum_core::{
     fault::{Fault, nearest},
     id::ExecutionId,
+    recipe::REWARD_PART,
+    verify::is_part_name,
 };
 use lyceum_store::{
     alerts::{
@@ -132,13 +134,15 @@ async fn create_rule(
             let found = found.map_err(|error| invalid("/run", error.to_string()))?;
             found.metrics.into_iter().collect()
         }
-        (None, Some(_)) => metrics(&lab),
+        (None, Some(_)) => metrics(&lab).await?,
         _ => {
             let detail = "exactly one of `run` (the id of a run) and `tag` (of all runs that have it) is valid";
             return Err(invalid("", detail.to_owned()));
         }
     };
-    if !known.contains(&asked.metric) {
+    // Runs to come may have other rewards.
+    let part = asked.metric.strip_prefix(REWARD_PART).filter(|_| asked.tag.is_some());
+    if !known.contains(&asked.metric) && !part.is_some_and(is_part_name) {
         let meant = nearest(&asked.metric, known.iter().map(String::as_str));
         let meant = meant.map_or(String::new(), |meant| format!(" (did you mean `{meant}`?)"));
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -164,10 +168,11 @@ async fn create_rule(
         .await
 }
 
-/// The metrics of all recipes.
-pub(super) fn metrics(lab: &Lab) -> BTreeSet<String> {
+/// The metrics of all recipes, and the parts of rewards that runs have recorded.
+pub(super) async fn metrics(lab: &Lab) -> Result<BTreeSet<String>, ApiError> {
     let of_recipes = lab.registry.recipes().flat_map(|recipe| recipe.metrics());
-    of_recipes.map(|metric| metric.name.to_owned()).collect()
+    let names = of_recipes.map(|metric| metric.name.to_owned());
+    Ok(names.chain(runs::reward_parts(lab.store.pool()).await?).collect())
 }
 
 /// The comparison in words, before the bound.

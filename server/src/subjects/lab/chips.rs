@@ -94,15 +94,18 @@ impl Known {
             order: Order::Newest,
         };
         let any = ExperimentFilter::default();
-        let (tags, experiments, suites, config) = futures::try_join!(
+        let (tags, experiments, suites, config, parts) = futures::try_join!(
             runs::tags(db),
             experiments::page(db, &any, &newest),
             benchmarks::measured_suites(db),
-            runs::newest_config(db)
+            runs::newest_config(db),
+            runs::reward_parts(db)
         )?;
         let recipes = lab.registry.recipes();
         let metrics: BTreeSet<String> = recipes
             .flat_map(|recipe| recipe.metric_names())
+            .map(str::to_owned)
+            .chain(parts)
             .map(|name| format!("metrics.{name}"))
             .collect();
         let shipped = lyceum_core::benchmark::shipped_suites()

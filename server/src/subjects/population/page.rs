@@ -110,7 +110,7 @@ impl PopulationPage {
 
     /// A cosine in two digits; without the sign of what is rounded to zero.
     fn cosine(cosine: &f64) -> String {
-        format!("{:.2}", (100.0 * cosine).round() / 100.0 + 0.0)
+        crate::frame::format::rating(&((100.0 * cosine).round() / 100.0 + 0.0))
     }
 
     /// The class of a cosine's cell.

@@ -1,10 +1,11 @@
-//! The weights that members of a new run begin with: versions of other runs, and imported adapters.
+//! The weights that members of a new run begin with, or a judge has: versions of other runs, and imported adapters.
 
 use lyceum_core::{
     artifact::Digest,
     config::{Ancestor, PopulationConfig, RunConfig, pointer_token},
     fault::Fault,
     id::{ExecutionId, MemberId, VersionId},
+    recipe::Recipe,
     work::{BaseModel, LoraShape},
 };
 use lyceum_store::{
@@ -14,7 +15,7 @@ use lyceum_store::{
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::base_weights;
+use crate::{api_error::ApiError, base_weights};
 
 /// Runs of one name that a refusal lists.
 const LISTED: i64 = 5;
@@ -43,14 +44,25 @@ impl From<Weights> for Found {
     }
 }
 
-/// Writes the ids and digests of the weights that members begin with into the config. Returns the faults of those that are not
-/// there, or do not fit their population. A fork, before a step of a run with its own config, keeps what that has found.
+/// What weights are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    /// Members are born with them.
+    Birth,
+    /// A judge has them. It does not learn, so its adapter may have another shape.
+    Judge,
+}
+
+/// Writes the ids and digests of the weights that members begin with, or a judge has, into the config. Returns the faults of those
+/// that are not there, or do not fit their population. A fork, before a step of a run with its own config, keeps what that has
+/// found.
 pub(crate) async fn settle(
     db: &mut PgConnection,
+    recipe: &dyn Recipe,
     config: &mut RunConfig,
     fork: Option<(&RunConfig, u32)>,
-) -> Result<Vec<Fault>, StoreError> {
-    let mut faults = Vec::new();
+) -> Result<Vec<Fault>, ApiError> {
+    let mut faults = settle_judge(db, recipe, config, fork.map(|(origin, _)| origin)).await?;
     for (name, population) in &mut config.populations {
         for place in 0..population.members.len() {
             let Some(from) = population.members[place].from.clone() else {
@@ -60,7 +72,7 @@ pub(crate) async fn settle(
             let settled = match fork {
                 Some((origin, step)) => match kept(origin.populations.get(name), population, place, step) {
                     Some(kept) => Ok(kept),
-                    None if step == 0 => look_up(db, population, &from).await?,
+                    None if step == 0 => look_up(db, population, &from, Use::Birth).await?,
                     None => Err(vec![Fault::new(
                         "",
                         format!(
@@ -69,28 +81,64 @@ pub(crate) async fn settle(
                         ),
                     )]),
                 },
-                None => look_up(db, population, &from).await?,
+                None => look_up(db, population, &from, Use::Birth).await?,
             };
             match settled {
                 Ok(settled) => population.members[place].from = Some(settled),
-                Err(found) => faults.extend(
-                    found
-                        .into_iter()
-                        .map(|fault| Fault::new(format!("{pointer}{}", fault.pointer), fault.detail)),
-                ),
+                Err(found) => faults.extend(below(&pointer, found)),
             }
         }
     }
     Ok(faults)
 }
 
+async fn settle_judge(
+    db: &mut PgConnection,
+    recipe: &dyn Recipe,
+    config: &mut RunConfig,
+    origin: Option<&RunConfig>,
+) -> Result<Vec<Fault>, ApiError> {
+    let judge_of = |config: &RunConfig| {
+        let judge = recipe.judge(config);
+        judge.map_err(|error| ApiError::unprocessable(error.to_string()))
+    };
+    let (Some((pointer, from)), Some(population)) = (judge_of(config)?, config.populations.values().next()) else {
+        return Ok(Vec::new());
+    };
+    let before = origin.map(judge_of).transpose()?.flatten();
+    let kept = before.and_then(|(_, before)| same(&before, &from));
+    let settled = match kept {
+        Some(kept) => kept,
+        None => match look_up(db, population, &from, Use::Judge).await? {
+            Ok(settled) => settled,
+            Err(found) => return Ok(below(pointer, found)),
+        },
+    };
+    if let Some(place) = pointer
+        .strip_prefix("/parameters")
+        .and_then(|place| config.parameters.pointer_mut(place))
+    {
+        *place = serde_json::to_value(settled).map_err(|error| ApiError::internal(&error))?;
+    }
+    Ok(Vec::new())
+}
+
+/// `faults` of what is at `pointer`.
+fn below(pointer: &str, faults: Vec<Fault>) -> Vec<Fault> {
+    let placed = |fault: Fault| Fault::new(format!("{pointer}{}", fault.pointer), fault.detail);
+    faults.into_iter().map(placed).collect()
+}
+
+/// `before`, if both name the same weights.
+fn same(before: &Ancestor, now: &Ancestor) -> Option<Ancestor> {
+    ((&before.version, &before.adapter) == (&now.version, &now.adapter)).then(|| before.clone())
+}
+
 /// What the group at `place` begins with in the run that is forked, if the fork names the same.
 fn kept(origin: Option<&PopulationConfig>, fork: &PopulationConfig, place: usize, step: u32) -> Option<Ancestor> {
     let origin = origin.filter(|origin| step > 0 || origin.lora == fork.lora)?;
     let of = |population: &PopulationConfig| population.members.get(place)?.from.clone();
-    let (before, now) = (of(origin)?, of(fork)?);
-    let is_same = (&before.version, &before.adapter) == (&now.version, &now.adapter);
-    is_same.then_some(before)
+    same(&of(origin)?, &of(fork)?)
 }
 
 /// `from` with the id and digest of its weights, or its faults.
@@ -98,6 +146,7 @@ async fn look_up(
     db: &mut PgConnection,
     population: &PopulationConfig,
     from: &Ancestor,
+    of: Use,
 ) -> Result<Result<Ancestor, Vec<Fault>>, StoreError> {
     let (field, found) = match (&from.version, &from.adapter) {
         (Some(text), _) => ("/version", version(db, text).await?),
@@ -108,7 +157,7 @@ async fn look_up(
         Ok(found) => found,
         Err(detail) => return Ok(Err(vec![Fault::new(field, detail)])),
     };
-    let mut faults = misfits(&found, population, field);
+    let mut faults = misfits(&found, population, field, of);
     let artifact = found.artifact;
     if !weights::removed(db, &[artifact]).await?.is_empty() {
         let detail = format!(
@@ -224,8 +273,8 @@ async fn adapter(db: &mut PgConnection, text: &str) -> Result<Result<Found, Stri
     }))
 }
 
-/// Why members of `population` cannot begin with these weights.
-fn misfits(found: &Found, population: &PopulationConfig, field: &str) -> Vec<Fault> {
+/// Why members of `population`, or their judge, cannot have these weights.
+fn misfits(found: &Found, population: &PopulationConfig, field: &str, of: Use) -> Vec<Fault> {
     let mut faults = Vec::new();
     let (theirs, own) = (&found.base_model, &population.base_model);
     if !base_weights::is_same(theirs, own) {
@@ -239,7 +288,7 @@ fn misfits(found: &Found, population: &PopulationConfig, field: &str) -> Vec<Fau
     }
     // Projections may be listed in any order.
     let own = population.lora.checked().unwrap_or_else(|_| population.lora.clone());
-    if found.lora != own {
+    if of == Use::Birth && found.lora != own {
         let detail = format!(
             "{} has the shape {}, and this population has {own}: `lora` must be the same",
             found.name, found.lora

@@ -224,7 +224,7 @@ pub(crate) async fn settle_datasets(
     let uses = recipe
         .datasets(&config)
         .map_err(|error| ApiError::unprocessable(error.to_string()))?;
-    let mut faults = ancestors::settle(&mut *db, &mut config, None).await?;
+    let mut faults = ancestors::settle(&mut *db, recipe, &mut config, None).await?;
     if let Some(schedule) = &config.benchmarks {
         faults.extend(named_dataset_faults(&mut *db, lab.store.pool(), &schedule.suites, "/benchmarks/suites").await?);
     }

@@ -178,11 +178,15 @@ async fn fork_run(
         .name
         .clone()
         .unwrap_or_else(|| branch_name(&origin.run.name, step, fork.more_steps));
+    let first = recipe
+        .begin(new, &config)
+        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let fork = Fork {
         id: new,
         from: *id,
         step,
-        state,
+        // What its own config names, such as another judge, is kept too.
+        state: state.keeping(first.artifacts),
         name: &name,
         config: &config,
         metrics: &recorded,
@@ -221,7 +225,7 @@ async fn settled(
     overrides: &BTreeMap<String, Value>,
 ) -> Result<RunConfig, ApiError> {
     let named = new_datasets(recipe, begun, &config)?;
-    let mut faults = ancestors::settle(&mut *db, &mut config, Some((begun, step))).await?;
+    let mut faults = ancestors::settle(&mut *db, recipe, &mut config, Some((begun, step))).await?;
     let config = match usable::settle(&mut *db, lab, &named, config).await? {
         Ok(config) => {
             faults.extend(rows_asked::faults(db, recipe, &config).await?);

@@ -128,6 +128,7 @@ pub(crate) fn payload(adapters: &[AdapterRef], sampler: Sampler) -> RolloutPaylo
         n: 3,
         seed: 7 + number as u64,
         max_tokens: None,
+        if_it_fits: false,
     });
     RolloutPayload {
         base_model: BaseModel {

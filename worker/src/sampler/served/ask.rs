@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use super::base::Base;
 use crate::handler::HandlerError;
-use crate::sampler::SampledCompletion;
+use crate::sampler::{Asked, SampledCompletion};
 
 /// A prompt and how to complete it, in a server's terms.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,12 +55,14 @@ impl Ask {
         if !ignore_eos {
             stop_ids.extend(&base.config.eos_token_ids);
         }
+        let (vocabulary, longest) = (base.config.vocab_size, base.config.max_position_embeddings);
+        let Asked { prompt, n, max_tokens } = Asked::of(payload, request, base.texts.ids(&request.prompt)?, longest);
         let ask = Self {
             id: request.id.clone(),
-            prompt: base.texts.ids(&request.prompt)?,
+            prompt,
             adapter: request.adapter.map(|adapter| adapter as usize),
-            n: request.n as usize,
-            max_tokens: payload.max_tokens(request),
+            n,
+            max_tokens,
             temperature: *temperature,
             top_p: *top_p,
             top_k: *top_k,
@@ -69,7 +71,6 @@ impl Ask {
             stop_ids,
             ignore_eos: *ignore_eos,
         };
-        let (vocabulary, longest) = (base.config.vocab_size, base.config.max_position_embeddings);
         if ask.prompt.is_empty() {
             return refuse("the prompt has no tokens; at least one is needed".to_owned());
         }

@@ -68,6 +68,7 @@ pub(crate) fn rollout(adapters: &[AdapterRef]) -> RolloutPayload {
         n: 2,
         seed: 7,
         max_tokens: None,
+        if_it_fits: false,
     };
     RolloutPayload {
         base_model: BaseModel {

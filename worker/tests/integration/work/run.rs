@@ -152,6 +152,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
             n: 2,
             seed: 7,
             max_tokens: None,
+            if_it_fits: false,
         }],
         embedding: None,
         keep_tokens: true,

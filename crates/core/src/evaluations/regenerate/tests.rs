@@ -21,6 +21,7 @@ fn request(id: &str, n: u32) -> RolloutRequest {
         n,
         seed: u64::MAX,
         max_tokens: None,
+        if_it_fits: false,
     }
 }
 

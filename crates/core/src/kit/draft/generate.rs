@@ -61,6 +61,7 @@ impl<'a> Draft<'a> {
                 n: generation.samples,
                 seed: seed(number),
                 max_tokens: None,
+                if_it_fits: false,
             });
         }
         Ok(RolloutPayload {

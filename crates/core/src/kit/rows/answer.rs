@@ -5,14 +5,18 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Asking, PlacedRow, Question, Rows};
+use super::{
+    Asking, PlacedRow, Question, Rows,
+    judge::{self, JUDGE, JudgeConfig, Score},
+};
 use crate::{
+    artifact::Digest,
     benchmark::{Graded, graded, task},
     config::pointer_token,
     contract::{AttemptRecord, PlanError, Role, Side},
     fault::Fault,
     id::{AttemptId, ProblemId, WorkId},
-    kit::{Generation, Progress, Sample, Sequence, completions, join},
+    kit::{Generation, Progress, Sample, Sequence, both, completions, join},
     verify::{Task, Verdict, is_part_name},
     work::{Completion, RolloutResult, WorkKey},
 };
@@ -65,7 +69,14 @@ impl<'a> Rows<'a> {
     ) -> Progress<Vec<Arc<Vec<Answer>>>> {
         join((0..).zip(parts), |(chunk, questions)| {
             let solved = self.solve(asking, chunk, questions)?;
-            self.grade(asking, chunk, questions, solved)
+            let scores = match &asking.reward.judge {
+                Some(judge) => {
+                    let key = self.draft.key(JUDGE, chunk);
+                    self.judged(judge, &key, questions, solved).map(Some)
+                }
+                None => Ok(None),
+            };
+            self.grade(asking, chunk, questions, solved, scores)
         })
     }
 
@@ -100,6 +111,7 @@ impl<'a> Rows<'a> {
         chunk: u32,
         questions: &[Question],
         solved: &RolloutResult,
+        scores: Progress<Option<Vec<Score>>>,
     ) -> Progress<Arc<Vec<Answer>>> {
         let [source, key] = asking.phases.map(|phase| self.draft.key(phase, chunk));
         let view = self.draft.view;
@@ -115,18 +127,28 @@ impl<'a> Rows<'a> {
         view.once(&format!("graded/{key}"), || {
             let tasks = tasks(questions, solved, &read)?;
             let judged = read.iter().map(Result::is_ok);
-            let verdicts = self.draft.verify_some(&key, judged, || tasks)?;
+            let verdicts = self.draft.verify_some(&key, judged, || tasks);
+            let (scores, verdicts) = both(scores, verdicts)?;
+            let mut scores = scores.into_iter().flatten();
             let mut answers = Vec::with_capacity(read.len());
             let solutions = completions(questions, solved).zip(read.iter());
             for (((question, sample, completion), solution), verdict) in solutions.zip(verdicts) {
+                let score = scores.next();
                 let row = &question.row.row;
                 let unreadable = || Graded::unreadable(row, solution.as_ref().err().cloned().unwrap_or_default());
+                let mut graded = verdict.map_or_else(unreadable, |verdict| graded(row, verdict));
+                if let Some(Err(unscored)) = &score {
+                    let before = if graded.reason.is_empty() { "" } else { "; " };
+                    graded
+                        .reason
+                        .push_str(&format!("{before}no score from the judge: {unscored}"));
+                }
                 let judged = Judged {
                     question,
                     completion,
                     solution,
-                    graded: verdict.map_or_else(unreadable, |verdict| graded(row, verdict)),
-                    reward: asking.reward.reward(verdict),
+                    graded,
+                    reward: asking.reward.reward(verdict, score.map(Result::unwrap_or_default)),
                     is_own: verdict.is_some_and(|verdict| verdict.parts.is_some()),
                 };
                 let answer = judged.answer(&source, sample);
@@ -246,10 +268,14 @@ pub struct RewardConfig {
     /// an answer is worth as much as a wrong one.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub format_penalty: f32,
-    /// Weights of the parts that a reward of one's own gives, by name; 1 for a part that is not named. Rows with such a reward
-    /// earn the weighted sum, and neither `solution` nor `format_penalty` applies to them.
+    /// Weights of the parts by name: those that a reward of one's own gives, `judge`, and the solution's, `correct` or
+    /// `tests_passed`; 1 for a part that is not named. Rows with a reward of one's own earn the weighted sum of its parts, and
+    /// neither `solution` nor `format_penalty` applies to them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub weights: BTreeMap<String, f64>,
+    /// A model that scores answers too; none by default.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judge: Option<JudgeConfig>,
 }
 
 /// The largest weight of a part.
@@ -278,40 +304,53 @@ pub struct Reward {
 }
 
 impl RewardConfig {
-    /// The reward of an answer whose solution got `verdict`; `None` is an answer without a solution.
-    pub fn reward(&self, verdict: Option<&Verdict>) -> Reward {
-        if let Some(parts) = verdict.and_then(|verdict| verdict.parts.as_ref()) {
-            return self.weighted(parts);
+    /// The reward of an answer whose solution got `verdict`, and which a judge scored; `None` is an answer without a solution, or
+    /// without a judge.
+    pub fn reward(&self, verdict: Option<&Verdict>, score: Option<f64>) -> Reward {
+        let mut parts: BTreeMap<String, f64> = match verdict.and_then(|verdict| verdict.parts.as_ref()) {
+            Some(own) => own.clone(),
+            None => {
+                let name: &'static str = self.solution.into();
+                let earned = verdict.map_or(0.0, |verdict| match self.solution {
+                    SolutionReward::Correct => f32::from(u8::from(verdict.correct == Some(true))),
+                    SolutionReward::TestsPassed => verdict.share_passed(),
+                });
+                let format = if verdict.is_some() { 0.0 } else { -self.format_penalty };
+                let format = (self.format_penalty > 0.0).then(|| ("format".to_owned(), f64::from(format)));
+                [(name.to_owned(), f64::from(earned))]
+                    .into_iter()
+                    .chain(format)
+                    .collect()
+            }
+        };
+        if let Some(score) = score {
+            *parts.entry(judge::PART.to_owned()).or_default() += score;
         }
-        let name: &'static str = self.solution.into();
-        let earned = verdict.map_or(0.0, |verdict| match self.solution {
-            SolutionReward::Correct => f32::from(u8::from(verdict.correct == Some(true))),
-            SolutionReward::TestsPassed => verdict.share_passed(),
-        });
-        let mut parts = json!({ name: earned });
-        let mut total = earned;
-        if self.format_penalty > 0.0 {
-            let format = if verdict.is_some() { 0.0 } else { -self.format_penalty };
-            parts["format"] = json!(format);
-            total += format;
+        for (name, part) in &mut parts {
+            *part *= self.weights.get(name).copied().unwrap_or(1.0);
         }
-        Reward { total, parts }
-    }
-
-    fn weighted(&self, parts: &BTreeMap<String, f64>) -> Reward {
-        let weighted = parts.iter().map(|(name, value)| {
-            let weight = self.weights.get(name).copied().unwrap_or(1.0);
-            (name.clone(), weight * value)
-        });
-        let parts: BTreeMap<String, f64> = weighted.collect();
         Reward {
             total: parts.values().sum::<f64>() as f32,
             parts: json!(parts),
         }
     }
 
-    /// Refuses weights that are no numbers to multiply with; `at` is the pointer of this config.
-    pub(crate) fn faults(&self, at: &str) -> Vec<Fault> {
+    /// The weights of the judge.
+    pub(crate) fn held(&self) -> Vec<Digest> {
+        let from = self.judge.as_ref().and_then(|judge| judge.from.as_ref());
+        from.and_then(|from| from.artifact).into_iter().collect()
+    }
+
+    /// Fills in the judge's templates. Refuses them, and weights that are no numbers to multiply with; `at` is the pointer of this
+    /// config.
+    pub(crate) fn resolve(&mut self, at: &str) -> Vec<Fault> {
+        let judge = self.judge.as_mut();
+        let mut faults = judge.map_or_else(Vec::new, |judge| judge.resolve(&format!("{at}/judge")));
+        faults.extend(self.weight_faults(at));
+        faults
+    }
+
+    fn weight_faults(&self, at: &str) -> Vec<Fault> {
         let faults = self.weights.iter().filter_map(|(name, weight)| {
             let detail = match is_part_name(name) {
                 false => "no part has such a name: a letter, then letters, digits or _, 40 at most".to_owned(),
@@ -348,7 +387,7 @@ mod tests {
             Some(verdict(false, Some((0, 0)))),
             None,
         ];
-        let rewards = answers.iter().map(|answer| config.reward(answer.as_ref()));
+        let rewards = answers.iter().map(|answer| config.reward(answer.as_ref(), None));
         rewards.map(|reward| (reward.total, reward.parts)).collect()
     }
 
@@ -360,19 +399,23 @@ mod tests {
             parts: Some(parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()),
             ..verdict(false, None)
         };
-        let reward = config.reward(Some(&scored(&[("right", 2.0), ("brief", 3.0)])));
+        let reward = config.reward(Some(&scored(&[("right", 2.0), ("brief", 3.0)])), None);
         assert_eq!(
             (reward.total, reward.parts),
             (0.5, json!({"right": 2.0, "brief": -1.5}))
         );
-        let unscored = config.reward(Some(&scored(&[])));
+        let unscored = config.reward(Some(&scored(&[])), None);
         assert_eq!(
             (unscored.total, unscored.parts),
             (0.0, json!({})),
             "it could not be scored"
         );
         let wrong: RewardConfig = serde_json::from_value(json!({"weights": {"a b": 1.0, "c": 1e9}})).unwrap();
-        let pointers: Vec<String> = wrong.faults("/reward").into_iter().map(|fault| fault.pointer).collect();
+        let pointers: Vec<String> = wrong
+            .weight_faults("/reward")
+            .into_iter()
+            .map(|fault| fault.pointer)
+            .collect();
         assert_eq!(pointers, ["/reward/weights/a b", "/reward/weights/c"]);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Answer, FIT, HeldOut, Measured, held_out::MAX_HELD_OUT};
+use super::{Answer, FIT, HeldOut, JUDGE, Measured, held_out::MAX_HELD_OUT};
 use crate::{
     benchmark::pass_at_k,
     contract::{
@@ -29,7 +29,7 @@ const SAMPLED_ENTROPY: Chart =
 
 type Measures<'t> = Vec<Measure<'t, Tally<'t>>>;
 
-const PHASES: [Phase; 5] = [FIT, SOLVE, GRADE, MEASURE, GRADE_MEASURE];
+const PHASES: [Phase; 6] = [FIT, SOLVE, JUDGE, GRADE, MEASURE, GRADE_MEASURE];
 
 /// A step's outcome, for the run or for one member.
 struct Tally<'t> {

@@ -201,6 +201,7 @@ impl Rows<'_> {
                     n: 0,
                     seed: 0,
                     max_tokens: None,
+                    if_it_fits: false,
                 })
             });
             let requests = requests.collect::<Result<Vec<_>, PlanError>>()?;

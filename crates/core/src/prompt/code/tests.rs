@@ -110,7 +110,7 @@ fn a_wrong_template_is_a_fault_at_its_place() {
     let sets = &unknown.resolve("", &[]).unwrap_err()[0].detail;
     assert_eq!(
         sets,
-        "there is no prompt set `none`: valid are azr, gasp, instruct, rzero, sage, seedling, seedling-gasp, seedling-math"
+        "there is no prompt set `none`: valid are azr, gasp, instruct, judge, rzero, sage, seedling, seedling-gasp, seedling-math"
     );
 }
 

@@ -23,7 +23,7 @@ use crate::{
             Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_reward, no_signal_share, of_cost,
             of_prompts, pass_rate, policy, response_length,
         },
-        rows::{Answer, FIT},
+        rows::{Answer, FIT, JUDGE},
     },
     verdict::Signal,
     verify::ProblemKind,
@@ -32,7 +32,17 @@ use crate::{
 
 type Measures<'t> = Vec<Measure<'t, Scope<'t>>>;
 
-const PHASES: [Phase; 8] = [PROPOSE, CHECK, EMBED, ESTIMATE, GRADE_ESTIMATE, SOLVE, GRADE, FIT];
+const PHASES: [Phase; 9] = [
+    PROPOSE,
+    CHECK,
+    EMBED,
+    ESTIMATE,
+    GRADE_ESTIMATE,
+    SOLVE,
+    JUDGE,
+    GRADE,
+    FIT,
+];
 const COSTS: [CostClass; 6] = [
     CostClass::Propose,
     CostClass::Check,

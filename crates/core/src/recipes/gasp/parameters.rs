@@ -330,7 +330,7 @@ pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<
 }
 
 impl Parameters {
-    fn own_faults(&self, config: &RunConfig) -> Vec<Fault> {
+    fn own_faults(&mut self, config: &RunConfig) -> Vec<Fault> {
         let mut faults = self.goalposts.faults_for(Purpose::Goalposts, "/parameters/goalposts");
         faults.extend(self.lemma.learnability().faults("/parameters/lemma"));
         faults.extend(self.lift.learnability().faults("/parameters/lift"));
@@ -349,7 +349,7 @@ impl Parameters {
             );
             faults.push(Fault::new("/parameters/shown", detail));
         }
-        if let Some(real_data) = &self.real_data {
+        if let Some(real_data) = &mut self.real_data {
             faults.extend(real_data_faults(real_data, config.compute));
         }
         faults.extend(self.sampling.faults([true, true]));
@@ -377,7 +377,7 @@ fn count(axes: &[Axis], axis: Axis) -> usize {
     axes.iter().filter(|known| **known == axis).count()
 }
 
-fn real_data_faults(real_data: &rlvr::Parameters, compute: Compute) -> Vec<Fault> {
+fn real_data_faults(real_data: &mut rlvr::Parameters, compute: Compute) -> Vec<Fault> {
     let mut faults = real_data.faults("/parameters/real_data", 1, compute);
     if real_data.held_out.is_some() {
         let detail = "this recipe measures no rows of its real data: remove it, and measure on `benchmarks`";

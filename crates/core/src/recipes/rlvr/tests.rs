@@ -2,6 +2,7 @@
 
 mod advantages;
 mod held_out;
+mod judge;
 
 use serde_json::{Value, json};
 use std::{

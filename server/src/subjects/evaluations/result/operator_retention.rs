@@ -289,10 +289,15 @@ fn cell(child: &ChildResult, step: u32) -> Cell {
     let recovery = point.and_then(|point| point.recovery);
     let seeds = point.map_or(&[][..], |point| point.seeds.as_slice());
     let values = seeds.iter().filter_map(|seed| seed.recovery);
-    let values: Vec<String> = values.map(|recovery| format!("{:.2}", recovery.value)).collect();
+    let values: Vec<String> = values
+        .map(|recovery| crate::frame::format::rating(&recovery.value))
+        .collect();
     Cell {
         text: match (recovery, point) {
-            (Some(recovery), _) => format!("{:.2} ± {:.2}", recovery.value, recovery.standard_error),
+            (Some(recovery), _) => {
+                let value = crate::frame::format::rating(&recovery.value);
+                format!("{value} ± {:.2}", recovery.standard_error)
+            }
             (None, Some(point)) => format!("rate {}", crate::frame::format::percent(&point.rate.pass_rate)),
             (None, None) => "–".to_owned(),
         },

@@ -181,6 +181,7 @@ impl Stage {
             n: 1,
             seed: place as u64,
             max_tokens: None,
+            if_it_fits: false,
         });
         Ok(RolloutPayload {
             base_model: BaseModel {

@@ -100,6 +100,24 @@ fn each_role_learns_in_its_stages() {
 }
 
 #[test]
+fn a_judge_scores_answers_to_real_data() {
+    let mut config = with_real_data();
+    let judge = json!({
+        "set": "seedling-math", "grammar": "tagged",
+        "templates": {"judge": "<judge>{{ question }}<is>{{ answer }}<go>"},
+    });
+    config["parameters"]["real_data"]["reward"] = json!({"judge": {"prompts": judge}});
+    let played = play(&config);
+    let steps = played.of_stage("real_data");
+    let attempts = steps.iter().flat_map(|step| &played.steps[*step].records.attempts);
+    let scores: Vec<f64> = attempts
+        .map(|attempt| attempt.reward_parts["judge"].as_f64().unwrap())
+        .collect();
+    assert_eq!(scores.len(), 4 * 4 * 5);
+    assert!(scores.iter().any(|score| *score > 0.0) && scores.iter().all(|score| (0.0..=1.0).contains(score)));
+}
+
+#[test]
 fn real_data_is_learned_from_as_by_rlvr() {
     let played = play(&with_real_data());
     let steps = played.of_stage("real_data");
