@@ -122,27 +122,32 @@ def percent(mean, error, signed=False):
     return f"{100 * mean:{sign}.1f} [{100 * low:{sign}.1f}, {100 * high:{sign}.1f}]"
 
 
+def t_below(end, freedom, parts=2000):
+    """The probability that Student's t is below `end`, which is not negative, by Simpson's rule.
+
+    >>> [round(t_below(*of), 4) for of in ((0.0, 3), (12.7062, 1), (2.0423, 30))]
+    [0.5, 0.975, 0.975]
+    """
+    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
+    density = lambda x: scale * (1 + x * x / freedom) ** (-(freedom + 1) / 2)  # noqa: E731
+    width = end / parts
+    inner = sum((4 if part % 2 else 2) * density(part * width) for part in range(1, parts))
+    return 0.5 + (density(0.0) + inner + density(end)) * width / 3
+
+
 @functools.cache
 def t_quantile(freedom, probability=0.975):
-    """The quantile of Student's t distribution, by bisection of its density's integral (Simpson's rule).
+    """The quantile of Student's t distribution, by bisection.
 
     >>> [round(t_quantile(freedom), 4) for freedom in (1, 2, 4, 9, 30)]
     [12.7062, 4.3027, 2.7764, 2.2622, 2.0423]
     """
-    scale = math.exp(math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)) / math.sqrt(freedom * math.pi)
-
-    def above_median(end, parts=2000):
-        density = lambda x: scale * (1 + x * x / freedom) ** (-(freedom + 1) / 2)  # noqa: E731
-        width = end / parts
-        inner = sum((4 if part % 2 else 2) * density(part * width) for part in range(1, parts))
-        return (density(0.0) + inner + density(end)) * width / 3
-
     low, high = 0.0, 1.0
-    while above_median(high) < probability - 0.5:
+    while t_below(high, freedom) < probability:
         high *= 2
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if above_median(middle) < probability - 0.5 else (low, middle)
+        low, high = (middle, high) if t_below(middle, freedom) < probability else (low, middle)
     return (low + high) / 2
 
 
@@ -160,8 +165,18 @@ def t_interval(values):
     return mean - reach, mean + reach
 
 
-def bootstrap(values, draws=10_000):
-    """The interval of 95 % of a mean over problems, by resampling them (percentiles; the same draws each time).
+DRAWS = 10_000
+
+
+def resampled(values):
+    """Means over problems that are drawn anew, in order; the same draws each time."""
+    drawn = random.Random(0)
+    size = len(values)
+    return sorted(sum(drawn.choices(values, k=size)) / size for _ in range(DRAWS))
+
+
+def bootstrap(values):
+    """The interval of 95 % of a mean over problems, by resampling them (percentiles).
 
     >>> bootstrap([0.25] * 20)
     (0.25, 0.25)
@@ -169,10 +184,83 @@ def bootstrap(values, draws=10_000):
     >>> 0.44 < low < 0.46 and 0.54 < high < 0.56
     True
     """
-    drawn = random.Random(0)
-    size = len(values)
-    means = sorted(sum(drawn.choices(values, k=size)) / size for _ in range(draws))
-    return means[int(0.025 * draws)], means[int(0.975 * draws) - 1]
+    means = resampled(values)
+    return means[int(0.025 * DRAWS)], means[int(0.975 * DRAWS) - 1]
+
+
+def p_value(each, over_problems, by, expected):
+    """How surprising the differences are if there is none beyond `by`, two-sided: the larger of Student's t over seeds and the
+    bootstrap over problems, since both intervals must agree.
+
+    >>> round(p_value([0.1, 0.2, 0.3], [0.2], 0.0, "higher"), 4)
+    0.0742
+    >>> p_value([0.1], [0.1], 0.0, "higher"), round(p_value([0.2, 0.21, 0.2], [0.0, 1.0], 0.0, "higher"), 1)
+    (1.0, 0.5)
+    """
+    if len(each) < 2:
+        return 1.0
+    by = -by if expected == "lower" else by
+    mean, error = spread(each)
+    over_seeds = max(0.0, 2 * (1 - t_below(abs(mean - by) / error, len(each) - 1))) if error else float(mean == by)
+    if len(over_problems) < 2:
+        return over_seeds
+    means = resampled(over_problems)
+    tail = min(sum(value <= by for value in means), sum(value >= by for value in means))
+    return max(over_seeds, min(1.0, 2 * max(tail, 1) / DRAWS))
+
+
+def holm(p_values, level=0.05):
+    """Which of several hypotheses are rejected together at this level (Holm 1979): the smallest p must be at most level / m, the next
+    at most level / (m − 1), and so on until one is not.
+
+    >>> holm([0.04, 0.01, 0.03]), holm([0.03]), holm([0.02, 0.02])
+    ([False, True, False], [True], [True, True])
+    """
+    kept, alive = [False] * len(p_values), True
+    for rank, place in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        alive = alive and p_values[place] <= level / (len(p_values) - rank)
+        kept[place] = alive
+    return kept
+
+
+def least_shown(each, over_problems, power=0.8):
+    """The smallest difference that a study of this spread shows with this probability, over seeds and over problems; none is with
+    fewer than two seeds.
+
+    >>> round(least_shown([0.1, 0.2, 0.3], [0.2]), 3)
+    0.31
+    >>> least_shown([0.1], [0.0, 1.0])
+    inf
+    """
+    if len(each) < 2:
+        return math.inf
+    freedom = len(each) - 1
+    over_seeds = (t_quantile(freedom) + t_quantile(freedom, power)) * spread(each)[1]
+    if len(over_problems) < 2:
+        return over_seeds
+    return max(over_seeds, (NORMAL + statistics.NormalDist().inv_cdf(power)) * spread(over_problems)[1])
+
+
+def cannot_fail(outcome, runs):
+    """Why a claim about one arm's metric holds whatever happens, by the rows of all runs; else nothing.
+
+    >>> runs = [{"metrics": ["set"], "rows": [[0, 1.0], [1, 1.0], [2, 4.0]]}]
+    >>> claim = {"against": "nothing", "expected": "higher"}
+    >>> cannot_fail({**claim, "measure": "change of set"}, runs), cannot_fail({**claim, "measure": "mean of set"}, runs)
+    ('`set` never falls in any run', '`set` is never below 0 in any run')
+    >>> cannot_fail({**claim, "measure": "change of set", "expected": "lower"}, runs) is None
+    True
+    """
+    part, _, name = outcome["measure"].partition(" of ")
+    if outcome["against"] != "nothing" or not name or outcome.get("at_least", 0.0) > 0.0:
+        return None
+    series = [recorded(run, name) for run in runs if name in run["metrics"]]
+    sign = -1 if outcome["expected"] == "lower" else 1
+    if part == "change":
+        steps = [sign * (after - before) for values in series for before, after in zip(values, values[1:])]
+        return f"`{name}` never {'rises' if sign < 0 else 'falls'} in any run" if steps and min(steps) >= 0 else None
+    values = [sign * value for found in series for value in found]
+    return f"`{name}` is never {'above' if sign < 0 else 'below'} 0 in any run" if values and min(values) >= 0 else None
 
 
 def crossing(points, wanted):
@@ -260,19 +348,20 @@ def base_row(base):
 
 
 def contrast(ours, theirs):
-    """How much one arm's values exceed another's: mean, interval over seeds, interval over problems, and difference in each
-    seed. Both are lists by seed of lists by problem; a list of one stands beside every seed of the other arm.
+    """How much one arm's values exceed another's: mean, interval over seeds, interval over problems, difference in each seed, and
+    mean difference in each problem. Both are lists by seed of lists by problem; a list of one stands beside every seed of the
+    other arm.
 
-    >>> mean, seeds, problems, each = contrast([[1.0, 0.0], [1.0, 1.0]], [[0.0, 0.0]])
-    >>> mean, each, [round(end, 3) for end in seeds], problems
-    (0.75, [0.5, 1.0], [-2.427, 3.927], (0.5, 1.0))
+    >>> mean, seeds, problems, each, by_problem = contrast([[1.0, 0.0], [1.0, 1.0]], [[0.0, 0.0]])
+    >>> mean, each, [round(end, 3) for end in seeds], problems, by_problem
+    (0.75, [0.5, 1.0], [-2.427, 3.927], (0.5, 1.0), [1.0, 0.5])
     """
     theirs = theirs * len(ours) if len(theirs) == 1 else theirs
     pairs = [[a - b for a, b in zip(one, other)] for one, other in zip(ours, theirs)]
     each = [statistics.fmean(pair) for pair in pairs]
     over_problems = [statistics.fmean(problem) for problem in zip(*pairs)]
     problems = bootstrap(over_problems) if len(over_problems) > 1 else t_interval(each)
-    return statistics.fmean(each), t_interval(each), problems, each
+    return statistics.fmean(each), t_interval(each), problems, each, over_problems
 
 
 def verdict(expected, by, seeds, problems):

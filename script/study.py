@@ -1,6 +1,8 @@
 """Studies: arms whose solvers answer the same held-out problems at checkpoints, and the evidence that follows.
 
-A study is an experiment with a table `measure`. A row is one seed of one arm.
+A study is an experiment with a table `measure`. A row is one seed of one arm. Of its `outcomes`, those with `primary = true` must hold
+together (Holm), and without those with `control = true`, the positive controls, nothing that did not appear means anything. An
+outcome that cannot fail by the rows, such as that a count which never falls rises, is refused.
 """
 
 import json

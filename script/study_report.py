@@ -2,10 +2,58 @@
 
 import functools
 import statistics
+import typing
 
 import figures
 import outcomes
 import study
+
+
+class Judged(typing.NamedTuple):
+    """An outcome as it came."""
+
+    outcome: dict
+    mean: float
+    # Intervals of 95 %.
+    seeds: tuple
+    problems: tuple
+    # The difference in each seed.
+    each: list
+    verdict: str
+    # The smallest difference that the study would probably have shown.
+    least: float
+    # What Holm's procedure goes by.
+    p: float
+
+
+def settled(judged):
+    """Verdicts after what the study declares: several primary outcomes must pass Holm's procedure, and without its positive control
+    nothing that did not appear means anything.
+
+    >>> one = lambda verdict, p, **of: Judged(of, 0, (), (), [], verdict, 0, p)
+    >>> [one.verdict for one in settled([one("appears", 0.04, primary=True), one("appears", 0.03, primary=True)])]
+    ['is not decided', 'is not decided']
+    >>> [one.verdict for one in settled([one("is refuted", 0.5, control=True), one("is refuted", 0.01), one("appears", 0.01)])]
+    ['is refuted', 'is not decided, as the control did not move', 'appears']
+    """
+    primary = [place for place, one in enumerate(judged) if one.outcome.get("primary")]
+    passed = dict(zip(primary, outcomes.holm([judged[place].p for place in primary])))
+    judged = [
+        one._replace(verdict="is not decided") if passed.get(place) is False and one.verdict == "appears" else one
+        for place, one in enumerate(judged)
+    ]
+    if moved(judged) is not False:
+        return judged
+    blank = "is not decided, as the control did not move"
+    return [
+        one if one.outcome.get("control") or one.verdict.startswith("appears") else one._replace(verdict=blank) for one in judged
+    ]
+
+
+def moved(judged):
+    """Whether every positive control of a study appeared; nothing if none is declared or was run."""
+    controls = [one.verdict.startswith("appears") for one in judged if one.outcome.get("control")]
+    return all(controls) if controls else None
 
 
 class Found:
@@ -37,11 +85,16 @@ class Found:
 
     @functools.cached_property
     def outcomes(self):
-        """Each outcome with its contrast and verdict; those whose arms have no rows are left out."""
-        return list(self.judged())
+        """Each outcome as it came; those whose arms have no rows are left out."""
+        return settled(list(self.judged()))
 
     def judged(self):
+        runs = [row for rows in self.trained().values() for row in rows]
         for outcome in self.experiment["outcomes"]:
+            if outcome.get("primary") and outcome["expected"] == "not higher":
+                raise SystemExit(f"results: {self.name}: `{outcome['text']}` cannot be primary, as `not higher` is never shown: higher or lower is")
+            if why := outcomes.cannot_fail(outcome, runs):
+                raise SystemExit(f"results: {self.name}: the outcome `{outcome['text']}` cannot fail: {why}")
             arm, against = outcome["arm"], outcome["against"]
             is_arm = against not in ("base", "nothing", "control")
             if not self.arms[arm] or (is_arm and len(self.arms[against]) != len(self.arms[arm])):
@@ -51,13 +104,14 @@ class Found:
                 continue
             # The untrained base with as many attempts as the arm's own checkpoints.
             theirs = self.values(arm, f"{measure}_control") if against == "control" else self.values(against, measure)
-            mean, seeds, problems, each = outcomes.contrast(self.values(arm, measure), theirs)
+            mean, seeds, problems, each, over_problems = outcomes.contrast(self.values(arm, measure), theirs)
             by = outcome.get("at_least", 0.0)
             if outcome.get("in_every_seed"):
                 said = self.in_every_seed(outcome, by)
             else:
                 said = outcomes.verdict(outcome["expected"], by, seeds, problems)
-            yield outcome, mean, seeds, problems, each, said
+            p = outcomes.p_value(each, over_problems, by, outcome["expected"]) if outcome.get("primary") else 1.0
+            yield Judged(outcome, mean, seeds, problems, each, said, outcomes.least_shown(each, over_problems), p)
 
     def in_every_seed(self, outcome, by):
         """Whether each seed's difference is large enough and its interval over problems excludes 0."""
@@ -100,12 +154,19 @@ def paragraph(found):
     """The study in words: every outcome as it came, those that did not appear no less than the others."""
     said = found.outcomes
     total = len(said)
-    appeared = sum(verdict.startswith("appears") for *_, verdict in said)
+    appeared = sum(one.verdict.startswith("appears") for one in said)
     text = [
         f"Of {total} outcomes written down before any run, {appeared} appeared"
         f" ({counted(len(found.trained()), 'arm')}, {found.seeds()}, {found.measure['problems']} held-out problems)."
     ]
-    for outcome, mean, seeds, problems, _, verdict in said:
+    is_open = any(one.verdict.startswith("is not decided") for one in said)
+    about_control = {
+        None: "No positive control was declared, so what is not decided says nothing about the claim." if is_open else None,
+        True: "The positive control moved.",
+        False: "The positive control did not move, so the study is uninformative: what did not appear says nothing about the claim.",
+    }
+    text += filter(None, [about_control[moved(said)]])
+    for outcome, mean, seeds, problems, _, verdict, *_ in said:
         unit = unit_of(outcome)
         is_by_problem = outcomes.is_by_problem(outcome["measure"])
         over_problems = f", over problems {between(problems, unit)}" if is_by_problem else ""
@@ -117,19 +178,21 @@ def paragraph(found):
 
 def outcome_table(found):
     body = []
-    for outcome, mean, seeds, problems, each, verdict in found.outcomes:
+    for outcome, mean, seeds, problems, each, verdict, least, _ in found.outcomes:
         unit = unit_of(outcome)
+        role = " (control)" if outcome.get("control") else " (primary)" if outcome.get("primary") else ""
         cells = [
-            outcome["text"],
+            outcome["text"] + role,
             measured(outcome),
             f"{points(mean, unit)}{' tokens' if unit == 'tokens' else ''}",
             between(seeds, unit),
             between(problems, unit) if outcomes.is_by_problem(outcome["measure"]) else "",
+            "" if least == float("inf") else points(least, unit).removeprefix("+"),
             ", ".join(points(value, unit) for value in each),
             f"**{verdict}**",
         ]
         body.append(cells)
-    return ["expected", "what", "mean", "95 % over seeds", "95 % over problems", "by seed", "verdict"], body
+    return ["expected", "what", "mean", "95 % over seeds", "95 % over problems", "least shown", "by seed", "verdict"], body
 
 
 def interval_over_seeds(values):
@@ -214,7 +277,7 @@ def drawings(found):
         )
         rows = [
             (measured(outcome), mean, seeds, problems)
-            for outcome, mean, seeds, problems, _, _ in found.outcomes
+            for outcome, mean, seeds, problems, *_ in found.outcomes
             if outcomes.is_by_problem(outcome["measure"])
         ]
         made["differences.svg"] = figures.differences(

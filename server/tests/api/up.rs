@@ -457,3 +457,37 @@ fn wrong_flags_name_the_right_ones() {
     let said = machine.wrong(&["--database-url", "me:secret@db"]);
     assert!(said.contains("postgres://user:password@host"), "{said}");
 }
+
+/// Whatever a preset for two cores needs, ships with Lyceum.
+#[test]
+fn every_preset_of_a_shipped_base_starts_in_an_empty_lab() {
+    let machine = Machine::new();
+    let mut up = machine.up(&["--no-worker"]);
+    let presets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../configs/runs");
+    let mut started = Vec::new();
+    for path in fs::read_dir(presets).unwrap().map(|entry| entry.unwrap().path()) {
+        if path.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let preset: toml::Value = toml::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        let populations = preset["populations"].as_table().unwrap();
+        let is_shipped = |population: &toml::Value| {
+            let base = population["base_model"]["name"].as_str().unwrap();
+            base.starts_with("seedling")
+        };
+        if populations.values().all(is_shipped) {
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let created = std::process::Command::new(env!("CARGO_BIN_EXE_lyceum"))
+                .arg("--data")
+                .arg(machine.data())
+                .args(["run", "create", "--preset", name])
+                .output()
+                .unwrap();
+            let said = String::from_utf8_lossy(&created.stderr).into_owned();
+            assert!(created.status.success(), "{name}: {said}");
+            started.push(name.to_owned());
+        }
+    }
+    assert!(started.iter().any(|name| name == "gasp-seedling"), "{started:?}");
+    up.stop(Signal::SIGTERM);
+}

@@ -22,6 +22,8 @@ pub(crate) struct Answered {
     pub(crate) correct: bool,
     /// Whether it could be read.
     pub(crate) well_formed: bool,
+    /// Whether it has text before its answer.
+    pub(crate) has_steps: bool,
     /// Its reward and length.
     pub(crate) sampled: Sampled,
     /// Mean entropy of the model over it, in nats.
@@ -71,6 +73,16 @@ pub(crate) fn response_length<'t, T: HasAnswers + 't>() -> Measure<'t, T> {
     Metric::tokens("response_length", &[&RESPONSE_LENGTH])
         .summary("Mean length of an answer.")
         .of(|of| mean(of.answers().map(|answer| f64::from(answer.sampled.tokens))))
+}
+
+pub(crate) const STEPS: Chart = chart(&SOLVING, "Answers with steps")
+    .about("Share of the answers with text before the part that is judged, such as the steps that lead to it.");
+
+/// Add it as the last of a recipe's, after those of before.
+pub(crate) fn steps_share<'t, T: HasAnswers + 't>() -> Measure<'t, T> {
+    Metric::share("steps_share", &[&STEPS])
+        .summary("Answers with text before the part that is judged.")
+        .of(|of| mean(of.answers().map(|answer| share(answer.has_steps))))
 }
 
 pub(crate) fn mean_reward<T: HasAnswers>(of: &T) -> f64 {

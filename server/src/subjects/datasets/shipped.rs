@@ -23,7 +23,7 @@ pub(crate) struct ShippedDataset {
     lines: &'static str,
 }
 
-static SHIPPED: [ShippedDataset; 5] = [
+static SHIPPED: [ShippedDataset; 6] = [
     ShippedDataset {
         name: "seedling-training",
         purpose: Purpose::Training,
@@ -41,6 +41,12 @@ static SHIPPED: [ShippedDataset; 5] = [
         purpose: Purpose::Benchmark,
         suite: Some("held-out-outputs"),
         lines: include_str!("../../../../configs/datasets/held-out-outputs.jsonl"),
+    },
+    ShippedDataset {
+        name: "seedling-goalposts",
+        purpose: Purpose::Goalposts,
+        suite: None,
+        lines: include_str!("../../../../configs/datasets/seedling-goalposts.jsonl"),
     },
     ShippedDataset {
         name: "seedling-math-training",

@@ -14,7 +14,7 @@ use crate::{
         metric::{Measure, chart, mean, parts, share},
     },
     id::MemberId,
-    kit::measures::{UPDATES, halvings, policy, seconds, tokens, updates},
+    kit::measures::{STEPS, UPDATES, halvings, policy, seconds, tokens, updates},
     verdict::Signal,
     verify::{
         ProblemKind,
@@ -245,6 +245,9 @@ fn of_costs<'t>() -> Measures<'t> {
         Metric::new("cells_per_problem", "cells", &[&CELLS_PER_PROBLEM])
             .summary("Cells of the archive with a problem, per valid problem proposed so far.")
             .of(|of| of.run_only(|tally| tally.cells_per_problem)),
+        Metric::share("steps_share", &[&STEPS])
+            .summary("Attempts with text before the part that is judged.")
+            .of(|of| of.steps_share()),
     ];
     measures.extend(tokens());
     measures.extend(COSTS.map(seconds));

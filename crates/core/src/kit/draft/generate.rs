@@ -119,8 +119,24 @@ pub struct Sample {
     pub tokens: u32,
     /// Whether it was cut at the token limit.
     pub truncated: bool,
+    /// Whether it has text before its answer, such as the steps that lead to it.
+    pub has_steps: bool,
     /// Mean entropy of the model over it, in nats.
     pub entropy: Option<f32>,
+}
+
+/// What marks the beginning of an answer in any grammar, each time it is given.
+const MARKS: [&str; 5] = ["<so>", "<si>", "<sf>", "<answer>", "\\boxed{"];
+
+/// Whether a completion has something before its answer, such as the steps that lead to it: letters or digits before the last
+/// mark of an answer, or before the first block of code.
+fn has_steps(text: &str) -> bool {
+    let marked = MARKS.iter().filter_map(|mark| text.rfind(mark)).max();
+    let Some(end) = marked.or_else(|| text.find("```")) else {
+        return false;
+    };
+    let before = text[..end].replace("<think>", "").replace("</think>", "");
+    before.contains(char::is_alphanumeric)
 }
 
 impl Sample {
@@ -132,6 +148,7 @@ impl Sample {
             index,
             tokens: completion.tokens,
             truncated: completion.finish_reason == FinishReason::Length,
+            has_steps: has_steps(&completion.text),
             entropy: completion.entropy,
         }
     }
@@ -153,6 +170,7 @@ impl Sample {
             request: self.request,
             sample: self.index,
             truncated: self.truncated,
+            has_steps: self.has_steps,
             sampled: Sampled {
                 reward,
                 group,
@@ -172,4 +190,32 @@ pub fn completions<'r, A>(
         let completions = (0..).zip(&generated.completions);
         completions.map(move |(index, completion)| (asked, index, completion))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_steps;
+
+    #[test]
+    fn steps_are_text_before_the_answer_in_any_grammar() {
+        for text in [
+            "a=2\nb=3<so>5",
+            "<think>add</think><answer>5</answer>",
+            "It is \\boxed{5}",
+            "\\boxed{2} and 3, so \\boxed{5}",
+            "First sort.\n```python\nreturn 5\n```",
+        ] {
+            assert!(has_steps(text), "{text}");
+        }
+        for text in [
+            "5",
+            "",
+            "<so>5",
+            "<think></think> <answer>5</answer>",
+            "\\[\n\\boxed{5}",
+            "```python\nreturn 5\n```\nIt sorts.",
+        ] {
+            assert!(!has_steps(text), "{text}");
+        }
+    }
 }

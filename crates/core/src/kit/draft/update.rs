@@ -25,6 +25,8 @@ pub struct Sequence {
     pub sample: u32,
     /// Whether it was cut at the token limit.
     pub truncated: bool,
+    /// Whether it has text before its answer.
+    pub has_steps: bool,
     /// Its reward, group and length.
     pub sampled: Sampled,
 }
@@ -279,6 +281,7 @@ mod tests {
             request,
             sample: 0,
             truncated: false,
+            has_steps: false,
             sampled: Sampled {
                 reward: 0.0,
                 group: 0,

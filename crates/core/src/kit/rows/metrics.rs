@@ -17,7 +17,7 @@ use crate::{
         Draft,
         measures::{
             Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_entropy, mean_reward, no_signal_share,
-            of_cost, of_prompts, pass_rate, policy, response_length, seconds,
+            of_cost, of_prompts, pass_rate, policy, response_length, seconds, steps_share,
         },
     },
     work::MemberUpdated,
@@ -58,6 +58,7 @@ fn measures<'t>(held_out: Option<u32>) -> Measures<'t> {
     if held_out.is_some() {
         measures.push(seconds(CostClass::Measure));
     }
+    measures.push(steps_share());
     measures
 }
 
@@ -160,6 +161,7 @@ impl HasAnswers for Tally<'_> {
         self.answers.iter().map(|answer| Answered {
             correct: answer.correct,
             well_formed: answer.well_formed,
+            has_steps: answer.sequence.has_steps,
             sampled: answer.sequence.sampled,
             entropy: answer.entropy,
         })

@@ -21,7 +21,7 @@ use crate::{
         code::Attempt,
         measures::{
             Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_reward, no_signal_share, of_cost,
-            of_prompts, pass_rate, policy, response_length,
+            of_prompts, pass_rate, policy, response_length, steps_share,
         },
         rows::{Answer, FIT, JUDGE},
     },
@@ -85,6 +85,7 @@ fn measures<'t>(has_real_data: bool) -> Measures<'t> {
     if has_real_data {
         measures.extend(of_real_data());
     }
+    measures.push(steps_share());
     measures
 }
 
@@ -163,6 +164,7 @@ impl HasAnswers for Scope<'_> {
         self.attempts().iter().map(|attempt| Answered {
             correct: attempt.correct,
             well_formed: attempt.well_formed,
+            has_steps: attempt.sample.has_steps,
             sampled: attempt.sample.sequence(attempt.reward, attempt.sample.request).sampled,
             entropy: attempt.sample.entropy,
         })

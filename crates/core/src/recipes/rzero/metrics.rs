@@ -21,7 +21,7 @@ use crate::{
         Band,
         measures::{
             Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_entropy, mean_reward, no_signal_share,
-            of_cost, of_prompts, pass_rate, policy, response_length,
+            of_cost, of_prompts, pass_rate, policy, response_length, steps_share,
         },
     },
     verdict::Signal,
@@ -57,6 +57,7 @@ fn measures<'t>(has_observer: bool) -> Measures<'t> {
     if has_observer {
         measures.extend(epiplexity());
     }
+    measures.push(steps_share());
     measures
 }
 
@@ -107,6 +108,7 @@ impl HasAnswers for Scope<'_> {
         self.tally.graded.iter().map(|answer| Answered {
             correct: answer.correct,
             well_formed: answer.well_formed,
+            has_steps: answer.sequence.has_steps,
             sampled: answer.sequence.sampled,
             entropy: answer.entropy,
         })

@@ -20,7 +20,7 @@ use crate::{
     },
     kit::measures::{
         Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_reward, no_signal_share, of_cost,
-        pass_rate, policy, response_length,
+        pass_rate, policy, response_length, steps_share,
     },
     verdict::Signal,
     work::MemberUpdated,
@@ -75,6 +75,7 @@ fn measures<'t>() -> Measures<'t> {
     measures.extend(solving_measures());
     measures.extend(policy());
     measures.extend(of_cost(&COSTS));
+    measures.push(steps_share());
     measures
 }
 
@@ -140,6 +141,7 @@ impl HasAnswers for Scope<'_> {
         self.solved().iter().map(|solved| Answered {
             correct: solved.correct,
             well_formed: solved.well_formed,
+            has_steps: solved.sequence.has_steps,
             sampled: solved.sequence.sampled,
             entropy: None,
         })

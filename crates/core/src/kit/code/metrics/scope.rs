@@ -199,6 +199,10 @@ impl<'t> Scoped<'t> {
         proposals.chain(attempts).map(f64::from)
     }
 
+    pub(super) fn steps_share(&self) -> f64 {
+        mean(self.own_attempts().map(|attempt| share(attempt.sample.has_steps)))
+    }
+
     fn own_attempts(&self) -> impl Iterator<Item = &'t Attempt> {
         let attempts = self.attempts.iter().copied();
         attempts.filter(|attempt| self.scope.is(attempt.solver))

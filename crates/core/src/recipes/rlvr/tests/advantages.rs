@@ -40,6 +40,7 @@ fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
             request: group,
             sample,
             truncated: false,
+            has_steps: false,
             sampled: Sampled {
                 reward,
                 group,
