@@ -1,4 +1,4 @@
-"""The peer of script/compare-trl: TRL's GRPOTrainer on a CPU, on the batches that Lyceum's run drew.
+"""The peer of script/compare-trl: TRL's GRPOTrainer, on the batches that Lyceum's run drew.
 
 Reads the settings as one JSON file, named by the first argument, and prints one JSON object per step: the share of
 correct answers, tokens, and the seconds that generation, the rest of the learning, and grading took.
@@ -25,27 +25,35 @@ from trl import GRPOConfig, GRPOTrainer  # noqa: E402
 torch.set_num_threads(settings["threads"])
 # AutoTokenizer goes by the type of the model, which has a tokenizer of its own here.
 tokenizer = PreTrainedTokenizerFast.from_pretrained(settings["model"], padding_side="left")
-model = AutoModelForCausalLM.from_pretrained(settings["model"], dtype=torch.float32, attn_implementation="sdpa")
+dtype = {"fp32": torch.float32, "bf16": torch.bfloat16}[settings["dtype"]]
+model = AutoModelForCausalLM.from_pretrained(settings["model"], dtype=dtype, attn_implementation="sdpa")
+on_gpu = settings["device"] == "cuda"
 
-
-def stop_id(text):
-    """Texts that end an answer are single tokens here, so they can be ends of text for `generate`."""
-    ids = tokenizer.encode(text, add_special_tokens=False)
-    if len(ids) != 1:
-        raise SystemExit(f"peer: the stop text {text!r} is {len(ids)} tokens, not one")
-    return ids[0]
-
-
-ends = [tokenizer.eos_token_id, *map(stop_id, settings["stop"])]
+# A text of one token that ends an answer is an end of text for `generate`. Answers are cut at longer ones afterwards.
+texts = {text: tokenizer.encode(text, add_special_tokens=False) for text in settings["stop"]}
+known_ends = model.generation_config.eos_token_id
+known_ends = known_ends if isinstance(known_ends, list) else [known_ends]
+ends = list(dict.fromkeys([tokenizer.eos_token_id, *filter(None, known_ends), *(ids[0] for ids in texts.values() if len(ids) == 1)]))
+cuts = [text for text, ids in texts.items() if len(ids) > 1]
 model.generation_config.eos_token_id = ends
 seconds = {"generate": 0.0, "grade": 0.0}
 graded = {}
 
 
 def answer_of(ids):
-    """The text before the token that ends it; none if the answer was cut off."""
+    """The text before the token that ends it. If it was cut off, an answer of mathematics counts all the same, as in Lyceum."""
     cut = next((at for at, token in enumerate(ids) if token in ends), None)
-    return None if cut is None else tokenizer.decode(ids[:cut], skip_special_tokens=True)
+    if cut is None and settings["suite"] != "held-out-seedling-math":
+        return None
+    text = tokenizer.decode(ids[:cut], skip_special_tokens=True)
+    return min((text.split(cut)[0] for cut in cuts), key=len, default=text)
+
+
+def until_stop(ids):
+    """The tokens up to the one with which the first stop text is complete."""
+    if not any(cut in tokenizer.decode(ids) for cut in cuts):
+        return ids
+    return next(ids[:end] for end in range(1, len(ids) + 1) if any(cut in tokenizer.decode(ids[:end]) for cut in cuts))
 
 
 def reward(task_id, completion_ids, **_):
@@ -62,7 +70,7 @@ def reward(task_id, completion_ids, **_):
         with tempfile.TemporaryDirectory() as folder:
             samples, out = pathlib.Path(folder, "samples.jsonl"), pathlib.Path(folder, "out.json")
             samples.write_text("".join(lines))
-            command = [settings["worker"], "grade", "--benchmark", "held-out-seedling", "--data", settings["rows"]]
+            command = [settings["worker"], "grade", "--benchmark", settings["suite"], "--data", settings["rows"]]
             command += ["--samples", samples, "--out", out]
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=settings["root"])
             verdicts = sorted(json.loads(out.read_text())["verdicts"], key=lambda verdict: verdict["line"])
@@ -81,6 +89,8 @@ class Steps(TrainerCallback):
         self.start = time.perf_counter()
 
     def on_step_end(self, *_, **__):
+        if on_gpu:
+            torch.cuda.synchronize()
         whole = time.perf_counter() - self.start
         learn = whole - seconds["generate"] - seconds["grade"]
         print(json.dumps({**graded, **seconds, "learn": learn}), flush=True)
@@ -90,8 +100,8 @@ rows, optimizer, loss = settings["batches"], settings["optimizer"], settings["lo
 sequences = settings["batch"] * settings["n"]
 config = GRPOConfig(
     output_dir=tempfile.mkdtemp(),
-    use_cpu=True,
-    bf16=False,
+    use_cpu=not on_gpu,
+    bf16=settings["dtype"] == "bf16",
     seed=settings["seed"],
     max_steps=settings["steps"],
     per_device_train_batch_size=sequences,
@@ -140,9 +150,9 @@ generate = trainer._generate_single_turn
 
 def timed(*given, **named):
     start = time.perf_counter()
-    made = generate(*given, **named)
+    completions, *rest = generate(*given, **named)
     seconds["generate"] += time.perf_counter() - start
-    return made
+    return [until_stop(list(ids)) for ids in completions], *rest
 
 
 trainer._generate_single_turn = timed

@@ -78,7 +78,7 @@ pub(crate) fn response_length<'t, T: HasAnswers + 't>() -> Measure<'t, T> {
 pub(crate) const STEPS: Chart = chart(&SOLVING, "Answers with steps")
     .about("Share of the answers with text before the part that is judged, such as the steps that lead to it.");
 
-/// Add it as the last of a recipe's, after those of before.
+/// Stored rows depend on the order of metrics, so it is the last of each recipe.
 pub(crate) fn steps_share<'t, T: HasAnswers + 't>() -> Measure<'t, T> {
     Metric::share("steps_share", &[&STEPS])
         .summary("Answers with text before the part that is judged.")

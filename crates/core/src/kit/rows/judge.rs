@@ -109,13 +109,17 @@ impl JudgeConfig {
         faults
     }
 
-    fn prompt(prompts: &PromptSet, row: &BenchmarkRow, answer: &Completion) -> Result<Prompt, PlanError> {
+    /// The prompt, or why there is none: what a template makes of an answer is not known before it is there.
+    fn prompt(prompts: &PromptSet, row: &BenchmarkRow, answer: &Completion) -> Result<Prompt, String> {
         let variables = context! {
             question => row.question.as_str(),
             answer => answer.text.as_str(),
             reference => row.own_answer().unwrap_or_default(),
         };
-        Ok(prompts.render(TEMPLATE.name, variables).map_err(prompt_error)?.prompt)
+        let rendered = prompts.render(TEMPLATE.name, variables);
+        rendered
+            .map(|rendered| rendered.prompt)
+            .map_err(|error| error.to_string())
     }
 
     fn score(&self, prompts: &PromptSet, said: Option<&Completion>) -> Score {
@@ -135,8 +139,8 @@ impl JudgeConfig {
 }
 
 impl Rows<'_> {
-    /// The scores of the answers to `questions`, in order. The item at `key` asks for them; an answer whose prompt is too long for
-    /// the context has none.
+    /// The scores of the answers to `questions`, in order. The item at `key` asks for them; an answer whose prompt cannot be made, or
+    /// is too long for the context, has none.
     pub(super) fn judged(
         &mut self,
         judge: &JudgeConfig,
@@ -144,45 +148,57 @@ impl Rows<'_> {
         questions: &[Question],
         solved: &RolloutResult,
     ) -> Progress<Vec<Score>> {
-        let prompts = self.draft.view.once("judge prompts", || {
+        let view = self.draft.view;
+        let prompts = view.once("judge prompts", || {
             PromptSet::compile(&judge.prompts).map_err(prompt_error)
         })?;
-        let answers: Vec<_> = completions(questions, solved).collect();
-        let result = self.draft.rollout(key, |draft| {
-            let requests = (0..).zip(&answers).map(|(place, (question, sample, answer))| {
-                Ok(RolloutRequest {
-                    id: format!("{}/{sample}", question.number),
-                    prompt: JudgeConfig::prompt(&prompts, &question.row.row, answer)?,
-                    adapter: judge.from.as_ref().map(|_| 0),
-                    n: 1,
-                    seed: draft.seed(key, place),
-                    max_tokens: None,
-                    if_it_fits: true,
-                })
-            });
-            let weights = judge.from.as_ref().map(|from| {
-                let unknown = || PlanError::Other(format!("the judge's weights, {from:?}, were not looked up"));
-                from.weights().ok_or_else(unknown)
-            });
-            Ok(RolloutPayload {
-                base_model: draft.population(0)?.1.base_model.clone(),
-                compute: draft.run.config.compute,
-                adapters: weights.transpose()?.into_iter().collect(),
-                sampling: judge.sampling.clone(),
-                requests: requests.collect::<Result<_, PlanError>>()?,
-                embedding: None,
-                keep_tokens: false,
-                compare: None,
-            })
+        let asked = view.once(&format!("asked/{key}"), || -> Result<_, PlanError> {
+            Ok(completions(questions, solved)
+                .map(|(question, _, answer)| JudgeConfig::prompt(&prompts, &question.row.row, answer))
+                .collect::<Vec<_>>())
         })?;
-        if result.generated.len() != answers.len() {
-            let detail = format!("its result does not have {} requests", answers.len());
-            return Err(Draft::misfit(key, detail).into());
+        let count = asked.iter().filter(|prompt| prompt.is_ok()).count();
+        let mut said = [].iter();
+        if count > 0 {
+            let result = self.draft.rollout(key, |draft| {
+                let requests = (0..).zip(asked.iter()).zip(completions(questions, solved)).filter_map(
+                    |((place, prompt), (question, sample, _))| {
+                        Some(RolloutRequest {
+                            id: format!("{}/{sample}", question.number),
+                            prompt: prompt.clone().ok()?,
+                            adapter: judge.from.as_ref().map(|_| 0),
+                            n: 1,
+                            seed: draft.seed(key, place),
+                            max_tokens: None,
+                            if_it_fits: true,
+                        })
+                    },
+                );
+                let weights = judge.from.as_ref().map(|from| {
+                    let unknown = || PlanError::Other(format!("the judge's weights, {from:?}, were not looked up"));
+                    from.weights().ok_or_else(unknown)
+                });
+                Ok(RolloutPayload {
+                    base_model: draft.population(0)?.1.base_model.clone(),
+                    compute: draft.run.config.compute,
+                    adapters: weights.transpose()?.into_iter().collect(),
+                    sampling: judge.sampling.clone(),
+                    requests: requests.collect(),
+                    embedding: None,
+                    keep_tokens: false,
+                    compare: None,
+                })
+            })?;
+            if result.generated.len() != count {
+                return Err(Draft::misfit(key, format!("its result does not have {count} requests")).into());
+            }
+            said = result.generated.iter();
         }
-        let scores = result.generated.iter();
-        Ok(scores
-            .map(|one| judge.score(&prompts, one.completions.first()))
-            .collect())
+        let scores = asked.iter().map(|prompt| {
+            prompt.as_ref().map_err(String::clone)?;
+            judge.score(&prompts, said.next().and_then(|one| one.completions.first()))
+        });
+        Ok(scores.collect())
     }
 }
 

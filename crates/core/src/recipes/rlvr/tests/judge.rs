@@ -76,6 +76,23 @@ fn a_score_is_a_weighted_part_of_the_reward_and_decides_nothing_else() {
 }
 
 #[test]
+fn an_answer_that_the_template_cannot_show_has_no_score() {
+    let endless = "{% if answer == '1' %}{% for a in range(9999) %}{% for b in range(99) %}{{ b }}{% endfor %}{% endfor %}{% endif %}";
+    let mut judge = shown();
+    judge["prompts"]["templates"]["judge"] = json!(format!("{endless}{TEMPLATE}"));
+    let mut seen = [0, 0];
+    for step in steps(&judged(judge)) {
+        for judged in &step.records.attempts {
+            let unshown = judged.reason.contains("no score from the judge: ") && judged.reason.contains("template");
+            assert_eq!(unshown, judged.text == "1", "{}", judged.reason);
+            assert!(!unshown || judged.reward_parts["judge"] == 0.0);
+            seen[usize::from(unshown)] += 1;
+        }
+    }
+    assert!(seen.iter().all(|count| *count > 20), "{seen:?}");
+}
+
+#[test]
 fn held_out_rows_have_no_judge() {
     let mut document = judged(shown());
     document["parameters"]["held_out"] = json!({"rows": 6, "every": 1, "n": 2});
