@@ -13,12 +13,13 @@ use utoipa::ToSchema;
 use crate::subjects::{experiments::stopping::Stopping, sweeps::expand::MAX_RUNS};
 
 /// What `script/results` reads in such a file besides, to measure and to judge the runs.
-const OF_STUDIES: [&str; 9] = [
+const OF_STUDIES: [&str; 10] = [
     "measure",
     "try",
     "training",
     "sampled",
     "goalposts",
+    "operators",
     "outcomes",
     "comparisons",
     "claims",
