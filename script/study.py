@@ -2,7 +2,8 @@
 
 A study is an experiment with a table `measure`. A row is one seed of one arm. Of its `outcomes`, those with `primary = true` must hold
 together (Holm), and without those with `control = true`, the positive controls, nothing that did not appear means anything. An
-outcome that cannot fail by the rows, such as that a count which never falls rises, is refused.
+outcome that cannot fail by the rows, such as that a count which never falls rises, is refused. `declared_later = true` marks one that
+was written down when other arms had run.
 """
 
 import json

@@ -153,17 +153,19 @@ def measured(outcome):
 def paragraph(found):
     """The study in words: every outcome as it came, those that did not appear no less than the others."""
     said = found.outcomes
-    total = len(said)
-    appeared = sum(one.verdict.startswith("appears") for one in said)
+    stated = [one for one in said if not one.outcome.get("declared_later")]
+    total = len(stated)
+    appeared = sum(one.verdict.startswith("appears") for one in stated)
     text = [
         f"Of {total} outcomes written down before any run, {appeared} appeared"
         f" ({counted(len(found.trained()), 'arm')}, {found.seeds()}, {found.measure['problems']} held-out problems)."
     ]
     is_open = any(one.verdict.startswith("is not decided") for one in said)
+    later = ", which was declared after the other arms had run," if len(stated) < len(said) else ""
     about_control = {
         None: "No positive control was declared, so what is not decided says nothing about the claim." if is_open else None,
-        True: "The positive control moved.",
-        False: "The positive control did not move, so the study is uninformative: what did not appear says nothing about the claim.",
+        True: f"The positive control{later} moved.",
+        False: f"The positive control{later} did not move, so the study is uninformative: what did not appear says nothing about the claim.",
     }
     text += filter(None, [about_control[moved(said)]])
     for outcome, mean, seeds, problems, _, verdict, *_ in said:
@@ -233,6 +235,8 @@ def metric_curves(found, name):
     """A metric over the steps that have it: the mean over seeds with its interval."""
     curves = []
     for arm, rows in found.trained().items():
+        if name not in rows[0]["metrics"]:
+            continue
         place = rows[0]["metrics"].index(name) + 1
         points = []
         for lines in zip(*(row["rows"] for row in rows)):

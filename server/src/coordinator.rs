@@ -6,13 +6,24 @@ mod housekeeping;
 mod planner;
 pub(crate) mod step_log;
 
-use lyceum_core::recipe::Registry;
-use lyceum_store::{Store, artifact::ArtifactStore, event, listener::Listener};
+use futures::future::BoxFuture;
+use lyceum_core::{config::RunConfig, id::ExecutionId, recipe::Registry};
+use lyceum_store::{Store, StoreError, artifact::ArtifactStore, event, listener::Listener};
+use sqlx::{PgConnection, PgPool};
 use std::sync::Arc;
 use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 use self::planner::Planner;
 use crate::lab::Pace;
+
+/// Begins what a run's config schedules once so many of its steps are done, in the transaction that ends the last of them.
+pub type BeginScheduled = for<'a> fn(
+    &'a mut PgConnection,
+    (&'a PgPool, &'a Registry),
+    ExecutionId,
+    &'a RunConfig,
+    u32,
+) -> BoxFuture<'a, Result<(), StoreError>>;
 
 /// A running coordinator.
 #[derive(Debug)]
@@ -27,13 +38,14 @@ impl Coordinator {
         store: Store,
         artifacts: ArtifactStore,
         registry: Registry,
+        begin_scheduled: BeginScheduled,
         pace: Pace,
         listener: &mut Listener,
     ) -> Self {
         let notifications = event::to_be_planned(listener);
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
-        let planner = Arc::new(Planner::new(store.clone(), registry));
+        let planner = Arc::new(Planner::new(store.clone(), registry, begin_scheduled));
         tasks.spawn(dispatch::run(
             store.clone(),
             planner,

@@ -38,12 +38,13 @@ mod tests {
     };
 
     /// What the files of a room may import besides the room itself.
-    const ROOMS: [(&str, &[&str]); 5] = [
+    const ROOMS: [(&str, &[&str]); 6] = [
         ("api_error", &[]),
         ("lab", &["events"]),
         ("contract", &["api_error", "lab"]),
         ("frame", &["api_error", "contract", "lab"]),
         ("access", &["api_error", "contract", "frame", "lab"]),
+        ("coordinator", &["lab", "log"]),
     ];
 
     /// The subjects that import others, and which. Each imports earlier ones alone, so there are no cycles; one that imports none

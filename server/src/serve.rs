@@ -2,7 +2,7 @@
 
 mod server;
 
-pub use server::{Server, Serving};
+pub use server::{Server, Serving, begin_scheduled};
 
 use std::net::{IpAddr, SocketAddr, TcpListener};
 

@@ -93,6 +93,7 @@ fn endpoints() -> impl Iterator<Item = Endpoint> {
 /// The pages of all subjects.
 pub(crate) fn pages(config: &mut ServiceConfig) {
     config
+        .service(adapters::show_adapters)
         .service(alerts::page::show_alerts)
         .service(comparison::show_compare)
         .service(comparison::problems::show_problems_beside)

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use lyceum_core::recipe::Registry;
-use lyceum_server::{coordinator::Coordinator, lab::Pace};
+use lyceum_server::{coordinator::Coordinator, lab::Pace, serve::begin_scheduled};
 use lyceum_store::{
     artifact::ArtifactStore,
     listener::{Listener, Listening},
@@ -21,7 +21,14 @@ impl House {
     pub fn coordinate(&self, registry: Registry) -> Result<Coordinated> {
         let artifacts = ArtifactStore::folder(&self.artifacts(), self.pool().clone())?;
         let mut listener = Listener::new(self.pool());
-        let coordinator = Coordinator::start(self.store.clone(), artifacts, registry, Pace::default(), &mut listener);
+        let coordinator = Coordinator::start(
+            self.store.clone(),
+            artifacts,
+            registry,
+            begin_scheduled,
+            Pace::default(),
+            &mut listener,
+        );
         Ok(Coordinated {
             coordinator,
             _listening: listener.start(),

@@ -37,7 +37,7 @@ export async function addresses(lab, run, second) {
     curriculum: judged && `/runs/${judged}/curriculum`, "curriculum-part": judged && `/runs/${judged}/curriculum?from=1&to=1`,
     task: task && `/runs/${judged}/problems/${task}`,
     candidates: climbing && `/runs/${climbing}/candidates`, goalposts: climbing && `/runs/${climbing}/goalposts`,
-    "goalposts-compared": climbing && `/compare/goalposts?runs=${climbing}`, climb: ofType("goalposts") && `/evaluations/${ofType("goalposts")}`, picks: `/compare/picks?left=${run}&right=${second}`, workers: "/workers", worker: worker && `/workers/${worker}`, alerts: "/alerts", views: "/views", "experiment-new": "/experiments/new", archives: "/archives", suites: "/benchmarks", "evaluation-new": "/evaluations/new", "evaluation-new-benchmark": `/evaluations/new?type=benchmark&run=${run}`, "evaluation-new-retention": "/evaluations/new?type=operator_retention", datasets: "/datasets", "dataset-new": "/datasets/new", settings: "/settings",
+    "goalposts-compared": climbing && `/compare/goalposts?runs=${climbing}`, climb: ofType("goalposts") && `/evaluations/${ofType("goalposts")}`, picks: `/compare/picks?left=${run}&right=${second}`, workers: "/workers", worker: worker && `/workers/${worker}`, alerts: "/alerts", views: "/views", "experiment-new": "/experiments/new", archives: "/archives", suites: "/benchmarks", "evaluation-new": "/evaluations/new", "evaluation-new-benchmark": `/evaluations/new?type=benchmark&run=${run}`, "evaluation-new-retention": "/evaluations/new?type=operator_retention", datasets: "/datasets", adapters: "/adapters", "dataset-new": "/datasets/new", settings: "/settings",
   };
   return Object.entries(pages).filter(([, path]) => path !== undefined);
 }

@@ -15,7 +15,7 @@ mod update;
 
 pub use begin::{NewRun, begin};
 pub use column::{LastSteps, RunColumn, have_metric, have_parameter, newest_config, reward_parts};
-pub use condition::{Comparison, Condition, Operand, RunFilter};
+pub use condition::{Condition, Operand, Operator, RunFilter};
 pub use figures::{GroupBy, RunGroup, RunValue, groups, values};
 pub use fork::{Fork, fork, state_at};
 pub use outcome::{Outcome, Standing, costs, outcomes, standings, tags};

@@ -19,7 +19,10 @@ use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::step_log::log_step;
-use crate::{coordinator::dispatch::Refused, log::PROGRESS, subjects::evaluations::prepare};
+use crate::{
+    coordinator::{BeginScheduled, dispatch::Refused},
+    log::PROGRESS,
+};
 
 /// The longest pause between two plans of one step.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -33,6 +36,7 @@ pub(super) struct Planner {
     id: Uuid,
     store: Store,
     registry: Registry,
+    begin_scheduled: BeginScheduled,
     /// Plans in progress at once: each takes a connection, of which requests need the most.
     turns: Semaphore,
     views: Mutex<HashMap<ExecutionId, ViewCache>>,
@@ -79,12 +83,13 @@ impl Fault {
 }
 
 impl Planner {
-    pub(super) fn new(store: Store, registry: Registry) -> Self {
+    pub(super) fn new(store: Store, registry: Registry, begin_scheduled: BeginScheduled) -> Self {
         let connections = store.pool().options().get_max_connections();
         Self {
             id: Uuid::now_v7(),
             store,
             registry,
+            begin_scheduled,
             turns: Semaphore::new(at_once(connections)),
             views: Mutex::default(),
             refused: Refused::default(),
@@ -230,7 +235,7 @@ impl Planner {
         let schedule = config.benchmarks.as_ref();
         if schedule.is_some_and(|schedule| schedule.is_due(done, config.steps)) {
             let from = (self.store.pool(), &self.registry);
-            prepare::measure(tx, from, locked.state.run, config, done).await?;
+            (self.begin_scheduled)(tx, from, locked.state.run, config, done).await?;
         }
         Ok(())
     }
@@ -357,7 +362,9 @@ mod tests_with_database {
         let registry = Registry::shipped();
         let [one, other] = [1, 2].map(|id| begun(&store, &registry, id));
         let (one, other) = (one.await, other.await);
-        let planner = Planner::new(store.clone(), registry);
+        let planner = Planner::new(store.clone(), registry, |_, _, _, _, _| {
+            Box::pin(std::future::ready(Ok(())))
+        });
         for id in [one, other] {
             planner.plan(id).await;
         }

@@ -31,6 +31,8 @@ pub(crate) enum Section {
     /// Members of all runs.
     Leaderboard,
     Datasets,
+    /// Imported adapters.
+    Adapters,
     /// Benchmark suites.
     Suites,
     Evaluations,
@@ -68,6 +70,7 @@ pub(crate) const PLACES: [(&str, Pages); 5] = [
         "Data",
         &[
             (Section::Datasets, "/datasets", "Datasets"),
+            (Section::Adapters, "/adapters", "Adapters"),
             (Section::Suites, "/benchmarks", "Suites"),
             (Section::Evaluations, "/evaluations", "Evaluations"),
         ],

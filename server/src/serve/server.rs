@@ -6,13 +6,15 @@ use actix_web::{
     middleware::from_fn,
     web::{self, Data},
 };
-use lyceum_core::recipe::Registry;
+use futures::future::BoxFuture;
+use lyceum_core::{config::RunConfig, id::ExecutionId, recipe::Registry};
 use lyceum_store::{
-    Store,
+    Store, StoreError,
     artifact::ArtifactStore,
     event,
     listener::{Listener, Listening},
 };
+use sqlx::{PgConnection, PgPool};
 use std::{
     io,
     net::{SocketAddr, TcpListener},
@@ -39,11 +41,22 @@ use crate::{
     lab::{Lab, LabSettings, Presets},
     log::log_request,
     openapi::document,
-    subjects::{self, alerts, service, sweeps},
+    subjects::{self, alerts, evaluations::prepare, service, sweeps},
 };
 
 /// The time for requests in progress when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
+
+/// Begins the benchmarks that a run's config schedules once `done` of its steps are done.
+pub fn begin_scheduled<'a>(
+    tx: &'a mut PgConnection,
+    from: (&'a PgPool, &'a Registry),
+    run: ExecutionId,
+    config: &'a RunConfig,
+    done: u32,
+) -> BoxFuture<'a, Result<(), StoreError>> {
+    Box::pin(prepare::measure(tx, from, run, config, done))
+}
 
 /// The parts of a server.
 pub struct Server {
@@ -94,6 +107,7 @@ impl Server {
                 store.clone(),
                 artifacts.clone(),
                 registry.clone(),
+                begin_scheduled,
                 pace,
                 &mut notifications,
             )

@@ -1,8 +1,9 @@
-//! Adapters that were made elsewhere, which members may begin with.
+//! Adapters that were made elsewhere, which members may begin with: `/adapters`.
 
 mod archive;
 
-use actix_web::{HttpRequest, web};
+use actix_web::{HttpRequest, HttpResponse, get, web};
+use askama::Template;
 use lyceum_core::{
     artifact::{ArtifactKind, Digest},
     fault::Fault,
@@ -18,7 +19,7 @@ use lyceum_store::{
     page::Window,
 };
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use std::{
     fs::File,
@@ -31,13 +32,17 @@ use crate::{
     api_error::ApiError,
     base_weights,
     contract::{
-        About, All, Answer, Endpoint, Query, bounds, delete,
+        About, All, Answer, Asked, Endpoint, Query, bounds, delete,
         document::{check_length, check_type},
         list,
         receive::{self, Pieces, Place, unwritten},
         show,
     },
     estimate::folder_of,
+    frame::{
+        layout::{Layout, Section},
+        view::{Filters, Pager, View},
+    },
     lab::Lab,
 };
 
@@ -109,6 +114,31 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         adapters::remove(db, id).await
     });
     vec![import, all, one, removal.id("id", "The adapter").if_match()]
+}
+
+#[derive(Template, Serialize)]
+#[template(path = "adapters.html")]
+struct AdaptersPage {
+    #[serde(skip)]
+    layout: Layout,
+    items: Vec<Adapter>,
+    #[serde(flatten)]
+    pager: Pager,
+}
+
+#[get("/adapters")]
+pub(super) async fn show_adapters(
+    view: View,
+    lab: web::Data<Lab>,
+    filters: Filters<Asked<All>>,
+) -> Result<HttpResponse, ApiError> {
+    let listing = filters.0.listing("adapters")?;
+    let page = listing.page(adapters::page(lab.store.pool(), listing.window()).await?);
+    view.show(&AdaptersPage {
+        layout: view.layout("Adapters", Section::Adapters),
+        items: page.items,
+        pager: view.pager(page.next),
+    })
 }
 
 async fn import_adapter(

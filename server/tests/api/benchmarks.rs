@@ -61,7 +61,7 @@ pub(crate) async fn measured(server: &TestServer, id: ExecutionId) {
                         _ => FinishReason::Stop,
                     },
                     tokens: 3,
-                    solution: Some(row.to_string()),
+                    solution: ((row, sample) != (1, 1)).then(|| row.to_string()),
                     reason: None,
                 },
                 graded: Graded {
@@ -216,6 +216,7 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
     );
     assert_eq!(results["items"][0]["pass_at_1"], 0.5);
     assert_eq!(results["items"][0]["truncated"], 2, "both answers to the first row");
+    assert_eq!(results["items"][0]["without_solution"], 1, "one to the second");
     assert_eq!(results["items"][0]["curve"][1]["k"], 2);
     assert_eq!(results["items"][0]["curve"][1]["pass_at_k"], 1.0);
     assert_eq!(results["items"][2]["step"], 1);

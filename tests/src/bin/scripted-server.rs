@@ -1,7 +1,7 @@
 //! A coordinator that knows the scripted recipes.
 
 use clap::Parser;
-use lyceum_server::{coordinator::Coordinator, lab::Pace};
+use lyceum_server::{coordinator::Coordinator, lab::Pace, serve::begin_scheduled};
 use lyceum_store::{Store, artifact::ArtifactStore, listener::Listener};
 use std::{path::PathBuf, time::Duration};
 use tokio::signal::unix::{SignalKind, signal};
@@ -31,7 +31,7 @@ async fn main() -> anyhow::Result<()> {
     };
     let mut listener = Listener::new(store.pool());
     let registry = lyceum_system_tests::house::registry();
-    let coordinator = Coordinator::start(store, artifacts, registry, pace, &mut listener);
+    let coordinator = Coordinator::start(store, artifacts, registry, begin_scheduled, pace, &mut listener);
     let _listening = listener.start();
     terminate.recv().await;
     coordinator.stop().await;

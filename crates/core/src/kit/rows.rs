@@ -5,12 +5,14 @@ mod held_out;
 mod judge;
 mod metrics;
 mod question;
+mod reward;
 
 pub use self::{
-    answer::{Answer, Reward, RewardConfig, SolutionReward},
+    answer::Answer,
     held_out::{HeldOut, Measured},
     judge::JudgeConfig,
     question::{Asking, Fitted, PlacedRow, Question},
+    reward::{Reward, RewardConfig, SolutionReward},
 };
 pub(crate) use self::{
     judge::JUDGE,

@@ -86,6 +86,8 @@ pub struct BenchmarkResult {
     pub completion_tokens: i64,
     /// Answers that ended at the limit of tokens. None if an earlier release measured it while this one was installed.
     pub truncated: Option<i64>,
+    /// Answers in which no solution was found. None if an earlier release measured it while this one was installed.
+    pub without_solution: Option<i64>,
     /// Mean surprisal of a token under the distribution it was drawn from, in nats: an estimate of that distribution's
     /// entropy, which depends on the temperature. None if it was measured by an earlier release.
     pub entropy: Option<f64>,
@@ -155,7 +157,7 @@ keyed_by_seq!(BenchmarkResult);
 
 const RESULTS: &str = "SELECT id, seq, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step, base_model,
     dataset_id, row_set, decoding, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error, reference,
-    difference_low, difference_high, completion_tokens, truncated, entropy, seconds, created_at FROM benchmark_results";
+    difference_low, difference_high, completion_tokens, truncated, without_solution, entropy, seconds, created_at FROM benchmark_results";
 
 /// Results that fit `filter`.
 pub async fn results(db: &PgPool, filter: &BenchmarkFilter, window: &Window) -> Result<Page<BenchmarkResult>> {
@@ -252,11 +254,13 @@ pub(crate) async fn write_results(
         let inserted = sqlx::query(
             "INSERT INTO benchmark_results (id, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step,
                  base_model, dataset_id, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error,
-                 completion_tokens, seconds, entropy, truncated)
+                 completion_tokens, seconds, entropy, truncated, without_solution)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (SELECT id FROM datasets WHERE id = $12), $13, $14, $15,
                  $16, $17, $18, $19, $20, $21, $22, $23,
                  (SELECT count(*) FROM benchmark_samples
-                  WHERE evaluation_id = $2 AND suite = $3 AND subject = $4 AND finish_reason = 'length'))
+                  WHERE evaluation_id = $2 AND suite = $3 AND subject = $4 AND finish_reason = 'length'),
+                 (SELECT count(*) FROM benchmark_samples
+                  WHERE evaluation_id = $2 AND suite = $3 AND subject = $4 AND solution IS NULL))
              ON CONFLICT DO NOTHING",
         )
         .bind(Uuid::new_v5(

@@ -29,7 +29,7 @@ pub struct RunFilter {
 
 /// How a value is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub enum Operator {
     Equal,
     /// Not equal; runs without a value are not unequal to any.
     Unequal,
@@ -41,8 +41,8 @@ pub enum Comparison {
     AtLeast,
 }
 
-impl Comparison {
-    fn operator(self) -> &'static str {
+impl Operator {
+    fn sql(self) -> &'static str {
         match self {
             Self::Equal => " = ",
             Self::Unequal => " <> ",
@@ -66,7 +66,7 @@ pub enum Operand {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Condition {
     pub column: RunColumn,
-    pub comparison: Comparison,
+    pub operator: Operator,
     pub operand: Operand,
 }
 
@@ -94,11 +94,11 @@ impl RunFilter {
             match &condition.operand {
                 Operand::Number(number) => {
                     condition.column.push_number(query);
-                    query.push(condition.comparison.operator()).push_bind(*number);
+                    query.push(condition.operator.sql()).push_bind(*number);
                 }
                 Operand::Text(text) => {
                     condition.column.push_text(query);
-                    query.push(condition.comparison.operator()).push_bind(text.clone());
+                    query.push(condition.operator.sql()).push_bind(text.clone());
                 }
             }
         }

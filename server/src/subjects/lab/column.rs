@@ -1,6 +1,6 @@
 //! Columns of one's choice, and conditions on them, by the names that addresses have for them.
 
-use lyceum_store::runs::{Comparison, Condition, Operand, RunColumn, RunValue};
+use lyceum_store::runs::{Condition, Operand, Operator, RunColumn, RunValue};
 use serde::Serialize;
 
 use crate::frame::format;
@@ -119,13 +119,13 @@ impl From<RunValue> for Value {
 const CONDITIONS: usize = 8;
 
 /// The longer ones first, since they begin like the others.
-const OPERATORS: [(&str, Comparison); 6] = [
-    ("!=", Comparison::Unequal),
-    (">=", Comparison::AtLeast),
-    ("<=", Comparison::AtMost),
-    ("=", Comparison::Equal),
-    (">", Comparison::Greater),
-    ("<", Comparison::Less),
+const OPERATORS: [(&str, Operator); 6] = [
+    ("!=", Operator::Unequal),
+    (">=", Operator::AtLeast),
+    ("<=", Operator::AtMost),
+    ("=", Operator::Equal),
+    (">", Operator::Greater),
+    ("<", Operator::Less),
 ];
 
 /// The conditions in a list separated by commas.
@@ -150,7 +150,7 @@ fn parse(text: &str) -> Result<Condition, String> {
         let operator = OPERATORS.iter().find(|(sign, _)| rest.starts_with(sign))?;
         Some((name.trim(), operator.1, rest[operator.0.len()..].trim()))
     });
-    let Some((name, comparison, value)) = found else {
+    let Some((name, operator, value)) = found else {
         return Err(format!(
             "`{text}` is not a comparison; write it as `metrics.solve_rate>=0.5`, with =, !=, <, <=, > or >="
         ));
@@ -158,14 +158,14 @@ fn parse(text: &str) -> Result<Condition, String> {
     let column = Column::parse(name)?.column;
     let operand = match (value.parse::<f64>(), &column) {
         (Ok(number), _) if number.is_finite() => Operand::Number(number),
-        (_, RunColumn::Parameter(_)) if matches!(comparison, Comparison::Equal | Comparison::Unequal) => {
+        (_, RunColumn::Parameter(_)) if matches!(operator, Operator::Equal | Operator::Unequal) => {
             Operand::Text(value.to_owned())
         }
         _ => return Err(format!("`{text}` compares with `{value}`, which is not a number")),
     };
     Ok(Condition {
         column,
-        comparison,
+        operator,
         operand,
     })
 }
@@ -210,14 +210,14 @@ mod tests {
     #[test]
     fn conditions_are_read_with_their_operator() {
         let read = parse_all("metrics.solve_rate>=0.5, config.recipe!=azr,benchmarks.gsm8k<1,config.seed=7").unwrap();
-        let read: Vec<(Comparison, Operand)> = read.into_iter().map(|one| (one.comparison, one.operand)).collect();
+        let read: Vec<(Operator, Operand)> = read.into_iter().map(|one| (one.operator, one.operand)).collect();
         assert_eq!(
             read,
             [
-                (Comparison::AtLeast, Operand::Number(0.5)),
-                (Comparison::Unequal, Operand::Text("azr".to_owned())),
-                (Comparison::Less, Operand::Number(1.0)),
-                (Comparison::Equal, Operand::Number(7.0)),
+                (Operator::AtLeast, Operand::Number(0.5)),
+                (Operator::Unequal, Operand::Text("azr".to_owned())),
+                (Operator::Less, Operand::Number(1.0)),
+                (Operator::Equal, Operand::Number(7.0)),
             ]
         );
         for (wrong, said) in [

@@ -181,7 +181,7 @@ pub(super) const EVALUATIONS: [Source; 8] = [
     ("finished_at", Kind::Time, "e.finished_at"),
 ];
 
-pub(super) const BENCHMARKS: [Source; 25] = [
+pub(super) const BENCHMARKS: [Source; 26] = [
     ("id", Kind::Text, "x.id::text"),
     ("evaluation_id", Kind::Text, "x.evaluation_id::text"),
     ("suite", Kind::Text, "x.suite"),
@@ -204,6 +204,7 @@ pub(super) const BENCHMARKS: [Source; 25] = [
     ("difference_high", Kind::Float, "x.difference_high"),
     ("completion_tokens", Kind::Int, "x.completion_tokens"),
     ("truncated", Kind::Int, "x.truncated"),
+    ("without_solution", Kind::Int, "x.without_solution"),
     ("entropy", Kind::Float, "x.entropy"),
     ("protocol", Kind::Text, "x.protocol::text"),
     ("created_at", Kind::Time, "x.created_at"),
