@@ -1,6 +1,6 @@
 """Studies: arms whose solvers answer the same held-out problems at checkpoints, and the evidence that follows.
 
-A study is an experiment with a table `measure`. A row is one seed of one arm. Of its `outcomes`, those with `primary = true` must hold
+Its experiment has a table `measure`. A row is one seed of one arm. Of its `outcomes`, those with `primary = true` must hold
 together (Holm), and without those with `control = true`, the positive controls, nothing that did not appear means anything. An
 outcome that cannot fail by the rows, such as that a count which never falls rises, is refused. `declared_later = true` marks one that
 was written down when other arms had run.
@@ -33,10 +33,6 @@ DEVELOPMENT = {"problems": 300, "skip": 150}
 TEMPERATURES = [0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2]
 # Answers to each problem for that.
 PROBES = 4
-
-
-def is_study(experiment):
-    return "measure" in experiment
 
 
 def base_of(experiment):

@@ -6,6 +6,7 @@ An experiment with a table `operators`. A row is one seed: a run of two parents 
 import json
 import shutil
 import statistics
+import textwrap
 
 import figures
 import outcomes
@@ -80,11 +81,14 @@ def run_seed(programs, data, label, seed, experiment):
 class Found:
     """The rows of the study."""
 
-    def __init__(self, experiment, folder):
-        self.spec = experiment["operators"]
-        paths = [folder / f"seed-{seed}.json" for seed in experiment["seeds"]]
+    def __init__(self, name, experiment, folder):
+        self.name, self.title, self.spec = name, experiment["title"], experiment["operators"]
+        paths = [folder / name / f"seed-{seed}.json" for seed in experiment["seeds"]]
         self.rows = [json.loads(path.read_text()) for path in paths if path.exists()]
         self.planned = len(experiment["seeds"])
+
+    def is_there(self):
+        return len(self.rows) > 1
 
     def recovery(self, operator, snapshot, step):
         """Each seed's recovery, the mean over the child's tasks."""
@@ -132,25 +136,35 @@ def verdict(found, snapshot):
     return "appears"
 
 
-def section(name, experiment, folder):
-    found = Found(experiment, folder)
-    lines = [f"## {experiment['title']}", ""]
-    if len(found.rows) < 2:
-        return [*lines, f"`script/results {name}` has too few rows yet; `configs/experiments/{name}.toml` says what it is to decide.", ""]
+def summary(found):
+    """The study on less than a screen."""
+    spec, name = found.spec, found.name
+    lines = [f"### {found.title}", ""]
+    if not found.is_there():
+        return [*lines, f"`script/results {name}` has no rows yet; `configs/experiments/{name}.toml` says what it is to decide.", ""]
+    end, level = spec["retraining"], spec["outcomes"]["recovered"]
+    text = (
+        f"Claim: “{spec['outcomes']['claim']}” (section 4.6). `script/results {name}`, from `configs/experiments/{name}.toml`:"
+        f" {len(found.rows)} of {found.planned} seeds, each with two parents that learned a task each and a child of every operator,"
+        f" retrained for {end} steps. Recovery is 0 at the base and 1 at the parent. Written beforehand: the claim appears if every"
+        f" operator's recovery is above {level} then (interval of 95 % over seeds) while that of a fresh adapter, retrained as long, is"
+        f" below. [Tables](results/{name}/README.md)."
+    )
+    lines += [*textwrap.wrap(text, 120, break_on_hyphens=False), "", f"![recovery](results/{name}/recovery.svg)", ""]
+    return lines + [f"Children of parents after {snapshot} steps: the claim **{verdict(found, snapshot)}**." for snapshot in spec["snapshots"]] + [""]
+
+
+def details(found):
+    """What every operator's children kept and regained, by seed."""
     spec = found.spec
     end, half = spec["retraining"], spec["retraining"] // 2
-    level = spec["outcomes"]["recovered"]
-    lines += [f"![recovery](results/{name}/recovery.svg)", ""]
-    lines += [
-        f"Claim (PopuLoRA, section 4.6): “{spec['outcomes']['claim']}.”",
-        f"Written beforehand: it appears at a snapshot if every operator's recovery after {end} steps is above {level} (interval over seeds),",
-        "while that of a fresh adapter, retrained as long, is below. Recovery is 0 at the base and 1 at the parent.",
-        "",
-    ]
-    lines += [f"- Children of parents after {snapshot} steps: the claim **{verdict(found, snapshot)}**." for snapshot in spec["snapshots"]]
-    seeds = f"{len(found.rows)} seeds" if len(found.rows) == found.planned else f"{len(found.rows)} of {found.planned} planned seeds so far"
-    lines += ["", f"`script/results {name}`, from `configs/experiments/{name}.toml`: {seeds}, {spec['rows']} rows of each task, {spec['n']} answers to each.", ""]
-    lines += ["| parents, snapshot | " + " | ".join(f"pass rate on {kind}: base → parent" for kind in spec["types"]) + " |"]
+    lines = [f"# {found.title}", ""]
+    text = (
+        f"`script/results {found.name}`: {len(found.rows)} of {found.planned} seeds, {spec['rows']} rows of each task, {spec['n']} answers to"
+        " each. R is the recovery, the mean over the tasks that a child learned, with its interval of 95 % over seeds."
+    )
+    lines += [*textwrap.wrap(text, 120, break_on_hyphens=False), "", "![recovery](recovery.svg)", ""]
+    lines += ["| parents | " + " | ".join(f"pass rate on {kind}: base → parent" for kind in spec["types"]) + " |"]
     lines += ["|---" * (1 + len(spec["types"])) + "|"]
     for snapshot in spec["snapshots"]:
         cells = []
@@ -159,7 +173,7 @@ def section(name, experiment, folder):
             parent = statistics.fmean(dict(row["tasks"][place]["parent"])[snapshot] for row in found.rows)
             cells.append(f"{100 * base:.1f} → {100 * parent:.1f}")
         lines.append(f"| after {snapshot} steps | {' | '.join(cells)} |")
-    head = ["operator", "snapshot", "R(0): kept", f"R({half})", f"R({end})", f"R({end}) by seed", f"R({end}) less `init`'s"]
+    head = ["operator", "parents' steps", "R(0): kept", f"R({half})", f"R({end})", f"R({end}) by seed", f"R({end}) less `init`'s"]
     lines += ["", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
     for snapshot in spec["snapshots"]:
         control = found.recovery(spec["outcomes"]["control"], snapshot, end)
@@ -176,10 +190,9 @@ def between(values):
     return f"{statistics.fmean(values):.2f} [{low:.2f}, {high:.2f}]"
 
 
-def drawings(experiment, folder):
+def drawings(found):
     """Recovery over steps of retraining at the last snapshot; nothing with fewer than two seeds."""
-    found = Found(experiment, folder)
-    if len(found.rows) < 2:
+    if not found.is_there():
         return {}
     snapshot, curves = found.spec["snapshots"][-1], []
     for operator in found.spec["names"]:
