@@ -23,6 +23,8 @@ SUITE = "held-out-seedling"
 MATHEMATICS = "held-out-seedling-math"
 # Types of the problems of code, unless `measure.types` says otherwise.
 TYPES = ["code_o", "code_i", "code_f"]
+# Levels of difficulty, unless `measure.levels` says otherwise.
+LEVELS = [1, 2, 3, 4, 5]
 # Roles whose answers count, by recipe.
 SOLVING = {"populora": "student", "azr": "solver", "rlvr": "solver", "rzero": "solver", "sage": "solver",
            "gasp": "student"}
@@ -48,13 +50,14 @@ def problems(programs, experiment, path, development):
     is_mathematics = suite_of(experiment) == MATHEMATICS
     count, types = experiment["measure"]["problems"], experiment["measure"].get("types", TYPES)
     types = ["math"] if is_mathematics else types
-    groups = 5 * len(types)
+    levels = experiment["measure"].get("levels", LEVELS)
+    groups = len(levels) * len(types)
     if count % groups:
         raise SystemExit(f"results: measure.problems is {count}: a multiple of {groups} is valid (levels and types get equal shares)")
     if development:
         count = min(count, DEVELOPMENT["problems"])
     partial = path.with_suffix(".partial")
-    command = ["questions", "held-out"] if is_mathematics else ["held-out", "--types", ",".join(types)]
+    command = ["questions", "held-out"] if is_mathematics else ["held-out", "--types", ",".join(types), "--levels", ",".join(map(str, levels))]
     command = [programs / "lyceum-workshop", *command, "--problems", str(count // len(types)), "--out", partial]
     if development:
         command += ["--skip", str(DEVELOPMENT["skip"])]
@@ -153,6 +156,10 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
     with Lyceum(programs, data) as lyceum:
         if goalposts:
             study_goalposts.load(lyceum, goalposts)
+        # Datasets that are made for the study are named like the arms that learn from them.
+        name = overrides.get("parameters.dataset.name")
+        if spec := experiment.get("training", {}).get(name):
+            study_goalposts.import_rows(lyceum, name, "training", training_rows(programs, data, spec))
         run = lyceum.run({"preset": arm["preset"], "name": label, "overrides": overrides}, label)
         # Measurements of the run's own schedule count in its time.
         ended = [run["finished_at"]]
@@ -188,6 +195,15 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
             "sampled": sampled,
             **of_goalposts,
         }
+
+
+def training_rows(programs, data, spec):
+    """Rows of some types and levels to learn from, whose forms are in no held-out problem."""
+    path = data / "training.jsonl"
+    command = [programs / "lyceum-workshop", "training", "--levels", ",".join(map(str, spec["levels"]))]
+    command += ["--problems", str(spec["problems"]), "--out", path]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return [row for row in study_goalposts.rows_of(path) if row["type"] in spec["types"]]
 
 
 def checkpoints(steps, count):
