@@ -123,17 +123,18 @@ def recovery(row, operator, snapshot, step):
 
 
 def verdict(found, snapshot):
-    """Whether the paper's claim appears at a snapshot, and why."""
+    """For which operators the paper's claim appears at a snapshot."""
     spec = found.spec["outcomes"]
     where = {name: found.level(name, snapshot) for name in found.operators()}
     listed = lambda at: ", ".join(name for name in where if where[name] == at)  # noqa: E731
     if found.level(spec["control"], snapshot) != "below":
         return f"uninformative: a fresh adapter (`{spec['control']}`) is not shown to stay below {spec['recovered']}"
-    if "below" in where.values():
-        return f"is refuted for {listed('below')}"
-    if "across" in where.values():
-        return f"is not decided: the intervals of {listed('across')} include {spec['recovered']}"
-    return "appears"
+    if "above" not in where.values():
+        return f"does not appear for any: {listed('across')} undecided, {listed('below')} below"
+    parts = [f"appears for {listed('above')}"]
+    parts += [f"is not decided for {listed('across')}"] if listed("across") else []
+    parts += [f"is refuted for {listed('below')}"] if listed("below") else []
+    return ", and ".join(parts)
 
 
 def summary(found):

@@ -342,6 +342,9 @@ class BenchmarkResult(TypedDict):
     version_id: NotRequired[str | None]
     """Its exact weights."""
 
+    without_solution: NotRequired[int | None]
+    """Answers in which no solution was found. None if an earlier release measured it while this one was installed."""
+
 
 class BenchmarkSample(TypedDict):
     """A sample of a benchmark."""
