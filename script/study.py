@@ -198,9 +198,10 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
 
 
 def training_rows(programs, data, spec):
-    """Rows of some types and levels to learn from, whose forms are in no held-out problem."""
+    """Rows of some types and levels to learn from: about programs that the base has seen, or with `held_out` others."""
     path = data / "training.jsonl"
-    command = [programs / "lyceum-workshop", "training", "--levels", ",".join(map(str, spec["levels"]))]
+    kind = ["held-out", "--types", ",".join(spec["types"])] if spec.get("held_out") else ["training"]
+    command = [programs / "lyceum-workshop", *kind, "--levels", ",".join(map(str, spec["levels"]))]
     command += ["--problems", str(spec["problems"]), "--out", path]
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return [row for row in study_goalposts.rows_of(path) if row["type"] in spec["types"]]

@@ -91,6 +91,15 @@ impl BenchmarkPage {
         asked.suite.is_some() || asked.subject.is_some() || asked.task.is_some() || asked.correct.is_some()
     }
 
+    /// How the answers of a result were drawn.
+    fn sampling(&self, result: &BenchmarkResult) -> String {
+        match result.protocol["temperature"].as_f64() {
+            Some(0.0) => "greedy".to_owned(),
+            Some(temperature) => format!("n = {}, T = {temperature}", result.n),
+            None => format!("n = {}", result.n),
+        }
+    }
+
     /// Names and titles of its suites, and whether each was chosen.
     fn suites(&self) -> Vec<(String, String, bool)> {
         let names: BTreeSet<&str> = self.results.iter().map(|result| result.suite.as_str()).collect();
