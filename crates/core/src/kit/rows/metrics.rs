@@ -9,7 +9,7 @@ use crate::{
         Chart, CostClass,
         Highlight::{Comparison, Learnability, StepLine},
         LEARNING, Metric, MetricRecord, Phase, PlanError, RowAnswersRecord, SOLVING, metric,
-        metric::{Measure, chart, mean, parts},
+        metric::{Measure, chart, mean, parts, share},
         phase::{GRADE, GRADE_MEASURE, MEASURE, SOLVE},
     },
     id::ProblemId,
@@ -26,6 +26,7 @@ use crate::{
 const REWARD: Chart = chart(&SOLVING, "Reward").about("Mean reward of an answer, before it is scaled.");
 const SAMPLED_ENTROPY: Chart =
     chart(&LEARNING, "Sampled entropy").about("Mean entropy of the model over its answers, in nats.");
+const TRUNCATED: Chart = chart(&LEARNING, "Truncated share").about("Answers that were cut at the limit of tokens.");
 
 type Measures<'t> = Vec<Measure<'t, Tally<'t>>>;
 
@@ -59,6 +60,8 @@ fn measures<'t>(held_out: Option<u32>) -> Measures<'t> {
         measures.push(seconds(CostClass::Measure));
     }
     measures.push(steps_share());
+    let truncated = Metric::share("truncated_share", &[&TRUNCATED]).summary("Answers cut at the limit of tokens.");
+    measures.push(truncated.of(|of: &Tally<'t>| mean(of.answers.iter().map(|answer| share(answer.sequence.truncated)))));
     measures
 }
 
