@@ -61,7 +61,8 @@ fn measures<'t>(held_out: Option<u32>) -> Measures<'t> {
     }
     measures.push(steps_share());
     let truncated = Metric::share("truncated_share", &[&TRUNCATED]).summary("Answers cut at the limit of tokens.");
-    measures.push(truncated.of(|of: &Tally<'t>| mean(of.answers.iter().map(|answer| share(answer.sequence.truncated)))));
+    measures
+        .push(truncated.of(|of: &Tally<'t>| mean(of.answers.iter().map(|answer| share(answer.sequence.truncated)))));
     measures
 }
 
