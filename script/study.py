@@ -7,6 +7,7 @@ was written down when other arms had run.
 """
 
 import json
+import os
 import pathlib
 import shutil
 import statistics
@@ -16,7 +17,7 @@ from datetime import datetime, timezone
 
 import outcomes
 import study_goalposts
-from running import Lyceum, say
+from running import ROOT, Lyceum, say
 
 # The suite that is asked, unless the experiment's `measure.suite` says otherwise.
 SUITE = "held-out-seedling"
@@ -39,6 +40,16 @@ PROBES = 4
 
 def base_of(experiment):
     return experiment.get("base", "seedling")
+
+
+def check_base(name, experiment):
+    """Refuses a study whose base is not there, before anything is built or run."""
+    models = pathlib.Path(os.environ.get("LYCEUM_MODELS", ROOT / "models"))
+    if not (models / base_of(experiment)).exists():
+        raise SystemExit(
+            f"results: {name} stands on the base `{base_of(experiment)}`, which is not in {models}: docs/SEEDLING.md says how a small"
+            " base is made, and script/real-model fetches a pretrained one (name its folder in LYCEUM_MODELS)"
+        )
 
 
 def suite_of(experiment):

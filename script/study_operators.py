@@ -6,10 +6,10 @@ An experiment with a table `operators`. A row is one seed: a run of two parents 
 import json
 import shutil
 import statistics
-import textwrap
 
 import figures
 import outcomes
+from study_markdown import table, wrapped
 from running import ROOT, Lyceum, say
 from study import wait
 
@@ -129,12 +129,8 @@ def verdict(found, snapshot):
     listed = lambda at: ", ".join(name for name in where if where[name] == at)  # noqa: E731
     if found.level(spec["control"], snapshot) != "below":
         return f"uninformative: a fresh adapter (`{spec['control']}`) is not shown to stay below {spec['recovered']}"
-    if "above" not in where.values():
-        return f"does not appear for any: {listed('across')} undecided, {listed('below')} below"
-    parts = [f"appears for {listed('above')}"]
-    parts += [f"is not decided for {listed('across')}"] if listed("across") else []
-    parts += [f"is refuted for {listed('below')}"] if listed("below") else []
-    return ", and ".join(parts)
+    said = [("appears", "above"), ("is not decided", "across"), ("is refuted", "below")]
+    return ", and ".join(f"{what} for {listed(at)}" for what, at in said if listed(at))
 
 
 def summary(found):
@@ -151,7 +147,7 @@ def summary(found):
         f" operator's recovery is above {level} then (interval of 95 % over seeds) while that of a fresh adapter, retrained as long, is"
         f" below. [Tables](results/{name}/README.md)."
     )
-    lines += [*textwrap.wrap(text, 120, break_on_hyphens=False), "", f"![recovery](results/{name}/recovery.svg)", ""]
+    lines += [*wrapped(text), "", f"![recovery](results/{name}/recovery.svg)", ""]
     return lines + [f"Children of parents after {snapshot} steps: the claim **{verdict(found, snapshot)}**." for snapshot in spec["snapshots"]] + [""]
 
 
@@ -164,26 +160,25 @@ def details(found):
         f"`script/results {found.name}`: {len(found.rows)} of {found.planned} seeds, {spec['rows']} rows of each task, {spec['n']} answers to"
         " each. R is the recovery, the mean over the tasks that a child learned, with its interval of 95 % over seeds."
     )
-    lines += [*textwrap.wrap(text, 120, break_on_hyphens=False), "", "![recovery](recovery.svg)", ""]
-    lines += ["| parents | " + " | ".join(f"pass rate on {kind}: base → parent" for kind in spec["types"]) + " |"]
-    lines += ["|---" * (1 + len(spec["types"])) + "|"]
+    lines += [*wrapped(text), "", "![recovery](recovery.svg)", ""]
+    rows = []
     for snapshot in spec["snapshots"]:
         cells = []
         for place in range(len(spec["types"])):
             base = statistics.fmean(row["tasks"][place]["base"] for row in found.rows)
             parent = statistics.fmean(dict(row["tasks"][place]["parent"])[snapshot] for row in found.rows)
             cells.append(f"{100 * base:.1f} → {100 * parent:.1f}")
-        lines.append(f"| after {snapshot} steps | {' | '.join(cells)} |")
-    head = ["operator", "parents' steps", "R(0): kept", f"R({half})", f"R({end})", f"R({end}) by seed", f"R({end}) less `init`'s"]
-    lines += ["", "| " + " | ".join(head) + " |", "|---" * len(head) + "|"]
+        rows.append([f"after {snapshot} steps", *cells])
+    lines += table(["parents", *(f"pass rate on {kind}: base → parent" for kind in spec["types"])], rows)
+    rows = []
     for snapshot in spec["snapshots"]:
         control = found.recovery(spec["outcomes"]["control"], snapshot, end)
         for operator in spec["names"]:
             after = found.recovery(operator, snapshot, end)
             cells = [between(found.recovery(operator, snapshot, step)) for step in (0, half, end)]
             more = between([one - other for one, other in zip(after, control)]) if operator != spec["outcomes"]["control"] else ""
-            lines.append("| " + " | ".join([f"`{operator}`", str(snapshot), *cells, ", ".join(f"{value:.2f}" for value in after), more]) + " |")
-    return [*lines, ""]
+            rows.append([f"`{operator}`", str(snapshot), *cells, ", ".join(f"{value:.2f}" for value in after), more])
+    return lines + table(["operator", "parents' steps", "R(0): kept", f"R({half})", f"R({end})", f"R({end}) by seed", f"R({end}) less `init`'s"], rows)
 
 
 def between(values):

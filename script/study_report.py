@@ -1,48 +1,12 @@
-"""What docs/RESULTS.md and the README of its folder say of a study, from its rows."""
+"""The outcomes, tables and figures of a study, from its rows."""
 
 import functools
 import statistics
-import textwrap
 import typing
 
 import figures
 import outcomes
 import study
-import study_operators
-
-# Each paper with its claim, in its own words, and the studies about it.
-PAPERS = [
-    (
-        "PopuLoRA",
-        "2605.16727",
-        "Where the single agent self-calibrates to generating easy problems it can reliably solve, the population enters a"
-        " co-evolutionary arms race […] the population mean outperforms the baseline",
-        ["curriculum", "gate", "gate-unseen", "operators"],
-    ),
-    (
-        "Vocabulary Dropout",
-        "2604.03472",
-        "the proposer quickly converges to a narrow distribution of problems […] vocabulary dropout sustains proposer diversity […]"
-        " and yields solver improvements",
-        ["vocabulary-dropout", "proposer-alone"],
-    ),
-    (
-        "SAGE",
-        "2603.15255",
-        "four agents […] co-evolve from a shared LLM backbone using only a small seed set. […] The Critic scores and filters both"
-        " generated questions and plans to prevent curriculum drift",
-        ["sage", "sage-longer"],
-    ),
-    (
-        "GASP",
-        "2603.15957",
-        "through the curriculum constructed by the teacher, we manage to solve hard goalpost questions that remain out of reach for"
-        " all baselines",
-        ["gasp"],
-    ),
-    ("RLVR, and the demo", None, None, ["rlvr", "real-rlvr", "demo"]),
-]
-
 
 class Judged(typing.NamedTuple):
     """An outcome as it came."""
@@ -183,112 +147,6 @@ def measured(outcome):
     measure, against = outcome["measure"].replace("pass_at_", "pass@"), outcome["against"]
     arms = outcome["arm"] if against == "nothing" else f"{outcome['arm']} − {against}"
     return f"{arms}, {measure}"
-
-
-def wrapped(text):
-    return textwrap.wrap(text, 120, break_on_hyphens=False)
-
-
-def about_control(found):
-    """Whether the study could have shown anything, in a sentence; nothing if that is plain."""
-    said = found.outcomes
-    later = any(one.outcome.get("declared_later") for one in said if one.outcome.get("control"))
-    when = ", which was declared after the other arms had run," if later else ""
-    is_open = any(one.verdict.startswith("is not decided") for one in said)
-    return {
-        None: "No positive control was declared, so what is not decided says nothing about the claim." if is_open else "",
-        True: f"The positive control{when} moved.",
-        False: f"The positive control{when} did not move: **uninformative**, so what did not appear says nothing about the claim.",
-    }[moved(said)]
-
-
-def what_was_run(found):
-    name, experiment = found.name, found.experiment
-    arms = ", ".join(f"{arm} {len(rows)} of {len(experiment['seeds'])}" for arm, rows in found.arms.items())
-    base = study.base_of(experiment)
-    return (
-        f"`script/results {name}`, from `configs/experiments/{name}.toml`, on the base `{base}` with {found.measure['problems']} held-out"
-        f" problems. Seeds with rows: {arms}."
-    )
-
-
-def verdict_table(found):
-    """What was expected and what came, controls and primary outcomes first."""
-    rank = lambda one: (not one.outcome.get("control"), not one.outcome.get("primary"))  # noqa: E731
-    body = []
-    for one in sorted(found.outcomes, key=rank):
-        unit = unit_of(one.outcome)
-        role = " (control)" if one.outcome.get("control") else " (primary)" if one.outcome.get("primary") else ""
-        came = f"{points(one.mean, unit)} {unit}".strip()
-        body.append([one.outcome["text"] + role, f"{came} {between(one.seeds, unit)}", f"**{one.verdict}**"])
-    return ["expected", "found, with its interval of 95 % over seeds", "verdict"], body
-
-
-def summary(found):
-    """A study on less than a screen: what was run, whether its control moved, a plot and the verdicts."""
-    name, experiment = found.name, found.experiment
-    lines = [f"### {experiment['title']}", ""]
-    if not found.is_there():
-        return [*lines, f"`script/results {name}` has no rows yet; `configs/experiments/{name}.toml` has its arms and outcomes.", ""]
-    lines += wrapped(f"{what_was_run(found)} [Tables and figures](results/{name}/README.md).") + [""]
-    if control := about_control(found):
-        lines += [*wrapped(control), ""]
-    plot = found.measure.get("plot", "accuracy")
-    lines += [f"![{plot}](results/{name}/{plot}.svg)", "", *table(*verdict_table(found))]
-    return lines
-
-
-def details(found):
-    """The tables and figures of a study with rows."""
-    experiment = found.experiment
-    lines = [f"# {experiment['title']}", "", *wrapped(what_was_run(found)), ""]
-    if control := about_control(found):
-        lines += [*wrapped(control), ""]
-    for file in drawings(found):
-        lines += [f"![{file.removesuffix('.svg').replace('-', ' ')}]({file})", ""]
-    lines += table(*outcome_table(found))
-    least = (
-        "Least shown: the smallest true difference that this study shows with probability .8, by its own spread over seeds and over"
-        " problems. Outcomes were written down before any run"
-    )
-    later = [one.outcome["text"] for one in found.outcomes if one.outcome.get("declared_later")]
-    least += f", except, after other arms had run: {'; '.join(later)}." if later else "."
-    lines += [*wrapped(least), "", "Means over seeds, and each seed, at the end of the runs:", ""]
-    if "goalposts" in experiment:
-        lines += table(*goalpost_table(found))
-    lines += table(*score_table(found))
-    if "metrics" in experiment["measure"]:
-        lines += ["Metrics of the runs, by seed:", "", *table(*metric_table(found))]
-    return lines
-
-
-def table(head, lines):
-    return ["| " + " | ".join(head) + " |", "|" + "---|" * len(head), *("| " + " | ".join(line) + " |" for line in lines), ""]
-
-
-def report(experiments, folder):
-    """docs/RESULTS.md: what each paper claims, and what the studies about it show."""
-    if lost := set(experiments) ^ {name for *_, names in PAPERS for name in names}:
-        raise SystemExit(f"results: every experiment belongs to a paper in script/study_report.py, and each is there: {', '.join(sorted(lost))}")
-    lines = ["# Results", ""]
-    lines += wrapped(
-        "Generated by `script/results` from the rows in `docs/results`; do not edit by hand. Outcomes were written down before any run,"
-        " and each has an interval over seeds; it appears, or is refuted, if that interval, and where there is one the interval over"
-        " problems, says so. A study whose positive control does not move is uninformative. All bases are small ones trained here"
-        " unless one is named as pretrained: what is planted in them is in [SEEDLING.md](SEEDLING.md).",
-    )
-    for paper, number, claim, names in PAPERS:
-        lines += ["", f"## {paper}{f' (arXiv {number})' if number else ''}", ""]
-        if claim:
-            lines += [*wrapped(f"Claim: “{claim}” (abstract)."), ""]
-        for name in names:
-            if study_operators.is_study(experiments[name]):
-                lines += study_operators.summary(study_operators.Found(name, experiments[name], folder))
-            else:
-                lines += summary(Found(name, experiments[name], folder))
-        while lines[-1] == "":
-            lines.pop()
-    return "\n".join(lines) + "\n"
 
 
 def outcome_table(found):
