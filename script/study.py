@@ -72,8 +72,15 @@ def problems(programs, experiment, path, development):
     command = [programs / "lyceum-workshop", *command, "--problems", str(count // len(types)), "--out", partial]
     if development:
         command += ["--skip", str(DEVELOPMENT["skip"])]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    workshop(command)
     partial.replace(path)
+
+
+def workshop(command):
+    """Runs `lyceum-workshop`, whose complaint is ours."""
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"results: lyceum-workshop {command[1]}: {done.stderr.strip()}")
 
 
 class Measuring:
@@ -214,7 +221,7 @@ def training_rows(programs, data, spec):
     kind = ["held-out", "--types", ",".join(spec["types"])] if spec.get("held_out") else ["training"]
     command = [programs / "lyceum-workshop", *kind, "--levels", ",".join(map(str, spec["levels"]))]
     command += ["--problems", str(spec["problems"]), "--out", path]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    workshop(command)
     return [row for row in study_goalposts.rows_of(path) if row["type"] in spec["types"]]
 
 
@@ -290,13 +297,18 @@ def run_study(programs, name, experiment, folder, scratch, jobs, write, in_paral
 
 def smallest(experiment):
     """The study with one seed, two steps and few problems, to try that all of it works."""
-    measure = {**experiment["measure"], "problems": 15, "checkpoints": 2}
+    # One of each type and level.
+    types, levels = (experiment["measure"].get(name, every) for name, every in (("types", TYPES), ("levels", LEVELS)))
+    measure = {**experiment["measure"], "problems": len(types) * len(levels), "checkpoints": 2}
     if "samples" in measure:
         measure |= {"sampled": 5, "samples": 4, "ks": [1, 2, 4]}
     common = {**experiment.get("common", {}), **experiment.get("try", {"steps": 2})}
     # What is shortened in one recipe by one field is in another by another.
     arms = {name: {**arm, "overrides": {**arm.get("overrides", {}), **arm.get("try", {})}} for name, arm in experiment["arms"].items()}
-    found = {**experiment, "seeds": experiment["seeds"][:1], "measure": measure, "common": common, "arms": arms}
+    # Four answers cannot tell pass@64.
+    too_many = {f"pass_at_{k}" for k in experiment["measure"].get("ks", []) if k > measure.get("samples", 1)} - {"pass_at_1"}
+    stated = [outcome for outcome in experiment["outcomes"] if outcome["measure"] not in too_many]
+    found = {**experiment, "seeds": experiment["seeds"][:1], "measure": measure, "common": common, "arms": arms, "outcomes": stated}
     if "goalposts" in experiment:
         found["goalposts"] = {**experiment["goalposts"], **experiment["goalposts"].get("try", {})}
     return found

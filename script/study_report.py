@@ -253,7 +253,8 @@ def drawings(found):
         rows = [
             (measured(outcome), mean, seeds, problems)
             for outcome, mean, seeds, problems, *_ in found.outcomes
-            if outcomes.is_by_problem(outcome["measure"])
+            # A single seed has no interval to draw.
+            if outcomes.is_by_problem(outcome["measure"]) and seeds[1] < float("inf")
         ]
         made["differences.svg"] = figures.differences(
             "Arm against arm",
