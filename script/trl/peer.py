@@ -32,8 +32,8 @@ on_gpu = settings["device"] == "cuda"
 # A text of one token that ends an answer is an end of text for `generate`. Answers are cut at longer ones afterwards.
 texts = {text: tokenizer.encode(text, add_special_tokens=False) for text in settings["stop"]}
 known_ends = model.generation_config.eos_token_id
-known_ends = known_ends if isinstance(known_ends, list) else [known_ends]
-ends = list(dict.fromkeys([tokenizer.eos_token_id, *filter(None, known_ends), *(ids[0] for ids in texts.values() if len(ids) == 1)]))
+known_ends = known_ends if isinstance(known_ends, list) else [] if known_ends is None else [known_ends]
+ends = list(dict.fromkeys([tokenizer.eos_token_id, *known_ends, *(ids[0] for ids in texts.values() if len(ids) == 1)]))
 cuts = [text for text, ids in texts.items() if len(ids) > 1]
 model.generation_config.eos_token_id = ends
 seconds = {"generate": 0.0, "grade": 0.0}
