@@ -9,6 +9,7 @@ import sys
 import time
 import urllib.error
 import urllib.request
+from datetime import datetime
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -116,3 +117,23 @@ def build():
         ["cargo", "metadata", "--format-version", "1", "--no-deps"], cwd=ROOT, check=True, capture_output=True
     )
     return pathlib.Path(json.loads(metadata.stdout)["target_directory"]) / "release"
+
+
+def covered(spans):
+    """Seconds in which at least one of the spans of time ran; items of a step are graded side by side.
+
+    >>> at = "2026-01-01T00:00:{:02}Z".format
+    >>> covered([(at(8), at(9)), (at(1), at(4)), (at(2), at(3)), (at(3), at(6))])
+    6.0
+    """
+    total, end = 0.0, None
+    for start, stop in sorted((datetime.fromisoformat(start), datetime.fromisoformat(stop)) for start, stop in spans):
+        start = start if end is None else max(start, end)
+        if stop > start:
+            total += (stop - start).total_seconds()
+            end = stop
+    return total
+
+
+def seconds(start, end):
+    return (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds()

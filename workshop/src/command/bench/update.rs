@@ -31,8 +31,11 @@ const PEER: &str = include_str!("update_peer.py");
 #[derive(Debug, Args)]
 pub(super) struct BenchUpdate {
     /// Shape of the base: small (6.6 M parameters), qwen2.5-0.5b, qwen2.5-1.5b or qwen2.5-7b.
-    #[arg(long, default_value = "small")]
+    #[arg(long, default_value = "small", conflicts_with = "model")]
     shape: String,
+    /// A base in a folder instead of one with random weights; the peer gets its shape.
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
     /// Members of the population.
     #[arg(long, default_value_t = 8)]
     members: usize,
@@ -100,10 +103,15 @@ fn padding(how: &str) -> Result<Padding, String> {
 impl BenchUpdate {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let placement = Placement::new(&self.device, self.dtype)?;
-        let config = bench::named(&self.shape)?;
+        let model = match &self.model {
+            None => random_model(bench::named(&self.shape)?, placement)?,
+            Some(folder) => Model::load(folder, placement)?,
+        };
+        let model = model.arranged()?;
         println!(
-            "{:.1} M parameters, {} members of rank {}, {} sequences of {} + {} tokens, {:?}, {}",
-            config.parameters() as f64 / 1e6,
+            "{}: {:.1} M parameters, {} members of rank {}, {} sequences of {} + {} tokens, {:?}, {}",
+            self.base(),
+            model.config.parameters() as f64 / 1e6,
             self.members,
             self.rank,
             self.sequences,
@@ -112,7 +120,6 @@ impl BenchUpdate {
             placement.device,
             self.dtype
         );
-        let model = random_model(config, placement)?.arranged()?;
         let (population, single) = (self.population(&model, self.members)?, self.population(&model, 1)?);
         let mut ours = self.update(&model, &population)?;
         let mut alone = match self.brief {
@@ -177,6 +184,12 @@ impl BenchUpdate {
         Ok(())
     }
 
+    /// The shape, or the folder of the base.
+    fn base(&self) -> String {
+        let folder = self.model.as_ref().map(|folder| folder.display().to_string());
+        folder.unwrap_or_else(|| self.shape.clone())
+    }
+
     /// Tokens of the prompt and of the completion of a sequence.
     fn lengths(&self, index: usize) -> (usize, usize) {
         if !self.ragged {
@@ -199,7 +212,7 @@ impl BenchUpdate {
         let Some(out) = &self.out else { return Ok(()) };
         let seconds = ours.wall.as_secs_f64();
         let figures = serde_json::json!({
-            "shape": self.shape,
+            "shape": self.base(),
             "device": self.device,
             "dtype": self.dtype,
             "members": self.members,
