@@ -8,6 +8,7 @@ pub mod export;
 mod extract;
 pub mod format;
 mod grade;
+mod needed;
 mod prompt;
 pub mod reader;
 mod row;
@@ -18,7 +19,7 @@ mod suite_request;
 mod table;
 
 pub use self::{
-    extract::{code_of, mathematics_of, without_cut_statement},
+    extract::{code_of, mathematics_of},
     grade::{Graded, Submission, graded, task},
     prompt::{PromptStyle, UnknownPrompts, prompt_styles},
     row::{BenchmarkRow, OwnOracle, OwnOracleType, Question},

@@ -37,37 +37,6 @@ pub(super) fn defines_function(code: &str, name: &str) -> bool {
     })
 }
 
-/// The `code` of a completion that was cut at the limit of tokens, without the statement that it was cut in, which may not parse;
-/// all of it if the rest does not define `entry_point`. EvalPlus drops such statements too.
-pub fn without_cut_statement<'a>(code: &'a str, entry_point: &str) -> &'a str {
-    // A line at the margin begins a statement, unless it goes on with one.
-    let begins = |line: &str| {
-        let word = line
-            .split(|letter: char| !letter.is_alphanumeric())
-            .next()
-            .unwrap_or_default();
-        line.starts_with(|first: char| !first.is_whitespace() && !")]}".contains(first))
-            && !["elif", "else", "except", "finally"].contains(&word)
-    };
-    let (mut at, mut last) = (0, 0);
-    for line in code.split_inclusive('\n') {
-        if begins(line) {
-            last = at;
-        }
-        at += line.len();
-    }
-    let mut kept = &code[..last];
-    // Decorators belong to what follows them.
-    while let Some(line) = kept.lines().next_back().filter(|line| line.starts_with('@')) {
-        kept = &kept[..kept.trim_end_matches('\n').len() - line.len()];
-    }
-    if defines_function(kept, entry_point) {
-        kept
-    } else {
-        code
-    }
-}
-
 /// The text after an opening fence that is never closed: the completion was cut at its limit, or it continues a prompt
 /// that opened the fence.
 fn unclosed(text: &str) -> Option<String> {
@@ -192,35 +161,6 @@ mod tests {
             code_of("def add_all(a):\n    pass", Some("add"), Some("P\n")),
             "P\ndef add_all(a):\n    pass"
         );
-    }
-
-    #[test]
-    fn the_statement_that_an_answer_was_cut_in_is_left_out_unless_it_is_the_answer() {
-        let f = "def f(a):\n    if a:\n        return 1\n    return (\n        2\n    )\n";
-        for cut in [
-            "print(f(1), f(",
-            "@cache\ndef g(",
-            "class A:\n    def g(self):\n        x =",
-            "# Tests: f(1",
-            "for x in [\n    1,\n",
-        ] {
-            let code = format!("import math\n\n{f}{cut}");
-            assert_eq!(
-                without_cut_statement(&code, "f"),
-                format!("import math\n\n{f}"),
-                "{cut}"
-            );
-        }
-        for whole in [
-            f,
-            "def f(a):\n    return [\n        1",
-            "try:\n    import x\nexcept E:\n    x =",
-            "print(f(",
-        ] {
-            assert_eq!(without_cut_statement(whole, "f"), whole);
-        }
-        let branches = format!("{f}if f(1):\n    pass\nelse:\n    print(");
-        assert_eq!(without_cut_statement(&branches, "f"), f);
     }
 
     #[test]

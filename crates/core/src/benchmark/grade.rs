@@ -49,12 +49,18 @@ impl Submission {
                 seedling.solution(row, text, FinishReason::Stop)
             }
             (Self::Response(text), oracle) => {
-                let prompt = match oracle {
-                    Question::Script { .. } => Some(row.question.as_str()),
-                    Question::Reference { .. } if row.task_id.starts_with("HumanEval/") => Some(row.question.as_str()),
-                    _ => None,
+                let (prompt, test) = match oracle {
+                    Question::Script { test, .. } => (Some(row.question.as_str()), test.as_str()),
+                    Question::Reference { .. } if row.task_id.starts_with("HumanEval/") => {
+                        (Some(row.question.as_str()), "")
+                    }
+                    _ => (None, ""),
                 };
-                Ok(super::code_of(text, oracle.entry_point(), prompt))
+                let code = super::code_of(text, oracle.entry_point(), prompt);
+                Ok(match oracle.entry_point() {
+                    Some(name) => super::needed::needed_by(name, test, &code),
+                    None => code,
+                })
             }
         }
     }

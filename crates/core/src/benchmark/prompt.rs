@@ -4,7 +4,7 @@ use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{BenchmarkRow, Question, Suite, code_of, format::Format, mathematics_of, without_cut_statement};
+use super::{BenchmarkRow, Question, Suite, code_of, format::Format, mathematics_of, needed::needed_by};
 use crate::{
     problem::Statement,
     prompt::{PromptError, PromptSet, Style},
@@ -241,19 +241,14 @@ impl PromptStyle {
     /// Why there is no solution.
     pub fn solution(&self, row: &BenchmarkRow, completion: &str, finish: FinishReason) -> Result<String, String> {
         let begun = format!("{}{completion}", self.begin_code);
-        let function = |entry_point: &str, prompt| {
-            let code = code_of(&begun, Some(entry_point), prompt);
-            let is_cut = finish == FinishReason::Length && (begun.ends_with(&code) || code.ends_with(&begun));
-            match is_cut {
-                true => without_cut_statement(&code, entry_point).to_owned(),
-                false => code,
-            }
+        let function = |entry_point: &str, test: &str, prompt| {
+            needed_by(entry_point, test, &code_of(&begun, Some(entry_point), prompt))
         };
         let problem = match &row.oracle {
-            Question::Script { entry_point, .. } => return Ok(function(entry_point, Some(&row.question))),
+            Question::Script { entry_point, test } => return Ok(function(entry_point, test, Some(&row.question))),
             Question::Reference { entry_point, .. } => {
                 let prompt = row.task_id.starts_with("HumanEval/").then_some(row.question.as_str());
-                return Ok(function(entry_point, prompt));
+                return Ok(function(entry_point, "", prompt));
             }
             Question::LiveCodeBench { .. } => return Ok(code_of(&begun, None, None)),
             Question::Math { .. } => {
@@ -310,28 +305,19 @@ mod tests {
     }
 
     #[test]
-    fn only_an_answer_that_was_cut_loses_its_last_statement() {
+    fn what_the_function_does_not_need_is_no_solution() {
         let row = row(script());
         let add = "def add(a, b):\n    return a + b\n";
-        let read = |style: &str, text: &str, finish| {
-            PromptStyle::shipped(style)
-                .unwrap()
-                .solution(&row, text, finish)
-                .unwrap()
-        };
         for (style, text) in [
             ("chat", format!("Here:\n```python\n{add}print(add(1, ")),
+            ("chat", format!("```python\n{add}assert add(1, 1) == 3\n```\nIt add")),
             ("evalplus_chat", format!("{add}print(add(1, ")),
         ] {
-            assert_eq!(read(style, &text, FinishReason::Length), add, "{style}");
-            assert_eq!(
-                read(style, &text, FinishReason::Stop),
-                format!("{add}print(add(1, "),
-                "{style}"
-            );
+            let style = PromptStyle::shipped(style).unwrap();
+            for finish in [FinishReason::Length, FinishReason::Stop] {
+                assert_eq!(style.solution(&row, &text, finish).unwrap(), add, "{text}");
+            }
         }
-        let closed = format!("```python\n{add}print(1)\n```\nIt add");
-        assert_eq!(read("chat", &closed, FinishReason::Length), format!("{add}print(1)"));
     }
 
     #[test]
