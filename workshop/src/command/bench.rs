@@ -4,6 +4,7 @@ mod evolve;
 mod floor;
 mod grade;
 mod rollout;
+mod setup;
 mod update;
 mod verify;
 

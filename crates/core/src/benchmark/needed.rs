@@ -25,7 +25,8 @@ pub(super) fn needed_by(entry_point: &str, test: &str, code: &str) -> String {
     // The tree is as deep as the text nests, and is walked and dropped recursively.
     let stack = (1 << 20) + code.len() * STACK_PER_BYTE;
     stacker::maybe_grow(stack, stack, || {
-        reached(entry_point, &roots, code).or_else(|| reached(entry_point, &roots, &code[start..]))
+        let behind = || (start > 0).then(|| reached(entry_point, &roots, &code[start..]))?;
+        reached(entry_point, &roots, code).or_else(behind)
     })
     .unwrap_or_else(|| code.to_owned())
 }

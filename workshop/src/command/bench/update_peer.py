@@ -16,11 +16,7 @@ size = json.loads(sys.argv[1])
 torch.manual_seed(0)
 torch.set_num_threads(size["threads"])
 device = torch.device(size["device"])
-config = Qwen2Config(
-    vocab_size=size["vocab_size"], hidden_size=size["hidden_size"], intermediate_size=size["intermediate_size"],
-    num_hidden_layers=size["num_hidden_layers"], num_attention_heads=size["num_attention_heads"],
-    num_key_value_heads=size["num_key_value_heads"], tie_word_embeddings=size["tie_word_embeddings"], use_cache=False,
-)
+config = Qwen2Config(**size["config"], use_cache=False)
 model = AutoModelForCausalLM.from_config(config, dtype=getattr(torch, size["dtype"]), attn_implementation="sdpa")
 lora = LoraConfig(r=size["rank"], lora_alpha=2 * size["rank"], task_type="CAUSAL_LM", target_modules=[
     "q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"])
@@ -41,7 +37,7 @@ def update(member):
     model.set_adapter(str(member))
     parameters = [p for p in model.parameters() if p.requires_grad]
     optimizer = torch.optim.AdamW(parameters, lr=1e-4, weight_decay=0.0)
-    ids = torch.randint(0, size["vocab_size"], (per_member, prompt + new), device=device)
+    ids = torch.randint(0, config.vocab_size, (per_member, prompt + new), device=device)
     old = torch.full((per_member, new), -7.0, device=device)
     advantage = torch.randn(per_member, 1, device=device)
     for start in range(0, per_member, micro):
