@@ -113,6 +113,7 @@ impl Runtime {
                 name: &settings.name,
                 host: &settings::host(),
                 device: &settings.device,
+                kernels: settings.kernels,
                 kinds: &kinds,
                 samplers: &samplers,
                 trainers: &handlers.trainers(),
@@ -228,6 +229,7 @@ impl Shared {
                 true => Device::Cuda,
                 false => Device::Cpu,
             },
+            kernels: self.settings.kernels,
             memory_bytes: self.settings.memory_bytes,
             lease: self.settings.lease,
         }

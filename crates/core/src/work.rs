@@ -12,7 +12,7 @@ mod version;
 
 pub use self::{
     benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample},
-    compute::{Compute, Device, Dtype, ProgramLimits, Sampler, Trainer},
+    compute::{Compute, Device, Dtype, Kernels, ProgramLimits, Sampler, Trainer},
     evolve::{EvolvePayload, EvolveResult, Geometry, MemberGeometry, PairGeometry, VersionGeometry},
     lora::{LoraShape, LoraShapeError, Projection},
     observer::Observer,

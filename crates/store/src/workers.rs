@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use lyceum_core::id::WorkerId;
-use lyceum_core::work::{Sampler, Trainer, WorkKind};
+use lyceum_core::work::{Kernels, Sampler, Trainer, WorkKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
@@ -27,6 +27,9 @@ pub struct Worker {
     pub host: String,
     /// `cpu`, or the GPU's name.
     pub device: String,
+    /// The instruction set of its processor, such as `avx512`; null on a GPU, where it has no name, and for one of an earlier release.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub kernels: Option<Kernels>,
     /// The kinds of work it takes.
     #[cfg_attr(feature = "schema", schema(value_type = Vec<String>))]
     pub kinds: Vec<WorkKind>,
@@ -68,7 +71,7 @@ pub struct WorkerFilter {
 keyed_by_seq!(Worker);
 
 const SELECT: &str =
-    "SELECT id, seq, name, host, device, kinds, samplers, trainers, base_models, loaded_models, memory_bytes, versions,
+    "SELECT id, seq, name, host, device, kernels, kinds, samplers, trainers, base_models, loaded_models, memory_bytes, versions,
     state, started_at, last_seen, stopped_at FROM workers WHERE ";
 
 /// Workers that fit `filter`.
@@ -100,6 +103,8 @@ pub struct NewWorker<'a> {
     pub host: &'a str,
     /// `cpu`, or the GPU's name.
     pub device: &'a str,
+    /// The instruction set of its processor.
+    pub kernels: Option<Kernels>,
     /// The kinds of work it takes.
     pub kinds: &'a [WorkKind],
     /// What may generate tokens there.
@@ -116,8 +121,8 @@ pub struct NewWorker<'a> {
 
 pub async fn register(db: &PgPool, worker: &NewWorker<'_>) -> Result<()> {
     sqlx::query(
-        "INSERT INTO workers (id, name, host, device, kinds, base_models, memory_bytes, versions, samplers, trainers, state)
-         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, 'idle')",
+        "INSERT INTO workers (id, name, host, device, kinds, base_models, memory_bytes, versions, samplers, trainers, kernels, state)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 'idle')",
     )
     .bind(worker.id.0)
     .bind(worker.name)
@@ -129,6 +134,7 @@ pub async fn register(db: &PgPool, worker: &NewWorker<'_>) -> Result<()> {
     .bind(Json(&worker.versions))
     .bind(worker.samplers)
     .bind(worker.trainers)
+    .bind(worker.kernels)
     .execute(db)
     .await?;
     Ok(())

@@ -27,6 +27,7 @@ async fn registered(server: &TestServer, name: &str) -> WorkerId {
         name,
         host: "here",
         device: "cpu",
+        kernels: None,
         kinds: &[WorkKind::Verify],
         samplers: &[],
         trainers: &[],
@@ -130,6 +131,7 @@ async fn arrives(
         name: "new",
         host: "here",
         device,
+        kernels: None,
         kinds,
         samplers,
         trainers: &[Trainer::Torchrun],
@@ -195,7 +197,10 @@ async fn an_item_that_nobody_can_take_says_what_they_lack() {
     assert_eq!(lacks().await, "no worker has the sampler `served` (`compute.sampler`)");
     becomes("sampler = 'engine'").await;
     assert_eq!(lacks().await, "no worker has the device `cuda` (`compute.device`)");
-    becomes("device = NULL").await;
+    becomes("device = NULL, kernels = 'amx'").await;
+    let processor = "no worker computes on a processor with `amx` (`compute.kernels`)";
+    assert_eq!(lacks().await, processor);
+    becomes("kernels = NULL").await;
     let memory = "it needs 16.0 GiB of memory, and the most that a worker offers is 8.0 GiB";
     assert_eq!(lacks().await, memory);
     let page = reader
@@ -237,6 +242,7 @@ async fn an_items_page_has_what_was_said_in_each_try() {
         sampler: Sampler::Engine,
         trainers: vec![Trainer::Engine],
         device: Device::Cpu,
+        kernels: None,
     };
     let claim = work::claim(db, &slot).await.expect("a claim").expect("an item");
     let line = |text: &str| LogLine {

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use lyceum_core::{
     config::RunConfig,
     id::{ExecutionId, WorkerId},
-    work::{Device, Sampler, Trainer, WorkKind},
+    work::{Device, Kernels, Sampler, Trainer, WorkKind},
 };
 use lyceum_store::{
     StoreError, executions,
@@ -34,6 +34,7 @@ async fn slot(house: &House) -> Result<Slot> {
         sampler: Sampler::Engine,
         trainers: vec![Trainer::Engine],
         device: Device::Cpu,
+        kernels: None,
         base_models: None,
         loaded_models: Vec::new(),
         lacking: Vec::new(),
@@ -61,6 +62,7 @@ async fn another(house: &House, id: u128) -> Result<Slot> {
         name: "another",
         host: "",
         device: "cpu",
+        kernels: None,
         kinds: &WorkKind::ALL,
         samplers: &[],
         trainers: &[],
@@ -471,6 +473,27 @@ async fn an_item_goes_only_to_a_worker_that_has_its_device_and_memory() -> Resul
     assert_eq!(claimed(Device::Cuda, 8_000_000_000).await?, [0, 4, 5]);
     assert_eq!(claimed(Device::Cuda, 80_000_000_000).await?, [0, 1, 3, 4, 5]);
     assert!(claimed(Device::Cuda, 999).await?.is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_item_goes_only_to_a_worker_whose_processor_has_its_instruction_set() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({})]).await?;
+    let needs = "UPDATE work SET kernels = CASE WHEN chunk < 2 THEN 'avx512' WHEN chunk = 2 THEN 'amx' END";
+    sqlx::query(needs).execute(house.pool()).await?;
+    for (kernels, expected) in [
+        (None, [3, 4, 5].as_slice()),
+        (Some(Kernels::Avx2), &[]),
+        (Some(Kernels::Amx), &[2]),
+        (Some(Kernels::Avx512), &[0, 1]),
+    ] {
+        let slot = Slot {
+            kernels,
+            ..slot(&house).await?
+        };
+        assert_eq!(chunks(&house, &slot).await?, expected, "{kernels:?}");
+    }
     Ok(())
 }
 

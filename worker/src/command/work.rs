@@ -9,7 +9,7 @@ use anyhow::{Context as _, bail};
 use clap::Args;
 #[cfg(feature = "engine")]
 use lyceum_core::work::Dtype;
-use lyceum_core::work::WorkKind;
+use lyceum_core::work::{Kernels, WorkKind};
 use lyceum_store::artifact::{ArtifactPlace, ArtifactStore};
 use lyceum_store::{Remote, Store};
 use lyceum_worker::handler::Handlers;
@@ -152,6 +152,7 @@ impl Work {
         let memory_bytes = self.device_memory_gib.or(device.memory_bytes);
         Ok(RuntimeSettings {
             device: device.name,
+            kernels: device.kernels,
             memory_bytes: memory_bytes.unwrap_or(settings.memory_bytes),
             ..settings
         })
@@ -206,6 +207,7 @@ fn gibibytes(text: &str) -> Result<u64, String> {
 struct Device {
     /// `cpu`, or the GPU's name.
     name: String,
+    kernels: Option<Kernels>,
     /// In bytes.
     memory_bytes: Option<u64>,
 }
@@ -215,6 +217,9 @@ impl Device {
     fn cpu() -> Self {
         Self {
             name: "cpu".to_owned(),
+            kernels: std::fs::read_to_string("/proc/cpuinfo")
+                .ok()
+                .and_then(|processors| kernels(&processors)),
             memory_bytes: offered(),
         }
     }
@@ -231,7 +236,11 @@ impl Device {
                  may need"
             );
         }
-        Self { name, memory_bytes }
+        Self {
+            name,
+            kernels: None,
+            memory_bytes,
+        }
     }
 }
 
@@ -285,9 +294,38 @@ fn kibibytes(meminfo: &str, name: &str) -> Option<u64> {
     Some(kibibytes << 10)
 }
 
+/// The largest instruction set that a processor has, by what `/proc/cpuinfo` says of it.
+fn kernels(processors: &str) -> Option<Kernels> {
+    let flags = processors.lines().find(|line| line.starts_with("flags"))?;
+    let has = |wanted: &str| flags.split_whitespace().any(|flag| flag == wanted);
+    [
+        ("amx_bf16", Kernels::Amx),
+        ("avx512_bf16", Kernels::Avx512Bf16),
+        ("avx512f", Kernels::Avx512),
+        ("avx2", Kernels::Avx2),
+    ]
+    .into_iter()
+    .find_map(|(flag, kernels)| has(flag).then_some(kernels))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_largest_instruction_set_counts() {
+        let of = |flags: &str| {
+            kernels(&format!(
+                "processor\t: 0\nflags\t\t: fpu {flags} sse2\nbugs\t\t: avx512f\n"
+            ))
+        };
+        assert_eq!(of("avx avx2"), Some(Kernels::Avx2));
+        assert_eq!(of("avx2 avx512f avx512vl"), Some(Kernels::Avx512));
+        assert_eq!(of("avx512_bf16 avx512f avx2"), Some(Kernels::Avx512Bf16));
+        assert_eq!(of("avx512_bf16 avx512f avx2 amx_bf16"), Some(Kernels::Amx));
+        assert_eq!(of("avx"), None);
+        assert_eq!(kernels("Features\t: asimd"), None);
+    }
 
     fn machine(files: &[(&str, &str)]) -> Option<u64> {
         let root = tempfile::tempdir().unwrap();

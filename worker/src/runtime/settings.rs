@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use lyceum_core::id::WorkerId;
+use lyceum_core::work::Kernels;
 use lyceum_store::queue::Lane;
 use uuid::Uuid;
 
@@ -15,6 +16,8 @@ pub struct RuntimeSettings {
     pub name: String,
     /// `cpu`, or the GPU's name.
     pub device: String,
+    /// The instruction set of the processor that it computes on, if it has a name.
+    pub kernels: Option<Kernels>,
     /// Concurrent `verify` items.
     pub verifier_slots: usize,
     /// Concurrent items of other kinds, which share the device.
@@ -47,6 +50,7 @@ impl Default for RuntimeSettings {
             id,
             name: format!("worker-{}", &id.to_string()[24..]),
             device: "cpu".to_owned(),
+            kernels: None,
             verifier_slots: cores,
             engine_slots: 1,
             served_slots: 16,

@@ -2450,6 +2450,9 @@ class WorkItem(TypedDict):
     id: str
     """The item: a hash of its run and key."""
 
+    kernels: NotRequired[str | None]
+    """The instruction set that its processor must have, such as `avx512`; any if null."""
+
     kind: str
     """`rollout`, `verify`, `update`, `evolve` or `benchmark`."""
 
@@ -2516,6 +2519,9 @@ class Worker(TypedDict):
 
     id: str
     """The worker; a new id with every start."""
+
+    kernels: NotRequired[str | None]
+    """The instruction set of its processor, such as `avx512`; null on a GPU, where it has no name, and for one of an earlier release."""
 
     kinds: list[str]
     """The kinds of work it takes."""

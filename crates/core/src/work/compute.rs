@@ -21,6 +21,10 @@ pub struct Compute {
     /// What the engine computes on. Left out, anything that has the memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Device>,
+    /// The instruction set whose kernels the engine uses on a processor: workers with another, or with a GPU, leave the items.
+    /// Left out, any, and results of two kinds of processor may differ in their last bits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<Kernels>,
 }
 
 /// What a worker's engine computes on.
@@ -47,6 +51,35 @@ pub enum Device {
 }
 
 crate::named!(Device, "a device");
+
+/// An instruction set by which libtorch chooses its kernels on a processor.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    PartialEq,
+    Eq,
+    Hash,
+    Serialize,
+    Deserialize,
+    schemars::JsonSchema,
+    strum::IntoStaticStr,
+    strum::VariantArray,
+)]
+#[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
+pub enum Kernels {
+    /// Vectors of 256 bits.
+    Avx2,
+    /// Vectors of 512 bits.
+    Avx512,
+    /// These, with products of 16-bit numbers (AVX-512 BF16).
+    Avx512Bf16,
+    /// These, with tiles of 16-bit numbers (AMX).
+    Amx,
+}
+
+crate::named!(Kernels, "an instruction set");
 
 /// What generates tokens.
 #[derive(

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Compute, Device, Payload, Sampler, Trainer};
+use super::{Compute, Device, Kernels, Payload, Sampler, Trainer};
 use crate::footprint::BaseShape;
 
 /// Requirements a worker must meet to take an item, besides serving its kind.
@@ -18,6 +18,9 @@ pub struct Requirements {
     /// What it is computed on; `None` means anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<Device>,
+    /// The instruction set that its processor must have; `None` means any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kernels: Option<Kernels>,
     /// What generates its tokens; the engine for items without any.
     #[serde(default, skip_serializing_if = "Sampler::is_engine")]
     pub sampler: Sampler,
@@ -43,6 +46,7 @@ impl Requirements {
             base_model: base.map(|base| base.name.clone()),
             memory_bytes: on_engine.zip(shape).map_or(0, weights),
             device: on_engine.and_then(|compute| compute.device),
+            kernels: on_engine.and_then(|compute| compute.kernels),
             sampler: payload.sampler(),
             trainer: payload.trainer(),
         }
@@ -70,8 +74,8 @@ mod tests {
 
     #[test]
     fn what_the_engine_computes_needs_the_weights_and_the_device_that_the_config_names() {
+        let base = "Qwen/Qwen2.5-Coder-7B";
         let of = |kind: &str, compute| {
-            let base = "Qwen/Qwen2.5-Coder-7B";
             let Requirements {
                 memory_bytes, device, ..
             } = Requirements::of(&payload(kind, base, compute));
@@ -93,6 +97,10 @@ mod tests {
         assert_eq!(of("update", served), (weights, Some(Device::Cuda)));
         let group = serde_json::json!({"dtype": "bf16", "device": "cuda", "trainer": "torchrun"});
         assert_eq!(of("update", group), (0, None));
+        let kernels = serde_json::json!({"dtype": "bf16", "kernels": "avx512_bf16"});
+        let pinned = |kind, name| Requirements::of(&payload(kind, name, kernels.clone())).kernels;
+        assert_eq!(pinned("rollout", base), Some(Kernels::Avx512Bf16));
+        assert_eq!(pinned("update", base), Some(Kernels::Avx512Bf16));
         let unknown = Requirements::of(&payload("rollout", "someone/unknown", on_gpu));
         assert_eq!((unknown.memory_bytes, unknown.device), (0, Some(Device::Cuda)));
     }

@@ -105,8 +105,8 @@ async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]
     for item in items {
         let inserted = sqlx::query(
             "INSERT INTO work (id, execution_id, step, phase, round, chunk, kind, payload, base_model, memory_bytes,
-                 sampler, trainer, device, max_attempts)
-             SELECT $1, $2, $3, $4, $5, $6, $7, $8::text::json, $9, $10, $11, $12, $13, max_attempts
+                 sampler, trainer, device, kernels, max_attempts)
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8::text::json, $9, $10, $11, $12, $13, $14, max_attempts
              FROM executions WHERE id = $2
              ON CONFLICT DO NOTHING",
         )
@@ -123,6 +123,7 @@ async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]
         .bind(item.requirements.sampler)
         .bind(item.requirements.trainer)
         .bind(item.requirements.device)
+        .bind(item.requirements.kernels)
         .execute(&mut *tx)
         .await?;
         if inserted.rows_affected() > 0 {

@@ -4,7 +4,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use lyceum_core::id::{ExecutionId, WorkId, WorkerId};
-use lyceum_core::work::{Device, Payload, Sampler, Trainer, WorkKey, WorkKind};
+use lyceum_core::work::{Device, Kernels, Payload, Sampler, Trainer, WorkKey, WorkKind};
 use sqlx::types::Json;
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
 use uuid::Uuid;
@@ -30,6 +30,8 @@ pub struct Slot {
     pub lacking: Vec<(ExecutionId, String)>,
     /// What it computes on.
     pub device: Device,
+    /// The instruction set of its processor, if that is what it computes on and the set has a name.
+    pub kernels: Option<Kernels>,
     /// Memory of its device, in bytes.
     pub memory_bytes: u64,
     /// How long a claim lasts without renewal.
@@ -97,6 +99,7 @@ fn fits(execution: &str, kind: &str, trainer: &str) -> String {
     format!(
         "w.execution_id = {execution} AND w.state = 'ready' AND w.kind = {kind} AND w.sampler = $8 AND w.trainer = {trainer}
          AND w.run_at <= now() AND w.memory_bytes <= $5 AND (w.device IS NULL OR w.device = $10)
+         AND (w.kernels IS NULL OR w.kernels = $13)
          AND (w.base_model IS NULL OR $3::text[] IS NULL OR w.base_model = ANY($3))
          AND (
              NOT (
@@ -216,6 +219,7 @@ async fn take(db: &PgPool, slot: &Slot, ticket_of: Option<Lane>) -> Result<Optio
         .bind(slot.device)
         .bind(of)
         .bind(bases)
+        .bind(slot.kernels)
         .fetch_optional(db)
         .await?;
     Ok(row.map(Claim::from))
@@ -256,7 +260,8 @@ pub(super) const LOADS: &str = "(w.base_model IS NULL OR CASE w.sampler
     WHEN 'served' THEN w.base_model = ANY(k.loaded_models)
     ELSE k.base_models = '{}' OR w.base_model = ANY(k.base_models) END)";
 
-pub(super) const COMPUTES: &str = "(w.device IS NULL OR (w.device = 'cpu') = (k.device = 'cpu'))";
+pub(super) const COMPUTES: &str =
+    "(w.device IS NULL OR (w.device = 'cpu') = (k.device = 'cpu')) AND (w.kernels IS NULL OR w.kernels = k.kernels)";
 
 pub(super) const HOLDS: &str = "w.memory_bytes <= k.memory_bytes";
 

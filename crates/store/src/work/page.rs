@@ -2,7 +2,7 @@
 
 use chrono::{DateTime, Utc};
 use lyceum_core::id::{ExecutionId, WorkId, WorkerId};
-use lyceum_core::work::{Device, RolloutPayload, RolloutResult, Sampler, Trainer, WorkKind};
+use lyceum_core::work::{Device, Kernels, RolloutPayload, RolloutResult, Sampler, Trainer, WorkKind};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sqlx::types::Json;
@@ -43,6 +43,9 @@ pub struct WorkItem {
     /// What it is computed on: `cpu` or `cuda`; anything if null.
     #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
     pub device: Option<Device>,
+    /// The instruction set that its processor must have, such as `avx512`; any if null.
+    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    pub kernels: Option<Kernels>,
     /// What generates its tokens: `engine` or `served`; the engine for items without any.
     #[cfg_attr(feature = "schema", schema(value_type = String, example = "engine"))]
     pub sampler: Sampler,
@@ -113,7 +116,7 @@ pub struct WorkFilter {
 keyed_by_seq!(WorkItem);
 
 const COLUMNS: &str = "w.id, w.seq, w.execution_id, w.step, w.phase, w.round, w.chunk, w.kind, w.base_model,
-    w.memory_bytes, w.device, w.sampler, w.trainer, w.state, w.attempts, w.max_attempts, w.worker_id, k.name AS worker, w.progress, w.progress_note,
+    w.memory_bytes, w.device, w.kernels, w.sampler, w.trainer, w.state, w.attempts, w.max_attempts, w.worker_id, k.name AS worker, w.progress, w.progress_note,
     w.progress_at, CASE WHEN w.state = 'running' AND w.progress_at < now() - interval '1 minute' THEN w.progress_at END
     AS stalled_since, w.run_at, w.errors, w.created_at, w.started_at, w.finished_at";
 

@@ -2,7 +2,7 @@
 
 use lyceum_core::{
     id::WorkId,
-    work::{Device, Sampler, Trainer, WorkKind},
+    work::{Device, Kernels, Sampler, Trainer, WorkKind},
 };
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
 use std::{fmt, sync::LazyLock};
@@ -25,6 +25,8 @@ pub enum Lack {
     BaseModel(String),
     /// None of those has the device.
     Device(Device),
+    /// None of those has a processor with the instruction set.
+    Kernels(Kernels),
     /// None of those has the memory.
     Memory {
         /// Bytes that the item needs.
@@ -43,6 +45,12 @@ impl fmt::Display for Lack {
             Self::Trainer(trainer) => write!(f, "no worker has the trainer `{trainer}` (`compute.trainer`)"),
             Self::BaseModel(name) => write!(f, "no worker has the base model {name}"),
             Self::Device(device) => write!(f, "no worker has the device `{device}` (`compute.device`)"),
+            Self::Kernels(kernels) => {
+                write!(
+                    f,
+                    "no worker computes on a processor with `{kernels}` (`compute.kernels`)"
+                )
+            }
             Self::Memory { needed, offered } => {
                 let gib = |bytes: &u64| *bytes as f64 / f64::from(1 << 30);
                 write!(
@@ -64,6 +72,7 @@ struct Found {
     trainer: Trainer,
     base_model: Option<String>,
     device: Option<Device>,
+    kernels: Option<Kernels>,
     memory_bytes: i64,
     present: i64,
     take: i64,
@@ -77,7 +86,7 @@ struct Found {
 static FIND: LazyLock<String> = LazyLock::new(|| {
     format!(
         "
-SELECT w.kind, w.sampler, w.trainer, w.base_model, w.device, w.memory_bytes, count(k.id) AS present,
+SELECT w.kind, w.sampler, w.trainer, w.base_model, w.device, w.kernels, w.memory_bytes, count(k.id) AS present,
     count(*) FILTER (WHERE takes) AS take,
     count(*) FILTER (WHERE takes AND samples) AS sample,
     count(*) FILTER (WHERE takes AND samples AND trains) AS train,
@@ -86,7 +95,7 @@ SELECT w.kind, w.sampler, w.trainer, w.base_model, w.device, w.memory_bytes, cou
     max(k.memory_bytes) FILTER (WHERE takes AND samples AND trains AND loads AND computes) AS offered
 FROM work w LEFT JOIN workers k ON {PRESENT}
 CROSS JOIN LATERAL (
-    SELECT {TAKES} AS takes, {SAMPLES} AS samples, {TRAINS} AS trains, {LOADS} AS loads, {COMPUTES} AS computes
+    SELECT {TAKES} AS takes, {SAMPLES} AS samples, {TRAINS} AS trains, {LOADS} AS loads, ({COMPUTES}) AS computes
 ) fits
 WHERE w.id = $1 AND w.state = 'ready' GROUP BY w.id"
     )
@@ -112,6 +121,11 @@ pub async fn lacks(db: &PgPool, item: WorkId) -> Result<Option<Lack>> {
             base_model: Some(name),
             ..
         } => Lack::BaseModel(name),
+        Found {
+            compute: 0,
+            kernels: Some(kernels),
+            ..
+        } => Lack::Kernels(kernels),
         Found {
             compute: 0,
             device: Some(device),
