@@ -232,18 +232,19 @@ def is_by_problem(measure):
     >>> is_by_problem("greedy"), is_by_problem("pass_at_8"), is_by_problem("tokens"), is_by_problem("mean of vendi")
     (True, True, False, False)
     """
-    return measure == "greedy" or measure.startswith("pass_at_")
+    return measure in ("greedy", "begun") or measure.startswith("pass_at_")
 
 
 def values_of(row, measure, samples):
-    """A row's values of a measure by problem: `goalposts`, whether each was solved by any checkpoint; `greedy` at the end, or `pass_at_K` of the sampled answers; or its one value of
+    """A row's values of a measure by problem: `goalposts`, whether each was solved by any checkpoint; `greedy` at the end,
+    the same with answers that were `begun`, or `pass_at_K` of the sampled answers; or its one value of
     `tokens`, those of greedy answers at the end, or of a metric of the run."""
     if " of " in measure:
         return [of_run(row, measure)]
     if measure.startswith("goalposts"):
         return study_goalposts.values(row, measure)
-    if measure == "greedy":
-        return by_problem(row["greedy"][-1]["members"], 1, 1)
+    if measure in ("greedy", "begun"):
+        return by_problem(row[measure][-1]["members"], 1, 1)
     if measure == "tokens":
         return [tokens(row["greedy"][-1]["members"])]
     return by_problem(row["sampled"], samples, int(measure.removeprefix("pass_at_")))
@@ -251,7 +252,8 @@ def values_of(row, measure, samples):
 
 def base_row(base):
     """The base's rows in the shape of an arm's."""
-    return {"greedy": [{"step": 0, "members": {"base": base["greedy"]}}], "sampled": {"base": base.get("sampled")}}
+    greedy = {name: [{"step": 0, "members": {"base": base[name]}}] for name in ("greedy", "begun") if name in base}
+    return {**greedy, "sampled": {"base": base.get("sampled")}}
 
 
 def contrast(ours, theirs):

@@ -12,6 +12,7 @@ import pathlib
 import shutil
 import statistics
 import subprocess
+import threading
 import time
 from datetime import datetime, timezone
 
@@ -36,6 +37,8 @@ DEVELOPMENT = {"problems": 300, "skip": 150}
 TEMPERATURES = [0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2]
 # Answers to each problem for that.
 PROBES = 4
+# One run makes what is easier than the goalposts, for all.
+EASIER = threading.Lock()
 
 
 def base_of(experiment):
@@ -92,11 +95,13 @@ class Measuring:
         known = {dataset["name"]: dataset["id"] for dataset in lyceum.pages("/api/v1/datasets")}
         self.dataset = known.get("study") or lyceum.benchmark("import", self.suite, rows, "--name", "study").strip()
 
-    def answers(self, label, rows=None, n=1, temperature=0.0, **spec):
+    def answers(self, label, rows=None, n=1, temperature=0.0, prompts=None, **spec):
         """What each subject answered: its name, correct answers by problem, mean length, and entropy by token."""
         suite = {"suite": self.suite, "dataset": self.dataset, "n": n, "temperature": temperature}
         # A pretrained model is asked in its own way.
         suite |= {field: self.measure[field] for field in ("prompts", "max_tokens") if field in self.measure}
+        if prompts is not None:
+            suite["prompts"] = prompts
         if rows is not None:
             suite["rows"] = rows
         body = {"spec": {"type": "benchmark", "suites": [suite], **spec}, "seed": self.seed}
@@ -117,6 +122,10 @@ class Measuring:
 
     def greedy(self, label, **spec):
         return self.answers(f"{label}/greedy", **spec)
+
+    def begun(self, label, **spec):
+        """Greedy answers that all begin alike, by the prompt style `measure.begun`: at the end, and of the base."""
+        return self.answers(f"{label}/begun", prompts=self.measure["begun"], **spec)
 
     def sampled(self, label, temperature=1.0, n=None, **spec):
         n = self.measure["samples"] if n is None else n
@@ -141,6 +150,8 @@ def measure_base(programs, data, rows, experiment):
         only = lambda answers: next(iter(answers.values()))  # noqa: E731
         say("the base: greedy answers")
         found = {"greedy": only(measuring.greedy("base", **model))}
+        if "begun" in experiment["measure"]:
+            found["begun"] = only(measuring.begun("base", **model))
         if "samples" not in experiment["measure"]:
             return found
         say("the base: sampled answers, and entropy by temperature")
@@ -177,7 +188,7 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
         # Datasets that are made for the study are named like the arms that learn from them.
         name = overrides.get("parameters.dataset.name")
         if spec := experiment.get("training", {}).get(name):
-            study_goalposts.import_rows(lyceum, name, "training", training_rows(programs, data, spec))
+            study_goalposts.import_rows(lyceum, name, "training", training_rows(programs, data, spec, goalposts))
         run = lyceum.run({"preset": arm["preset"], "name": label, "overrides": overrides}, label)
         # Measurements of the run's own schedule count in its time.
         ended = [run["finished_at"]]
@@ -194,6 +205,9 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
         for step in points:
             say(f"{label}: held-out problems after {step} of {run['steps']} steps")
             greedy.append({"step": step, "members": measuring.greedy(f"{label}/{step}", step=step, **spec)})
+        of_begun = {}
+        if "begun" in experiment["measure"]:
+            of_begun["begun"] = [{"step": run["steps"], "members": measuring.begun(label, step=run["steps"], **spec)}]
         sampled = {}
         if "samples" in experiment["measure"]:
             say(f"{label}: {experiment['measure']['samples']} answers to each of {experiment['measure']['sampled']} problems")
@@ -210,13 +224,25 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
             "metrics": names,
             "rows": metrics,
             "greedy": greedy,
+            **of_begun,
             "sampled": sampled,
             **of_goalposts,
         }
 
 
-def training_rows(programs, data, spec):
-    """Rows of some types and levels to learn from: about programs that the base has seen, or with `held_out` others."""
+def training_rows(programs, data, spec, goalposts):
+    """Rows of some types and levels to learn from: about programs that the base has seen, or with `held_out` others; or about easier
+    programs than those behind the study's goalposts."""
+    if spec.get("easier_than_goalposts"):
+        # The same for all runs, and minutes to make.
+        path = data.parent / f"easier-than-{goalposts.parent.name}.jsonl"
+        with EASIER:
+            if not path.exists():
+                say("problems that are easier than the goalposts")
+                partial = path.with_suffix(".partial")
+                workshop([programs / "lyceum-workshop", "training", "--easier-than", goalposts, "--out", partial])
+                partial.replace(path)
+        return study_goalposts.rows_of(path)
     path = data / "training.jsonl"
     kind = ["held-out", "--types", ",".join(spec["types"])] if spec.get("held_out") else ["training"]
     command = [programs / "lyceum-workshop", *kind, "--levels", ",".join(map(str, spec["levels"]))]

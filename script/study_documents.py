@@ -12,7 +12,7 @@ PAPERS = [
         "2605.16727",
         "Where the single agent self-calibrates to generating easy problems it can reliably solve, the population enters a"
         " co-evolutionary arms race […] the population mean outperforms the baseline",
-        ["curriculum", "gate", "gate-unseen", "operators"],
+        ["curriculum", "gate", "gate-unseen", "gate-lower", "operators"],
     ),
     (
         "Vocabulary Dropout",
@@ -33,7 +33,7 @@ PAPERS = [
         "2603.15957",
         "through the curriculum constructed by the teacher, we manage to solve hard goalpost questions that remain out of reach for"
         " all baselines",
-        ["gasp"],
+        ["gasp", "gasp-control"],
     ),
     ("RLVR, and the demo", None, None, ["rlvr", "real-rlvr", "demo"]),
 ]

@@ -6,8 +6,8 @@ mod run_results;
 mod samples;
 
 pub use progress::{
-    Answered, MeasuredRun, Measurement, Pace, ScoreAtStep, SuiteUse, answered, has_accelerator, measured_runs,
-    measurements, pace, scores_by_step, use_of_suites,
+    Answered, LevelAtStep, MeasuredRun, Measurement, Pace, ScoreAtStep, SuiteUse, answered, has_accelerator,
+    measured_runs, measurements, pace, scores_by_level, scores_by_step, use_of_suites,
 };
 pub use results::{
     BenchmarkFilter, BenchmarkResult, leaderboard, measured_suites, population_results, results, results_by_step,

@@ -78,6 +78,33 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
     assert_eq!((&page["step"], &page["steps"]), (&json!(1), &json!([1])));
     assert_eq!(page["pass_at_k"][0]["points"][1]["pass_at_k"], 1.0);
     assert_eq!(page["table"]["best_student"], "student-0");
+    assert_eq!(page["levels"], json!([]), "no row has a level");
+    let tags = "UPDATE dataset_rows SET row = jsonb_set(row::jsonb, '{tags}', jsonb_build_object('level', (index > 0)::integer + 1))::json";
+    sqlx::query(tags).execute(server.store.pool()).await.expect("levels");
+    let page = writer.get(&format!("{of_run}.json")).await.expect(200).json();
+    let levels: Vec<_> = page["levels"]
+        .as_array()
+        .expect("levels")
+        .iter()
+        .map(|at| {
+            (
+                at["level"].clone(),
+                at["step"].clone(),
+                at["pass_at_1"].clone(),
+                at["rows"].clone(),
+            )
+        })
+        .collect();
+    let at = |level: &str, step: i32, share: f64, rows: u32| (json!(level), json!(step), json!(share), json!(rows));
+    let expected = [
+        at("1", 0, 0.5, 1),
+        at("1", 1, 1.0, 1),
+        at("2", 0, 0.5, 2),
+        at("2", 1, 0.5, 2),
+    ];
+    assert_eq!(levels, expected, "the base at step 0, and the student");
+    let chart = attributes(&browser.get(&of_run).await.expect(200).text(), "id");
+    assert!(chart.iter().any(|id| id.contains("by-level-gsm8k")), "{chart:?}");
     let html = browser
         .get(&format!("{of_run}?baseline={}", made.run))
         .await

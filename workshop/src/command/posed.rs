@@ -107,6 +107,14 @@ impl Posing<'_> {
         Ok(groups)
     }
 
+    /// Each of `programs` that can be posed as a problem of each kind, in order.
+    pub(super) fn each<'p>(&self, programs: impl Iterator<Item = &'p Executed>) -> anyhow::Result<Vec<Value>> {
+        let style = PromptStyle::shipped("seedling")?;
+        let rows = programs.flat_map(|executed| self.kinds.iter().map(|&kind| self.row(kind, executed)));
+        rows.filter_map(|row| fits(&style, &row).map(|fits| fits.then_some(row)).transpose())
+            .collect()
+    }
+
     /// The groups' problems in turn, so that any number of them from the first has nearly equal shares.
     pub(super) fn in_turn(&self, programs: &[Executed]) -> anyhow::Result<Vec<Value>> {
         let groups = self.groups(programs)?;

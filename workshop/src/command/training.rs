@@ -1,15 +1,18 @@
 //! `lyceum-workshop training`: problems for the seedling to learn from.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use anyhow::{anyhow, ensure};
+use anyhow::{Context as _, anyhow, ensure};
 use clap::Args;
 use lyceum_core::dataset::{Purpose, RowCheck};
 use lyceum_core::verify::ProblemKind;
+use lyceum_curriculum::steps::{Axis, Steps};
 use lyceum_curriculum::{Executed, Level};
 use lyceum_verifier::Verifier;
 use lyceum_worker::lines::write_lines;
 use lyceum_worker::pool::PoolArgs;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::posed::{Described, Posing, Source, named, part};
@@ -35,6 +38,11 @@ pub(crate) struct Training {
     /// Levels of difficulty, from 1 (one expression) to 5 (several loops).
     #[arg(long, value_name = "LEVELS", value_delimiter = ',', default_value = "1,2,3,4", value_parser = level)]
     levels: Vec<Level>,
+    /// Rather than these, problems of type code_f about programs that are easier than those behind the problems in this file: a
+    /// level lower, for inputs of the same form, with a similar message. And about programs that are easier than those, down to
+    /// level 1.
+    #[arg(long, value_name = "FILE.jsonl", conflicts_with_all = ["problems", "levels", "code_f"])]
+    easier_than: Option<PathBuf>,
     /// Also problems of type code_f: find the program from pairs of input and output.
     #[arg(long)]
     code_f: bool,
@@ -51,6 +59,20 @@ impl Training {
         let share = equal_share(self.problems, &self.levels)?;
         let described = self.source.read()?;
         let verifier = Verifier::start(&self.pool.config())?;
+        if let Some(path) = &self.easier_than {
+            let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+            let goals = text.lines().enumerate().map(|(place, line)| {
+                let row: Behind =
+                    serde_json::from_str(line).with_context(|| format!("{} line {}", path.display(), place + 1))?;
+                row.program()
+            });
+            let goals = goals.collect::<anyhow::Result<Vec<_>>>()?;
+            let corpus = part(&described, &Level::ALL, usize::MAX, &verifier);
+            let rows = easier(&described, &corpus.training, &goals)?;
+            write_lines(&self.out, &rows)?;
+            println!("{} problems", rows.len());
+            return Ok(());
+        }
         let programs = programs(&described, &self.levels, share, &verifier);
         let rows = rows(&described, &programs, self.kinds(), &self.levels, share)?;
         write_lines(&self.out, &rows)?;
@@ -64,6 +86,51 @@ impl Training {
             false => &[ProblemKind::CodeO, ProblemKind::CodeI],
         }
     }
+}
+
+/// What a row tells of the program behind it.
+#[derive(Deserialize)]
+struct Behind {
+    program: String,
+    level: u8,
+    #[serde(default)]
+    pairs: Vec<(String, String)>,
+}
+
+impl Behind {
+    fn program(self) -> anyhow::Result<Executed> {
+        Ok(Executed {
+            source: self.program,
+            level: Level::try_from(self.level).map_err(anyhow::Error::msg)?,
+            pairs: self.pairs,
+            traces: Vec::new(),
+            candidates: Vec::new(),
+        })
+    }
+}
+
+/// Problems about the programs among `programs` that are a step easier than one of `goals`, and than those in turn; the ones nearest to
+/// the goals first.
+fn easier(described: &Described, programs: &[Executed], goals: &[Executed]) -> anyhow::Result<Vec<Value>> {
+    let all: Vec<&Executed> = programs.iter().chain(goals).collect();
+    let steps = Steps::among(&all);
+    let mut of: Vec<usize> = (programs.len()..all.len()).collect();
+    let (mut found, mut seen) = (Vec::new(), BTreeSet::new());
+    while !of.is_empty() {
+        let next = of.iter().flat_map(|&at| steps.easier(Axis::F, at));
+        let next = next.map(|&at| at as usize).filter(|at| *at < programs.len());
+        of = next.filter(|at| seen.insert(*at)).collect();
+        found.extend_from_slice(&of);
+    }
+    let posing = Posing {
+        described,
+        kinds: &[ProblemKind::CodeF],
+        levels: &Level::ALL,
+        share: 0,
+    };
+    let rows = named("seedling-easier", posing.each(found.into_iter().map(|at| all[at]))?);
+    check_importable(&rows)?;
+    Ok(rows)
 }
 
 pub(super) fn level(text: &str) -> Result<Level, String> {
@@ -209,6 +276,32 @@ mod tests {
             let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
             assert!(forms(&rows).iter().all(|form| corpus.holds_out(form) == held_out));
         }
+    }
+
+    #[test]
+    fn easier_problems_are_of_lower_levels_for_inputs_of_the_same_form() {
+        let verifier = Verifier::start(&VerifierConfig::default()).unwrap();
+        let described = described();
+        let corpus = part(&described, &Level::ALL, usize::MAX, &verifier);
+        let goals: Vec<Executed> = corpus
+            .held_out
+            .into_iter()
+            .filter(|one| one.level.number() == 3)
+            .collect();
+        let rows = easier(&described, &corpus.training, &goals).unwrap();
+        assert!(!rows.is_empty());
+        let definition = |source: &str| source.lines().next().unwrap().to_owned();
+        let forms: HashSet<String> = goals.iter().map(|goal| definition(&goal.source)).collect();
+        let levels: HashSet<u64> = rows.iter().map(|row| row["level"].as_u64().unwrap()).collect();
+        assert!(levels.is_subset(&HashSet::from([1, 2])), "{levels:?}");
+        assert!(
+            rows.iter()
+                .all(|row| row["type"] == "code_f" && forms.contains(&definition(row["program"].as_str().unwrap())))
+        );
+        let programs: HashSet<&str> = rows.iter().map(|row| row["program"].as_str().unwrap()).collect();
+        assert_eq!(programs.len(), rows.len());
+        let none = easier(&described, &corpus.training, &[]).unwrap();
+        assert!(none.is_empty());
     }
 
     #[test]

@@ -72,6 +72,7 @@ const SHIPPED: &[(&str, &str, Option<&str>)] = shipped![
     "plain_chat": None,
     "seedling": None,
     "seedling-math": None,
+    "seedling-steps": None,
 ];
 
 /// The names of all styles.
@@ -191,7 +192,10 @@ impl PromptStyle {
             self_play => {
                 let missing = || PromptError::Missing(format!("{} of `{}`", row.task_id, self.name));
                 let set = self.self_play.as_ref().ok_or_else(missing)?;
-                return set.solve(&self_play).map(|rendered| rendered.prompt);
+                return Ok(match set.solve(&self_play)?.prompt {
+                    Prompt::Text(text) => Prompt::Text(text + &self.begin_code),
+                    prompt => prompt,
+                });
             }
         };
         let text = self.text("frame", context! { content })?;

@@ -7,6 +7,7 @@ use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool};
 use uuid::Uuid;
 
+use super::samples::LEVEL;
 use crate::Result;
 
 /// A way in which a run's members were measured: these rows, asked so often at this temperature.
@@ -186,6 +187,50 @@ pub async fn scores_by_step(db: &PgPool, run: ExecutionId) -> Result<Vec<ScoreAt
     .bind(run.0)
     .fetch_all(db)
     .await?)
+}
+
+/// The share of right answers to the problems of a level, after a step.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
+pub struct LevelAtStep {
+    pub suite: String,
+    /// Hash of the rows' contents in order.
+    pub row_set: String,
+    /// Hash of what influences scores in how they were asked.
+    pub decoding: String,
+    /// Finished steps; 0 for the base.
+    pub step: i32,
+    /// The level or difficulty in the rows.
+    pub level: String,
+    /// Mean share of right answers over the level's rows and the members that solve, from 0 to 1.
+    pub pass_at_1: f64,
+    /// Rows of the level.
+    pub rows: i64,
+}
+
+/// Scores of a run's base and of its members by level, on suites whose rows have one.
+pub async fn scores_by_level(db: &PgPool, run: ExecutionId) -> Result<Vec<LevelAtStep>> {
+    let query = format!(
+        "WITH own AS (
+             SELECT * FROM benchmark_results WHERE run_id = $1
+         ), measured AS (
+             SELECT suite, row_set, decoding, step, shares FROM run_results WHERE run_id = $1
+             UNION ALL
+             (SELECT DISTINCT ON (suite, row_set, decoding) suite, row_set, decoding, 0, shares_of(samples, correct)
+              FROM own WHERE role = 'base' ORDER BY suite, row_set, decoding, seq DESC)
+         )
+         SELECT m.suite, m.row_set, m.decoding, m.step, level, avg(share) AS pass_at_1, count(*) AS rows
+         FROM measured m
+         CROSS JOIN LATERAL (SELECT dataset_id FROM own WHERE (suite, row_set, decoding) = (m.suite, m.row_set, m.decoding) LIMIT 1) source
+         CROSS JOIN unnest(m.shares) WITH ORDINALITY AS each (share, place)
+         JOIN dataset_rows d ON d.dataset_id = source.dataset_id AND d.index = place - 1
+         CROSS JOIN LATERAL (SELECT {LEVEL} AS level) labels
+         WHERE level IS NOT NULL
+         GROUP BY m.suite, m.row_set, m.decoding, m.step, level ORDER BY m.suite, m.row_set, m.decoding, level, m.step"
+    );
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query))
+        .bind(run.0)
+        .fetch_all(db)
+        .await?)
 }
 
 /// A run with measured members.

@@ -127,6 +127,9 @@ pub async fn repeats(db: &PgPool, evaluations: &[Uuid]) -> Result<Vec<Repeat>> {
     .await?)
 }
 
+/// The level or difficulty of a dataset's row `d`, if it has one.
+pub(super) const LEVEL: &str = "coalesce(d.row #>> '{tags,level}', d.row #>> '{tags,difficulty}', d.row ->> 'level')";
+
 /// A row of a suite: how often it was answered correctly before and after.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
 pub struct RowChange {
@@ -150,7 +153,7 @@ pub struct RowChange {
 
 /// The rows of `result`, next to those of its reference.
 pub async fn row_changes(db: &PgPool, result: &RunResult) -> Result<Vec<RowChange>> {
-    Ok(sqlx::query_as(
+    let query = format!(
         "WITH now AS (
              SELECT * FROM run_results WHERE run_id = $1 AND suite = $2 AND row_set = $3 AND decoding = $4 AND step = $5
          ), reference AS (
@@ -166,22 +169,23 @@ pub async fn row_changes(db: &PgPool, result: &RunResult) -> Result<Vec<RowChang
              SELECT b.dataset_id FROM now JOIN benchmark_results b USING (suite, row_set, decoding, run_id, step) LIMIT 1
          )
          SELECT (place - 1)::integer AS row, d.dataset_id, d.row ->> 'task_id' AS task_id,
-             coalesce(d.row #>> '{tags,subject}', d.row #>> '{tags,type}', d.row #>> '{oracle,type}', d.row ->> 'type') AS kind,
-             coalesce(d.row #>> '{tags,level}', d.row #>> '{tags,difficulty}', d.row ->> 'level') AS level, reference.shares[place] AS before,
+             coalesce(d.row #>> '{{tags,subject}}', d.row #>> '{{tags,type}}', d.row #>> '{{oracle,type}}', d.row ->> 'type') AS kind,
+             {LEVEL} AS level, reference.shares[place] AS before,
              after
          FROM now
          LEFT JOIN reference ON cardinality(reference.shares) = cardinality(now.shares)
          CROSS JOIN unnest(now.shares) WITH ORDINALITY AS each (after, place)
          LEFT JOIN dataset_rows d ON d.dataset_id = (SELECT dataset_id FROM source) AND d.index = place - 1
-         ORDER BY place",
-    )
-    .bind(result.run_id)
-    .bind(&result.suite)
-    .bind(&result.row_set)
-    .bind(&result.decoding)
-    .bind(result.step)
-    .fetch_all(db)
-    .await?)
+         ORDER BY place"
+    );
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query))
+        .bind(result.run_id)
+        .bind(&result.suite)
+        .bind(&result.row_set)
+        .bind(&result.decoding)
+        .bind(result.step)
+        .fetch_all(db)
+        .await?)
 }
 
 /// An answer to a row of a suite, by a member of a run or by its base.

@@ -4,7 +4,7 @@ use lyceum_core::{
     benchmark::{CurvePoint, Spread, SubjectRole},
     wilson::Interval,
 };
-use lyceum_store::benchmarks::{BenchmarkResult, ScoreAtStep};
+use lyceum_store::benchmarks::{BenchmarkResult, LevelAtStep, ScoreAtStep};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
@@ -83,6 +83,53 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
         series: means(&steps, &scores).into_iter().chain(level).chain(lines).collect(),
         ..Figure::default()
     })
+}
+
+/// Most levels that are drawn: words beyond that are no levels.
+const LEVELS: usize = 12;
+
+/// A chart for each suite with several levels that was measured at more than one step, in the way in which it was measured at most.
+pub(crate) fn by_level(scores: &[LevelAtStep]) -> Vec<Figure> {
+    let mut suites: BTreeMap<&str, BTreeMap<(&str, &str), Vec<&LevelAtStep>>> = BTreeMap::new();
+    for score in scores {
+        let ways = suites.entry(&score.suite).or_default();
+        ways.entry((&score.row_set, &score.decoding)).or_default().push(score);
+    }
+    let of_suite = |(suite, ways): (&str, BTreeMap<_, Vec<&LevelAtStep>>)| {
+        let scores = ways.into_values().max_by_key(Vec::len)?;
+        let mut levels: BTreeMap<(u64, &str), Vec<&LevelAtStep>> = BTreeMap::new();
+        for score in scores {
+            let number = score.level.parse().unwrap_or(u64::MAX);
+            levels.entry((number, &score.level)).or_default().push(score);
+        }
+        let is_drawn = (2..=LEVELS).contains(&levels.len()) && levels.values().any(|level| level.len() > 1);
+        is_drawn.then(|| level_figure(suite, levels.into_values()))
+    };
+    suites.into_iter().filter_map(of_suite).collect()
+}
+
+fn level_figure<'s>(suite: &str, levels: impl Iterator<Item = Vec<&'s LevelAtStep>>) -> Figure {
+    let line = |level: Vec<&LevelAtStep>| Series {
+        name: level
+            .first()
+            .map_or_else(String::new, |one| format!("level {} (n = {})", one.level, one.rows)),
+        points: level
+            .iter()
+            .map(|at| (f64::from(at.step), Some(100.0 * at.pass_at_1)))
+            .collect(),
+        ..Series::default()
+    };
+    Figure {
+        id: format!("by-level-{suite}"),
+        title: format!("{}: pass@1 by level", format::suite_title(suite)),
+        note: "The mean of those who solve. Step 0 is the base.".to_owned(),
+        x: "step".to_owned(),
+        y: "pass@1 in per cent".to_owned(),
+        range: Some([0.0, 100.0]),
+        exact: true,
+        series: levels.map(line).collect(),
+        ..Figure::default()
+    }
 }
 
 /// What scores must have in common to be compared.

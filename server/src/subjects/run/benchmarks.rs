@@ -4,7 +4,7 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::{benchmark::Table, id::ExecutionId};
 use lyceum_store::{
-    benchmarks::{self, MeasuredRun, ScoreAtStep},
+    benchmarks::{self, LevelAtStep, MeasuredRun, ScoreAtStep},
     evaluations::{self, EvaluationFilter},
     page::{self, Window},
 };
@@ -64,6 +64,7 @@ struct RunBenchmarksPage {
     table: Table,
     pass_at_k: Vec<Curve>,
     scores: Vec<ScoreAtStep>,
+    levels: Vec<LevelAtStep>,
     /// The request for an evaluation with frozen sides.
     #[serde(skip)]
     frozen_side: Option<String>,
@@ -136,9 +137,11 @@ pub(crate) async fn show_run_benchmarks(
     let run = RunFrame::load(&lab, *id, Tab::Benchmarks).await?;
     let Measured { table, results } = measured(db, *id, asked.step, asked.baseline.map(ExecutionId)).await?;
     let scores = benchmarks::scores_by_step(db, *id).await?;
+    let levels = benchmarks::scores_by_level(db, *id).await?;
     let steps: BTreeSet<i32> = scores.iter().filter_map(|score| score.step).collect();
     let pass_at_k = curves::curves(&results);
     let mut figures = curves::figures(&scores);
+    figures.extend(curves::by_level(&levels));
     figures.extend(curves::pass_at_k(&pass_at_k));
     let of_run = EvaluationFilter {
         run: Some(*id),
@@ -171,6 +174,7 @@ pub(crate) async fn show_run_benchmarks(
         lines,
         pass_at_k,
         scores,
+        levels,
         figures,
         run,
     })

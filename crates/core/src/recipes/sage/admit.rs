@@ -3,21 +3,21 @@
 
 use std::sync::Arc;
 
+use rand::Rng;
+
 use super::{
     challenge,
     challenge::{Challenge, Estimate},
     critique::{Critique, Scored, Subject},
     step::Step,
     task::Task,
-    verifier::{Checked, Verifier},
+    verifier::Checked,
 };
 use crate::{
     contract::{ParentRelation, PlanError, ProblemOutcomeRecord, ProblemRecord, Role},
-    kit::{
-        Progress, Sample, Sequence, both, join,
-        judge::{is_right, prompt_error},
-    },
+    kit::{Progress, Sample, Sequence, both, join, judge::prompt_error},
     problem::Values,
+    seed,
     verify::{ProblemKind, Status},
 };
 
@@ -83,13 +83,28 @@ impl Step<'_> {
         let mut candidates = Vec::with_capacity(challenges.len());
         for ((challenge, checked), estimate) in challenges.iter().zip(&checked).zip(estimates) {
             let scored = challenge.task.as_ref().ok().and_then(|_| critiques.next());
-            let (critique, row) = scored.unzip();
+            let (mut critique, row) = scored.unzip();
+            if let (Some(auc), Some(critique)) = (self.parameters.exact_critic, &mut critique) {
+                critique.score = self.exact_score(auc, challenge);
+            }
             self.write_problem(challenge, checked)?;
             self.draft.plan.records.attempts.extend(row);
             candidates.push(self.candidate(challenge, checked, critique, estimate));
         }
         self.draft.plan.records.attempts.extend(answers);
         Ok(candidates)
+    }
+
+    /// The score of a challenge's question by a critic that knows whether its answer is right, with this AUC.
+    fn exact_score(&self, auc: f64, challenge: &Challenge) -> f32 {
+        let run = self.draft.run;
+        let path = format!("exact-critic/{}", run.step);
+        let mut random = seed::stream(run.config.seed, &path, challenge.number.into());
+        exact_score(
+            auc,
+            challenge.task.as_ref().ok().and_then(|task| task.is_right()),
+            &mut random,
+        )
     }
 
     /// Decides whether a challenge joins, and writes its outcome. A question that cannot be read has the score 0.
@@ -113,10 +128,7 @@ impl Step<'_> {
             estimate,
             joins: joins.cloned(),
             is_copy: challenge.is_copy(),
-            is_right: challenge.task.as_ref().ok().and_then(|task| match &task.verifier {
-                Verifier::Answer(answer) => is_right(&task.question, answer),
-                _ => None,
-            }),
+            is_right: challenge.task.as_ref().ok().and_then(|task| task.is_right()),
             sample,
         };
         self.draft.plan.records.outcomes.push(ProblemOutcomeRecord {
@@ -162,5 +174,33 @@ impl Step<'_> {
             parents: vec![(challenge.reference.problem, ParentRelation::Reference)],
         });
         Ok(())
+    }
+}
+
+/// 1 for a right answer and 0 for any other, the other way round with a probability of `1 - auc`.
+fn exact_score(auc: f64, is_right: Option<bool>, random: &mut impl Rng) -> f32 {
+    let tells = random.random_bool(auc);
+    f32::from(u8::from((is_right == Some(true)) == tells))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exact_critic_is_right_as_often_as_its_auc_says() {
+        for (auc, is_right, expected) in [
+            (1.0, Some(true), 1.0),
+            (1.0, Some(false), 0.0),
+            (1.0, None, 0.0),
+            (0.8, Some(true), 0.8),
+            (0.8, Some(false), 0.2),
+            (0.5, Some(true), 0.5),
+            (0.5, None, 0.5),
+        ] {
+            let mut random = seed::stream(1, "test", 0);
+            let mean = (0..4000).map(|_| exact_score(auc, is_right, &mut random)).sum::<f32>() / 4000.0;
+            assert!((mean - expected).abs() < 0.03, "{auc} {is_right:?}: {mean}");
+        }
     }
 }

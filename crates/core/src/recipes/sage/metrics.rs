@@ -334,6 +334,9 @@ fn planning_measures<'t>() -> Measures<'t> {
 }
 
 const SOLVER_REWARD: Chart = chart(&SOLVING, "Solver reward").about("Mean reward of an answer.");
+const LABELS: Chart = chart(&SOLVING, "Right labels").about(
+    "Share of right stated answers, by which answers are judged, of the tasks answered that Lyceum can evaluate.",
+);
 const BY_PLAN: Chart = parts(&SOLVING, "Pass rate with and without a plan").about("Share of correct answers where the solver saw the plan, and where it did not. Plans of easy tasks may be better, so \
      a difference alone does not say that plans help.");
 
@@ -352,6 +355,9 @@ fn solving_measures<'t>() -> Measures<'t> {
             .of(mean_reward),
         no_signal_share().highlighted(&[Learnability]),
         response_length(),
+        Metric::share("label_right_share", &[&LABELS])
+            .summary("Right stated answers, of the tasks answered that can be evaluated exactly.")
+            .of(|of| mean(of.solved().iter().filter_map(|one| one.has_right_label.map(share)))),
     ];
     of_side(Side::Solves, measures)
 }

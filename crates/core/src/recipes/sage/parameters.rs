@@ -67,6 +67,12 @@ pub struct Parameters {
     /// `rewards.solver_without_planning`.
     #[serde(default = "defaults::planning")]
     pub planning: bool,
+    /// Replaces the critic's scores of questions, to study what a critic of known quality would change: 1 if Lyceum finds the
+    /// stated answer right, 0 if it finds it wrong or cannot evaluate the question (it evaluates arithmetic), and each the other
+    /// way round with a probability of 1 less this number, which is the AUC of these scores. Plans keep the critic's scores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.5, max = 1.0))]
+    pub exact_critic: Option<f64>,
     /// The most tasks of each domain that the growing set has besides those to start from; the oldest leave it.
     #[serde(default = "defaults::pool_size")]
     #[schemars(range(min = 1, max = 10_000_000))]

@@ -29,6 +29,8 @@ pub(super) struct Solved {
     pub(super) is_shown: bool,
     pub(super) well_formed: bool,
     pub(super) correct: bool,
+    /// Whether the task's stated answer is right; `None` if only people can tell.
+    pub(super) has_right_label: Option<bool>,
 }
 
 /// The prompt for an answer without a plan.
@@ -119,6 +121,7 @@ impl Step<'_> {
                 is_shown,
                 well_formed: judged.answer.is_ok(),
                 correct: judged.correct,
+                has_right_label: shown.task.is_right(),
             });
             let own = self.attempt((Role::Solver, shown.task.problem), said, judged, reward)?;
             let attempts = &mut self.draft.plan.records.attempts;

@@ -14,7 +14,7 @@ use crate::{
     id::ProblemId,
     kit::{
         Member, Pool, Progress,
-        judge::prompt_error,
+        judge::{is_right, prompt_error},
         rows::{PlacedRow, Sampler},
     },
     problem::Values,
@@ -42,6 +42,14 @@ impl Task {
         let (question, stated) = (&self.question, self.verifier.text());
         let entry_point = self.verifier.entry_point().unwrap_or_default();
         minijinja::context! { question, answer => stated, tests => stated, entry_point, plan }
+    }
+
+    /// Whether its stated answer is right; `None` if only people can tell.
+    pub(super) fn is_right(&self) -> Option<bool> {
+        match &self.verifier {
+            Verifier::Answer(answer) => is_right(&self.question, answer),
+            _ => None,
+        }
     }
 
     /// Its values as a problem that a member posed.

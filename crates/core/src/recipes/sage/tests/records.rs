@@ -238,3 +238,17 @@ fn a_task_that_leaves_no_room_for_plan_and_answer_is_not_valid() {
             .all(|valid| *valid)
     );
 }
+
+/// The questions of the simulation cannot be evaluated, so an exact critic scores them 0, or 1 by chance.
+#[test]
+fn scores_of_an_exact_critic_decide_what_joins() {
+    for auc in [1.0, 0.5] {
+        let played = play(&with(&[("parameters.exact_critic", json!(auc))]));
+        for (number, step) in played.steps.iter().enumerate() {
+            let joined = metric(step, "admitted_share");
+            assert_eq!(joined > 0.0, auc < 1.0, "{joined} of step {number} with {auc}");
+            let scores = metric(step, "question_score");
+            assert_eq!(scores > 0.0, auc < 1.0, "{scores}");
+        }
+    }
+}
