@@ -15,8 +15,15 @@ const CONFIG: u64 = 1 << 20;
 pub(super) struct ModelsFolder(Option<PathBuf>);
 
 impl ModelsFolder {
-    /// The folder `models` in or above the current folder, or above the running executable.
+    /// The folder that `LYCEUM_MODELS` names, or `models` in or above the current folder, or above the running executable.
     pub(super) fn find() -> Self {
+        Self::named_or_above(env::var_os("LYCEUM_MODELS").map(PathBuf::from))
+    }
+
+    fn named_or_above(named: Option<PathBuf>) -> Self {
+        if named.as_deref().is_some_and(Path::is_dir) {
+            return Self(named);
+        }
         let above = |start: PathBuf| {
             let mut folders = start.ancestors().map(|folder| folder.join("models"));
             folders.find(|models| models.is_dir())
@@ -81,6 +88,25 @@ fn read(path: &Path) -> std::io::Result<serde_json::Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_named_folder_comes_first_if_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("mine")).unwrap();
+        std::fs::write(
+            folder.path().join("mine/config.json"),
+            r#"{"max_position_embeddings": 77}"#,
+        )
+        .unwrap();
+        let named = ModelsFolder::named_or_above(Some(folder.path().to_owned()));
+        assert_eq!(
+            (named.names(), named.context("mine")),
+            (vec!["mine".to_owned()], Some(77))
+        );
+        assert_eq!(named.folder("seedling"), None);
+        let absent = ModelsFolder::named_or_above(Some(folder.path().join("absent")));
+        assert!(absent.folder("seedling").is_some());
+    }
 
     #[test]
     fn only_the_models_folder_is_looked_at() {

@@ -119,8 +119,9 @@ fn fits(execution: &str, kind: &str, trainer: &str) -> String {
 
 /// Each running execution competes with its oldest fitting items: per kind and trainer, one whose base is loaded and one with
 /// any base. The highest priority wins, then the execution with the fewest claims, then one that has been served none of these
-/// kinds for two minutes, then the loaded base, then the execution that was served least recently, then age. So executions take
-/// turns however few slots there are, and a base that no worker has loaded waits no more than two minutes for its turn.
+/// kinds for a minute (but births, which take a moment and load no base), then the loaded base, then the execution that was
+/// served least recently, then age. So executions take turns however few slots there are, and a base that no worker has
+/// loaded waits no more than a minute for its turn, and for the rest of the item that is then in progress.
 ///
 /// Each candidate is the first entry of an index, so the cost of a claim grows with the number of executions, not of items. Only
 /// the winner is locked: if another claim has just taken it, its execution's next item is, and if there is none, the
@@ -150,6 +151,7 @@ share AS MATERIALIZED (
                 WHERE r.execution_id = e.id AND r.kind = fits.kind AND r.started_at IS NOT NULL
                 ORDER BY r.started_at DESC LIMIT 1
             ) last
+            WHERE fits.kind <> 'evolve'
         ), e.created_at) AS served
     FROM executions e WHERE e.state = 'running'
 ),
@@ -157,7 +159,7 @@ candidate AS (
     SELECT w.id
     FROM (
         SELECT e.id AS execution_id, fits.kind, fits.trainer, w.loaded
-        FROM (SELECT *, served < now() - interval '2 minutes' AS overdue FROM share) e
+        FROM (SELECT *, served < now() - interval '1 minute' AS overdue FROM share) e
         CROSS JOIN unnest($2::text[], $9::text[]) fits (kind, trainer)
         CROSS JOIN LATERAL (
             SELECT loaded.seq, true AS loaded
