@@ -108,8 +108,10 @@ def about_control(found):
     later = any(one.outcome.get("declared_later") for one in said if one.outcome.get("control"))
     when = ", which was declared after the other arms had run," if later else ""
     is_open = any(one.verdict.startswith("is not decided") for one in said)
+    is_declared = any(outcome.get("control") for outcome in found.experiment["outcomes"])
+    none = "The positive control does not have all of its rows yet" if is_declared else "No positive control was declared"
     return {
-        None: "No positive control was declared, so what is not decided says nothing about the claim." if is_open else "",
+        None: f"{none}, so what is not decided says nothing about the claim." if is_open else "",
         True: f"The positive control{when} moved.",
         False: f"The positive control{when} did not move: **uninformative**, so what did not appear says nothing about the claim.",
     }[study_report.moved(said)]

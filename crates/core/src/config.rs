@@ -283,6 +283,15 @@ pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunC
             ));
         }
     }
+    let of_compute = |name: &str| {
+        document
+            .pointer(&format!("/compute/{name}"))
+            .and_then(|value| value.as_str())
+    };
+    if let (Some("cuda"), Some(kernels)) = (of_compute("device"), of_compute("kernels")) {
+        let detail = format!("`{kernels}` is for processors, and `device` is `cuda`: leave out one of them");
+        faults.push(Fault::new("/compute/kernels", detail));
+    }
     let suites = document
         .pointer("/benchmarks/suites")
         .and_then(|suites| suites.as_array());

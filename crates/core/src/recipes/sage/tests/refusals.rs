@@ -38,6 +38,7 @@ fn values_that_cannot_be_are_refused() {
         ("plan_threshold", json!(7), "plan_threshold", "7"),
         ("difficulty_samples", json!(0), "difficulty_samples", "0"),
         ("pool_size", json!(0), "pool_size", "0"),
+        ("exact_critic", json!(0.4), "exact_critic", "0.4"),
         ("score_scale", json!("five"), "score_scale", "ten"),
         (
             "frozen",
@@ -207,4 +208,18 @@ fn a_group_that_is_given_in_part_keeps_the_papers_values() {
     }
     roomy["parameters"]["prompts"] = json!({"style": "base"});
     assert_eq!(resolved(&roomy).unwrap().parameters["prompts"]["set"], "sage");
+}
+
+#[test]
+fn an_instruction_set_of_processors_is_refused_on_a_gpu() {
+    let both = with(&[("compute.device", json!("cuda")), ("compute.kernels", json!("amx"))]);
+    assert!(fault(&both, "/compute/kernels").contains("`device` is `cuda`"));
+    assert!(
+        resolved(&with(&[
+            ("compute.device", json!("cpu")),
+            ("compute.kernels", json!("amx"))
+        ]))
+        .is_ok()
+    );
+    assert!(fault(&with(&[("compute.kernels", json!("sse"))]), "/compute/kernels").contains("avx512_bf16"));
 }
