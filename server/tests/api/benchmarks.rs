@@ -162,17 +162,17 @@ async fn a_base_that_was_slow_gets_items_of_few_answers() {
         .expect("an update");
     assert_eq!(
         begin().await.1,
-        15,
-        "an answer took two seconds, and an item is to take thirty"
+        10,
+        "an answer took two seconds, and an item is to take twenty"
     );
-    sqlx::query("UPDATE benchmark_results SET suite = 'math500', seconds = 0.054")
+    sqlx::query("UPDATE benchmark_results SET suite = 'math500', seconds = 0.018")
         .execute(server.store.pool())
         .await
         .expect("an update");
     assert_eq!(
         begin().await.1,
         9,
-        "a token of another suite took three milliseconds, and an answer has a thousand"
+        "a token of another suite took a millisecond, and an answer has two thousand"
     );
     sqlx::query(
         "INSERT INTO workers (id, name, host, device, kinds, base_models, memory_bytes, versions, samplers, trainers, state)

@@ -121,7 +121,7 @@ return x"#;
     a_compile_bomb_of_brackets_is_contained: ends_in(Error, Memory) r#"compile('('*10**5+')'*10**5,'x','exec')"#;
     a_compile_bomb_of_constants_is_contained: ends_in(Error, Memory, Timeout) r#"compile('1'+'**1'*10**5,'x','eval')"#;
     a_constant_folding_bomb_is_contained: no_effect() r#"compile('(1<<62)**(1<<20)','x','eval'); return None"#;
-    a_value_of_a_hundred_megabytes_is_unserialisable: ends_in(Unserialisable) r#"return 'a'*10**8"#;
+    a_value_of_twenty_megabytes_is_unserialisable: ends_in(Unserialisable) r#"return 'a'*(2*10**7)"#;
     endless_writes_to_the_socket_are_stopped: ends_in(Error, Timeout) r#"while True: os.write(3, b'V'+b'\0'*4096)"#;
     a_frame_of_four_gigabytes_is_stopped: ends_in(Error) r#"os.write(3, b'V\xff\xff\xff\xff'); return 1"#;
     the_password_file_is_not_there: no_effect() r#"return denied(lambda: open('/etc/passwd').read())"#;
