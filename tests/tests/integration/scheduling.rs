@@ -118,7 +118,8 @@ async fn turns(house: &House, slot: &Slot, count: usize) -> Result<Vec<u128>> {
 async fn ago(house: &House, run: u128, seconds: f64) -> Result<()> {
     for past in [
         "UPDATE executions SET created_at = now() - $2 * interval '1 second' WHERE id = $1",
-        "UPDATE work SET started_at = now() - $2 * interval '1 second' WHERE execution_id = $1 AND started_at IS NOT NULL",
+        "UPDATE work SET started_at = now() - $2 * interval '1 second', finished_at = now() - $2 * interval '1 second'
+             WHERE execution_id = $1 AND started_at IS NOT NULL",
     ] {
         sqlx::query(past)
             .bind(Uuid::from_u128(run))
@@ -221,6 +222,11 @@ async fn a_run_on_another_base_waits_no_more_than_a_minute_for_its_turn() -> Res
         [3, 2],
         "a birth was no turn; one turn, then the loaded base again"
     );
+    // A turn counts until its item's end, so a base with short items keeps the worker for as long as one with long items.
+    let long = "UPDATE work SET started_at = now() - interval '90 seconds', finished_at = now() - interval '20 seconds'
+        WHERE execution_id = $1 AND kind <> 'evolve' AND started_at IS NOT NULL";
+    sqlx::query(long).bind(Uuid::from_u128(3)).execute(house.pool()).await?;
+    assert_eq!(turns(&house, &slot, 1).await?, [1], "it ended 20 seconds ago");
     // Where items take longer than that, each run has waited for as long.
     for (run, seconds) in [(1, 500.0), (2, 400.0), (3, 600.0)] {
         ago(&house, run, seconds).await?;

@@ -144,10 +144,10 @@ share AS MATERIALIZED (
     SELECT e.id, e.priority, e.max_concurrent,
         (SELECT count(*) FROM work r WHERE r.execution_id = e.id AND r.state = 'running') AS held,
         coalesce((
-            SELECT max(last.started_at)
+            SELECT max(last.ended)
             FROM unnest($2::text[]) fits (kind)
             CROSS JOIN LATERAL (
-                SELECT r.started_at FROM work r
+                SELECT coalesce(r.finished_at, r.started_at) AS ended FROM work r
                 WHERE r.execution_id = e.id AND r.kind = fits.kind AND r.started_at IS NOT NULL
                 ORDER BY r.started_at DESC LIMIT 1
             ) last
