@@ -3,11 +3,7 @@
 //! A page starts after the last key of the previous one (keyset pagination), so it costs the same anywhere in the list,
 //! and no row is skipped or repeated while rows are added.
 
-mod filter;
-
-pub(crate) use filter::{and, prefix, substring};
-
-use sqlx::{FromRow, PgPool, Postgres, QueryBuilder, postgres::PgRow};
+use sqlx::{Encode, FromRow, PgPool, Postgres, QueryBuilder, Type, postgres::PgRow};
 
 use crate::Result;
 
@@ -125,3 +121,39 @@ macro_rules! keyed_by_seq {
     )*};
 }
 pub(crate) use keyed_by_seq;
+
+/// Adds ` AND <condition><value>` if there is a value.
+pub(crate) fn and<'q, T>(query: &mut QueryBuilder<Postgres>, condition: &str, value: Option<T>)
+where
+    T: 'q + Encode<'q, Postgres> + Type<Postgres>,
+{
+    if let Some(value) = value {
+        query.push(format_args!(" AND {condition}")).push_bind(value);
+    }
+}
+
+/// The LIKE pattern for texts that start with `text`.
+pub(crate) fn prefix(text: &str) -> String {
+    format!("{}%", literal(&text.to_lowercase()))
+}
+
+/// The LIKE pattern for texts with `text` in them.
+pub(crate) fn substring(text: &str) -> String {
+    format!("%{}%", literal(text))
+}
+
+/// A pattern for `text` itself.
+fn literal(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('%', "\\%").replace('_', "\\_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_pattern_would_read_as_more_is_taken_literally() {
+        assert_eq!(prefix("50%_A\\"), "50\\%\\_a\\\\%");
+        assert_eq!(substring("50%_A\\"), "%50\\%\\_A\\\\%");
+    }
+}

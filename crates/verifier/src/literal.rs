@@ -6,7 +6,6 @@
 //! an optional `maxlen`. Nothing is evaluated: no other name, no operator, no comprehension, no f-string.
 
 mod call;
-mod cursor;
 mod parser;
 mod scalar;
 
@@ -39,4 +38,86 @@ pub fn parse_literal(text: &str) -> Result<Value, LiteralError> {
 /// If the text is anything else.
 pub fn parse_arguments(text: &str) -> Result<Arguments, LiteralError> {
     Parser::run(text, |parser| parser.arguments())
+}
+
+/// Walks over a text from left to right.
+struct Cursor<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, at: 0 }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.rest().chars().next()
+    }
+
+    fn at_end(&self) -> bool {
+        self.at == self.text.len()
+    }
+
+    /// Byte offset, to return to later.
+    fn position(&self) -> usize {
+        self.at
+    }
+
+    fn return_to(&mut self, position: usize) {
+        self.at = position;
+    }
+
+    /// The text between an earlier position and the current one.
+    fn since(&self, position: usize) -> &'a str {
+        &self.text[position..self.at]
+    }
+
+    /// Column of the current position, in characters from 1.
+    fn column(&self) -> usize {
+        self.text[..self.at].chars().count() + 1
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let character = self.peek()?;
+        self.at += character.len_utf8();
+        Some(character)
+    }
+
+    fn eat(&mut self, expected: char) -> bool {
+        let found = self.peek() == Some(expected);
+        if found {
+            self.at += expected.len_utf8();
+        }
+        found
+    }
+
+    fn eat_str(&mut self, expected: &str) -> bool {
+        let found = self.rest().starts_with(expected);
+        if found {
+            self.at += expected.len();
+        }
+        found
+    }
+
+    fn take_while(&mut self, accept: impl Fn(char) -> bool) -> &'a str {
+        let start = self.at;
+        while self.peek().is_some_and(&accept) {
+            self.next();
+        }
+        self.since(start)
+    }
+
+    /// An identifier, or the empty string.
+    fn name(&mut self) -> &'a str {
+        if self.peek().is_some_and(|c| c.is_alphabetic() || c == '_') {
+            self.take_while(|c| c.is_alphanumeric() || c == '_')
+        } else {
+            ""
+        }
+    }
 }

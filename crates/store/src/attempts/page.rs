@@ -6,7 +6,7 @@ use lyceum_core::{
 };
 use sqlx::{PgPool, Postgres, QueryBuilder};
 
-use super::{Attempt, roles_of, row::COLUMNS, span::Span};
+use super::{Attempt, COLUMNS, roles_of, span::Span};
 use crate::{
     Result,
     page::{Page, Window, and, by_seq, limited, order_by_seq},

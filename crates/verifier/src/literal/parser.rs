@@ -5,8 +5,8 @@ use num_traits::ToPrimitive as _;
 
 use crate::value::{Comparison, MAX_DEPTH, UniqueKeys, Value};
 
+use super::Cursor;
 use super::LiteralError;
-use super::cursor::Cursor;
 
 /// A parse error, boxed because it is rare.
 pub(super) type Fault = Box<LiteralError>;
