@@ -7,6 +7,7 @@ use lyceum_core::{
 };
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder, types::Json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -15,8 +16,7 @@ use crate::{
 };
 
 /// An imported adapter.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Adapter {
     /// The adapter.
     pub id: Uuid,
@@ -26,10 +26,10 @@ pub struct Adapter {
     /// Its name, unique.
     pub name: String,
     /// The base that it was trained on.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub base_model: Json<BaseModel>,
     /// Its rank, scale and projections. A population that begins with it has the same.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub lora: Json<LoraShape>,
     /// The digest of its files.
     pub artifact: String,

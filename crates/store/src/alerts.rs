@@ -6,6 +6,7 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::page::{Page, Window, and, by_seq, keyed_by_seq};
@@ -25,8 +26,8 @@ use crate::{Result, StoreError};
     strum::IntoStaticStr,
     strum::VariantArray,
     schemars::JsonSchema,
+    ToSchema,
 )]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum AlertKind {
@@ -49,15 +50,14 @@ pub enum AlertKind {
 lyceum_core::named!(AlertKind, "a kind of alert");
 
 /// An alert.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Alert {
     /// The alert.
     pub id: Uuid,
     /// Its number, which increases with time.
     pub seq: i64,
     /// `failed`, `stalled`, `completed`, `collapsing`, `metric`, `worker_lost` or `test`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "failed"))]
+    #[schema(value_type = String, example = "failed")]
     pub kind: AlertKind,
     /// The run that it is about.
     pub run_id: Option<Uuid>,

@@ -5,6 +5,7 @@ use lyceum_core::recipe::{ArchiveInsertionRecord, InsertionStatus};
 use lyceum_core::verify::ProblemKind;
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Result;
@@ -12,8 +13,7 @@ use crate::page::{Page, Window, and, by_seq, keyed_by_seq};
 use crate::steps::StepRef;
 
 /// An occupied cell.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Cell {
     /// The cell.
     pub cell: i32,
@@ -38,8 +38,7 @@ pub async fn cells_at(db: &PgPool, run: ExecutionId, step: Option<u32>) -> Resul
 }
 
 /// An insertion into the archive.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Insertion {
     #[serde(skip)]
     #[doc(hidden)]
@@ -51,7 +50,7 @@ pub struct Insertion {
     /// The problem.
     pub problem_id: Uuid,
     /// The effect on the cell: `new` or `improve`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "new"))]
+    #[schema(value_type = String, example = "new")]
     pub status: InsertionStatus,
     /// The value by which elites are compared.
     pub objective: f32,

@@ -13,6 +13,7 @@ use lyceum_core::{
 };
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder, types::Json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{Result, StoreError, page::keyed_by_seq, steps::StepRef, text::storable};
@@ -23,8 +24,7 @@ pub(crate) fn roles_of(side: Side) -> Vec<Role> {
 }
 
 /// One answer of one member to a problem.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Attempt {
     /// The attempt.
     pub id: Uuid,
@@ -40,7 +40,7 @@ pub struct Attempt {
     /// The version of its weights.
     pub version_id: Uuid,
     /// Its role.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub role: Role,
     /// Index of the sample, from 0.
     pub sample: i32,
@@ -51,7 +51,7 @@ pub struct Attempt {
     /// Whether the answer has the requested form.
     pub well_formed: bool,
     /// The verifier's status.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub status: Status,
     /// The status as text.
     pub reason: String,
@@ -60,7 +60,7 @@ pub struct Attempt {
     /// Its reward.
     pub reward: f32,
     /// The parts of the reward, by name.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub reward_parts: serde_json::Value,
     /// Its length in tokens.
     pub tokens: i32,

@@ -3,6 +3,7 @@
 use lyceum_core::{id::ExecutionId, recipe::BirthRecord};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder, types::Json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -14,8 +15,7 @@ use crate::{
 };
 
 /// A birth.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Birth {
     #[serde(skip)]
     #[doc(hidden)]
@@ -29,11 +29,11 @@ pub struct Birth {
     /// `init`, or an operator of the catalogue.
     pub operator: String,
     /// All values of the operator's parameters.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub parameters: serde_json::Value,
     /// The operator's seed.
     #[sqlx(try_from = "String")]
-    #[cfg_attr(feature = "schema", schema(value_type = u64))]
+    #[schema(value_type = u64)]
     pub seed: Seed,
     /// The member the child replaces.
     pub replaces_id: Option<Uuid>,
@@ -44,13 +44,12 @@ pub struct Birth {
     /// The child's own learning rate; null if it learns at the config's.
     pub learning_rate: Option<f64>,
     /// The parents, in the operator's order.
-    #[cfg_attr(feature = "schema", schema(value_type = Vec<Parent>))]
+    #[schema(value_type = Vec<Parent>)]
     pub parents: Json<Vec<Parent>>,
 }
 
 /// A parent's weights at a birth.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Parent {
     /// The member.
     pub member_id: Uuid,

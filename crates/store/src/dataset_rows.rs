@@ -4,6 +4,7 @@ use lyceum_core::{id::ExecutionId, recipe::RowAnswersRecord};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -25,8 +26,7 @@ pub enum LatestAnswers {
 }
 
 /// A row of a dataset in a run that learns from it.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct RowProgress {
     /// Its place in the dataset, from 0.
     pub row: i32,
@@ -157,8 +157,7 @@ pub async fn page(db: &PgPool, run: ExecutionId, filter: &RowFilter, window: &Wi
 }
 
 /// The rows of a run by their latest answers, at the end of some steps.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
 pub struct DifficultyWindow {
     /// The first of the steps.
     pub step: i32,

@@ -18,6 +18,7 @@ use lyceum_core::{
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder, types::Json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -26,8 +27,7 @@ use crate::{
 };
 
 /// A dataset.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Dataset {
     /// The dataset.
     pub id: Uuid,
@@ -37,7 +37,7 @@ pub struct Dataset {
     /// Its name, unique.
     pub name: String,
     /// `seeds`, `goalposts`, `training` or `benchmark`.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub purpose: Purpose,
     /// Its benchmark suite.
     pub suite: Option<String>,
@@ -51,11 +51,11 @@ pub struct Dataset {
     pub rows: i32,
     /// What its import read and left out; none for a dataset that was sent as one document.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub report: Option<Json<ImportReport>>,
     /// For goalposts that were filtered by an evaluation: which one, who attempted them how often, and how many were left.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub provenance: Option<Json<Value>>,
     /// When it was imported.
     pub created_at: DateTime<Utc>,
@@ -75,26 +75,24 @@ pub struct NewDataset<'a> {
 }
 
 /// A row.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct DatasetRow {
     /// Its index, from 0.
     pub index: i32,
     /// The row.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub row: Value,
 }
 
 /// Rows that two datasets have in common.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Overlap {
     /// The other dataset.
     pub dataset_id: Uuid,
     /// Its name.
     pub name: String,
     /// Its purpose: a measurement on rows that were also trained on is worthless.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub purpose: Purpose,
     /// Rows of this dataset with the question or program of a row of the other.
     pub rows: i64,

@@ -9,6 +9,7 @@ use lyceum_core::{
 };
 use serde::{Deserialize as _, Serialize};
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder, types::Json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -66,8 +67,7 @@ pub async fn begin(tx: &mut PgConnection, new: &NewEvaluation<'_>) -> Result<()>
 }
 
 /// An evaluation.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Evaluation {
     /// The evaluation.
     pub id: Uuid,
@@ -77,13 +77,13 @@ pub struct Evaluation {
     /// The run it is about, if there is one.
     pub run_id: Option<Uuid>,
     /// Its specification.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub spec: serde_json::Value,
     /// Its result, once completed.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub result: Option<serde_json::Value>,
     /// `running`, `paused`, `completed`, `failed` or `cancelled`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "completed"))]
+    #[schema(value_type = String, example = "completed")]
     pub state: State,
     /// Why it failed.
     pub error: Option<String>,

@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use lyceum_core::id::ExecutionId;
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, types::Json};
+use utoipa::ToSchema;
 
 use crate::{
     Result, StoreError,
@@ -27,8 +28,7 @@ pub fn happened_to(listener: &mut Listener) -> Notifications<ExecutionId> {
 }
 
 /// An event of an execution.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Event {
     /// Its number within the execution, from 1 without gaps; readers resume after the last one they have seen.
     pub number: i64,
@@ -36,7 +36,7 @@ pub struct Event {
     /// `not_measured`; for evaluations also `measured`.
     pub kind: String,
     /// Details, depending on the kind.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub data: serde_json::Value,
     /// When it happened.
     pub created_at: DateTime<Utc>,

@@ -5,6 +5,7 @@ use lyceum_core::id::ExperimentId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -13,8 +14,7 @@ use crate::{
 };
 
 /// An experiment.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Experiment {
     /// The experiment.
     pub id: Uuid,
@@ -28,7 +28,7 @@ pub struct Experiment {
     /// Labels.
     pub tags: Vec<String>,
     /// When its arms have enough seeds: `alpha`, `beta`, `h0` and `h1` of a sequential test; none if the rule is off.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub stopping: Option<serde_json::Value>,
     /// When it was created.
     pub created_at: DateTime<Utc>,

@@ -3,13 +3,13 @@
 use lyceum_core::{id::ExecutionId, recipe::GeometryRecord};
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{Result, steps::StepRef};
 
 /// A version by itself.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct MeasuredVersion {
     /// The step at whose end it was measured.
     pub step: i32,
@@ -28,8 +28,7 @@ pub struct MeasuredVersion {
 }
 
 /// Two versions that were measured together.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct MeasuredPair {
     /// One version.
     pub first_id: Uuid,

@@ -3,6 +3,7 @@
 use lyceum_core::{id::ExecutionId, recipe::HeldOutRecord};
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -12,8 +13,7 @@ use crate::{
 };
 
 /// A member's answers to the held-out rows in a step.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct HeldOutResult {
     #[serde(skip)]
     #[doc(hidden)]

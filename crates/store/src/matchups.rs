@@ -7,6 +7,7 @@ use lyceum_core::recipe::{MatchupRecord, Winner};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Result;
@@ -72,8 +73,7 @@ pub async fn wins(db: &PgPool, run: ExecutionId) -> Result<Vec<Wins>> {
 }
 
 /// A matchup of a teacher and a student.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Matchup {
     /// The matchup.
     pub id: Uuid,
@@ -99,7 +99,7 @@ pub struct Matchup {
     /// The student's win probability, predicted from the ratings before the matchup.
     pub predicted: f32,
     /// `teacher` or `student`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "student"))]
+    #[schema(value_type = String, example = "student")]
     pub winner: Winner,
 }
 

@@ -7,6 +7,7 @@ use lyceum_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder, types::Json};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -74,8 +75,7 @@ pub(crate) async fn write_deaths(tx: &mut PgConnection, at: StepRef, records: &[
 }
 
 /// A member.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Member {
     /// The member.
     pub id: Uuid,
@@ -87,7 +87,7 @@ pub struct Member {
     /// Its name within the run.
     pub name: String,
     /// Its roles.
-    #[cfg_attr(feature = "schema", schema(value_type = Vec<String>))]
+    #[schema(value_type = Vec<String>)]
     pub roles: Vec<Role>,
     /// The step of its birth.
     pub born_step: i32,
@@ -96,16 +96,15 @@ pub struct Member {
     /// Why it died.
     pub cause_of_death: Option<String>,
     /// Its newest rating in each role.
-    #[cfg_attr(feature = "schema", schema(value_type = Vec<Rating>))]
+    #[schema(value_type = Vec<Rating>)]
     pub ratings: Json<Vec<Rating>>,
     /// Its newest weights.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<LatestVersion>))]
+    #[schema(value_type = Option<LatestVersion>)]
     pub version: Option<Json<LatestVersion>>,
 }
 
 /// The newest weights of a member.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LatestVersion {
     /// The version.
     pub id: Uuid,

@@ -8,6 +8,7 @@ use lyceum_core::{
 };
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool, Postgres, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{Result, steps::StepRef};
@@ -132,8 +133,7 @@ pub struct MetricsQuery {
 }
 
 /// The values of a member or the run in a step or bucket.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct MetricRow {
     /// The (first) step.
     pub step: i32,
@@ -142,15 +142,15 @@ pub struct MetricRow {
     /// The member; none for the run.
     pub member_id: Option<Uuid>,
     /// Values, or their means, in the order of the run's metrics; null if there is none.
-    #[cfg_attr(feature = "schema", schema(value_type = Vec<Option<f64>>))]
+    #[schema(value_type = Vec<Option<f64>>)]
     pub mean: Vec<f64>,
     /// Minima; only if the row covers several steps.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<Option<f64>>>))]
+    #[schema(value_type = Option<Vec<Option<f64>>>)]
     pub min: Option<Vec<f64>>,
     /// Maxima; only if the row covers several steps.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<Vec<Option<f64>>>))]
+    #[schema(value_type = Option<Vec<Option<f64>>>)]
     pub max: Option<Vec<f64>>,
 }
 

@@ -5,6 +5,7 @@ use lyceum_core::id::{ExecutionId, MemberId};
 use lyceum_core::recipe::{RatingRecord, Role};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Result;
@@ -49,11 +50,10 @@ pub async fn history(
 }
 
 /// A rating (TrueSkill).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct Rating {
     /// The role.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub role: Role,
     /// The step after which it was computed.
     pub step: i32,

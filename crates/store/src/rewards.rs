@@ -3,12 +3,12 @@
 use lyceum_core::{artifact::Digest, fault::Fault, id::DatasetId};
 use serde::Serialize;
 use sqlx::{FromRow, PgExecutor};
+use utoipa::ToSchema;
 
 use crate::{Result, StoreError};
 
 /// A stored reward.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct StoredReward {
     /// SHA-256 of its text: its name.
     pub digest: String,

@@ -3,6 +3,7 @@
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -12,8 +13,7 @@ use crate::{
 };
 
 /// A share link, without its secret.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Share {
     /// Its id, for revoking it; not the secret.
     pub id: Uuid,

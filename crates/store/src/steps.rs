@@ -5,6 +5,7 @@ use lyceum_core::id::ExecutionId;
 use lyceum_core::work::WorkKind;
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 
 use crate::page::{Page, Window, by_seq, keyed_by_seq};
 use crate::{Result, StoreError};
@@ -37,8 +38,7 @@ pub async fn seconds_with_past(db: &PgPool, run: ExecutionId) -> Result<Vec<(i32
 }
 
 /// A step.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Step {
     #[serde(skip)]
     #[doc(hidden)]

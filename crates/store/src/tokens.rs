@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use sqlx::{FromRow, PgConnection, PgPool};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{Result, StoreError};
@@ -22,8 +23,8 @@ use crate::{Result, StoreError};
     Deserialize,
     strum::IntoStaticStr,
     strum::VariantArray,
+    ToSchema,
 )]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Scope {
@@ -40,8 +41,7 @@ pub enum Scope {
 lyceum_core::named!(Scope, "a scope");
 
 /// A token, without its secret.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Token {
     /// Its id, for revoking it; not the secret.
     pub id: Uuid,

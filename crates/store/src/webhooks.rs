@@ -7,6 +7,7 @@ pub use delivery::{Delivery, DeliveryState, Due, Outcome, deliveries, due, recor
 use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -15,8 +16,7 @@ use crate::{
 };
 
 /// A webhook, without its secret.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Webhook {
     /// The webhook.
     pub id: Uuid,

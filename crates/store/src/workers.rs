@@ -7,14 +7,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use sqlx::{FromRow, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::page::{Page, Window, and, by_seq, keyed_by_seq};
 use crate::{Result, StoreError};
 
 /// A worker.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Worker {
     /// The worker; a new id with every start.
     pub id: Uuid,
@@ -28,16 +28,16 @@ pub struct Worker {
     /// `cpu`, or the GPU's name.
     pub device: String,
     /// The instruction set of its processor, such as `avx512`; null on a GPU, where it has no name, and for one of an earlier release.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    #[schema(value_type = Option<String>)]
     pub kernels: Option<Kernels>,
     /// The kinds of work it takes.
-    #[cfg_attr(feature = "schema", schema(value_type = Vec<String>))]
+    #[schema(value_type = Vec<String>)]
     pub kinds: Vec<WorkKind>,
     /// What may generate tokens there: `engine`, `served`; none if it takes no such work.
-    #[cfg_attr(feature = "schema", schema(value_type = Vec<String>))]
+    #[schema(value_type = Vec<String>)]
     pub samplers: Vec<Sampler>,
     /// What may take the optimizer steps of updates there: `engine`, `torchrun`; none if it takes no updates.
-    #[cfg_attr(feature = "schema", schema(value_type = Vec<String>))]
+    #[schema(value_type = Vec<String>)]
     pub trainers: Vec<Trainer>,
     /// The base models it can load; empty means any.
     pub base_models: Vec<String>,
@@ -46,10 +46,10 @@ pub struct Worker {
     /// Memory that an item may take of its device, in bytes.
     pub memory_bytes: i64,
     /// Versions of Lyceum, libtorch, Python and so on.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub versions: serde_json::Value,
     /// `idle`, `busy`, `draining`, `stopped` or `lost`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "idle"))]
+    #[schema(value_type = String, example = "idle")]
     pub state: WorkerState,
     /// When it started.
     pub started_at: DateTime<Utc>,
@@ -181,8 +181,8 @@ pub async fn seen(db: &PgPool, id: WorkerId, doing: Doing, loaded_models: &[Stri
     strum::IntoStaticStr,
     strum::VariantArray,
     schemars::JsonSchema,
+    ToSchema,
 )]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum WorkerState {

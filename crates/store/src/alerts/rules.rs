@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -24,8 +25,8 @@ use crate::{
     strum::IntoStaticStr,
     strum::VariantArray,
     schemars::JsonSchema,
+    ToSchema,
 )]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Comparison {
@@ -54,8 +55,7 @@ impl Comparison {
 }
 
 /// A rule.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct AlertRule {
     /// The rule.
     pub id: Uuid,
@@ -67,10 +67,10 @@ pub struct AlertRule {
     /// The tag of the runs that it watches; null if it watches one.
     pub tag: Option<String>,
     /// The metric.
-    #[cfg_attr(feature = "schema", schema(example = "solve_rate"))]
+    #[schema(example = "solve_rate")]
     pub metric: String,
     /// How the mean is compared with `value`: `above`, `at_least`, `below` or `at_most`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "below"))]
+    #[schema(value_type = String, example = "below")]
     pub comparison: Comparison,
     /// The bound.
     pub value: f64,

@@ -10,6 +10,7 @@ use lyceum_core::work::FinishReason;
 use serde::Serialize;
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::page::{Page, Window, and, by_seq, keyed_by_seq};
@@ -17,8 +18,7 @@ use crate::text::storable;
 use crate::{Result, runs};
 
 /// The result of a subject on a suite.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct BenchmarkResult {
     /// The result.
     pub id: Uuid,
@@ -34,7 +34,7 @@ pub struct BenchmarkResult {
     /// The subject's name.
     pub name: String,
     /// `base`, `baseline`, `student`, `teacher` or `member`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "student"))]
+    #[schema(value_type = String, example = "student")]
     pub role: SubjectRole,
     /// The subject's run.
     pub run_id: Option<Uuid>,
@@ -54,7 +54,7 @@ pub struct BenchmarkResult {
     pub decoding: String,
     /// How the model was asked: prompt style and its hash, hash of the chat template, decoding, token limit, samples,
     /// seed.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub protocol: serde_json::Value,
     /// Samples per row.
     pub n: i32,
@@ -62,15 +62,15 @@ pub struct BenchmarkResult {
     pub rows: i32,
     /// Samples by row.
     #[serde(skip)]
-    #[cfg_attr(feature = "schema", schema(ignore))]
+    #[schema(ignore)]
     pub samples: Vec<i32>,
     /// Correct samples by row.
     #[serde(skip)]
-    #[cfg_attr(feature = "schema", schema(ignore))]
+    #[schema(ignore)]
     pub correct: Vec<i32>,
     /// Correct samples by row, by the base benchmark's tests alone (EvalPlus).
     #[serde(skip)]
-    #[cfg_attr(feature = "schema", schema(ignore))]
+    #[schema(ignore)]
     pub base_correct: Option<Vec<i32>>,
     /// Mean pass@1 over the rows, from 0 to 1.
     pub pass_at_1: f64,

@@ -9,6 +9,7 @@ use lyceum_core::{
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool};
 use std::collections::BTreeMap;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Result;
@@ -18,8 +19,7 @@ pub const HELD_OUT_ROWS: &str = "held-out rows";
 
 /// The result of a run's members that solve, after a step. Only results that agree in `suite`, `row_set` and `decoding` may
 /// be compared, sorted or averaged.
-#[derive(Clone, Debug, PartialEq, FromRow, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize, Deserialize, ToSchema)]
 pub struct RunResult {
     /// The run that was measured: for what a fork inherits, the one it comes from.
     pub run_id: Uuid,

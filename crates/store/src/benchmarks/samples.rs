@@ -7,6 +7,7 @@ use lyceum_core::work::FinishReason;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::RunResult;
@@ -14,8 +15,7 @@ use crate::Result;
 use crate::page::{Page, Window, and, by_seq, keyed_by_seq};
 
 /// A sample of a benchmark.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct BenchmarkSample {
     #[serde(skip)]
     #[doc(hidden)]
@@ -35,12 +35,12 @@ pub struct BenchmarkSample {
     /// The solution found in it.
     pub solution: Option<String>,
     /// `stop` or `length`.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub finish_reason: FinishReason,
     /// Its length in tokens.
     pub tokens: i32,
     /// How its execution ended.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub status: Status,
     /// Why it is incorrect.
     pub reason: String,

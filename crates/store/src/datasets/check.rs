@@ -11,6 +11,7 @@ use lyceum_core::{
 };
 use serde::{Serialize, ser::Error as _};
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::Dataset;
@@ -38,11 +39,10 @@ pub enum CheckState {
 lyceum_core::named!(CheckState, "a state of the check of a dataset");
 
 /// The check of the tests of a dataset's rows.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct DatasetCheck {
     /// `unchecked`, `checking` or `checked`.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub state: CheckState,
     /// Rows that have been checked so far.
     pub rows: i32,
@@ -55,8 +55,7 @@ pub struct DatasetCheck {
 }
 
 /// A row whose tests cannot be used.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct BadRow {
     /// Its index in the dataset, from 0.
     pub index: i32,
@@ -65,7 +64,7 @@ pub struct BadRow {
     /// Its task.
     pub task_id: Option<String>,
     /// `passes_empty`, `fails_canonical` or `unusable`.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub reason: TestFaultKind,
     /// What the verifier said.
     pub message: String,

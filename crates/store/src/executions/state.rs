@@ -9,6 +9,7 @@
 use lyceum_core::id::ExecutionId;
 use serde::{Deserialize, Serialize};
 use sqlx::{Acquire, PgConnection, PgPool, Postgres};
+use utoipa::ToSchema;
 
 use crate::{Result, StoreError, event};
 
@@ -25,8 +26,8 @@ use crate::{Result, StoreError, event};
     strum::IntoStaticStr,
     strum::VariantArray,
     schemars::JsonSchema,
+    ToSchema,
 )]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum State {

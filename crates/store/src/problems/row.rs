@@ -7,6 +7,7 @@ use lyceum_core::verify::{ProblemKind, Status};
 use serde::Serialize;
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::page::{Key, Keyed};
@@ -15,8 +16,7 @@ use crate::text::{json_text, storable};
 use crate::{Result, StoreError};
 
 /// A problem. Lists omit long fields unless full rows are requested.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Problem {
     /// The problem.
     pub id: Uuid,
@@ -34,13 +34,13 @@ pub struct Problem {
     /// Its type, such as `code_o`.
     #[serde(rename = "type")]
     #[sqlx(rename = "type")]
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub problem_type: ProblemKind,
     /// Whether it may be attempted.
     pub valid: bool,
     /// The verifier's status: `ok`, `malformed`, `error`, `timeout`, `memory`, `nondeterministic`, `unsafe` or
     /// `unserialisable`.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub status: Status,
     /// The status as text.
     pub reason: String,
@@ -72,11 +72,11 @@ pub struct Problem {
     pub proposal: Option<String>,
     /// Inputs, outputs and message; in full only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub values: Option<serde_json::Value>,
     /// The parts of the reward, by name; in full only.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub reward_parts: Option<serde_json::Value>,
 }
 
@@ -90,15 +90,14 @@ impl Keyed for Problem {
 }
 
 /// A relation between two problems.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct ProblemParent {
     /// The later problem.
     pub problem_id: Uuid,
     /// The earlier problem.
     pub parent_id: Uuid,
     /// The role of the earlier for the later: `reference`, `goalpost` or `lemma`.
-    #[cfg_attr(feature = "schema", schema(value_type = String))]
+    #[schema(value_type = String)]
     pub relation: ParentRelation,
 }
 
@@ -163,13 +162,12 @@ pub async fn parents(db: &PgPool, id: ProblemId) -> Result<Vec<ProblemParent>> {
 }
 
 /// A problem in a chain of those that were made from each other.
-#[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize, ToSchema)]
 pub struct Ancestor {
     /// The problem.
     pub id: Uuid,
     /// What it is for the next one in the chain; none for the last.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    #[schema(value_type = Option<String>)]
     pub relation: Option<ParentRelation>,
 }
 

@@ -4,13 +4,13 @@ use chrono::{DateTime, Utc};
 use lyceum_core::id::ExecutionId;
 use serde::Serialize;
 use sqlx::{FromRow, PgExecutor, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{Result, StoreError, executions::State, page::keyed_by_seq, seed::Seed};
 
 /// A run, as shown in lists.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Run {
     /// The run.
     pub id: Uuid,
@@ -26,7 +26,7 @@ pub struct Run {
     /// The algorithm.
     pub recipe: String,
     /// `running`, `paused`, `completed`, `failed` or `cancelled`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "running"))]
+    #[schema(value_type = String, example = "running")]
     pub state: State,
     /// Why it failed.
     pub error: Option<String>,
@@ -38,7 +38,7 @@ pub struct Run {
     pub stage: String,
     /// Seed of all randomness.
     #[sqlx(try_from = "String")]
-    #[cfg_attr(feature = "schema", schema(value_type = u64))]
+    #[schema(value_type = u64)]
     pub seed: Seed,
     /// Hash of the config without its seed: runs of one arm differ only by seed.
     pub arm: String,
@@ -79,8 +79,7 @@ pub struct Run {
 }
 
 /// A run, in full.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct RunDetail {
     /// The fields shown in lists.
     #[sqlx(flatten)]
@@ -89,7 +88,7 @@ pub struct RunDetail {
     /// A note.
     pub note: String,
     /// The resolved config, with all defaults.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub config: serde_json::Value,
     /// Names of its metrics, in the order of their values.
     pub metrics: Vec<String>,

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::SweepState;
@@ -15,8 +16,7 @@ use crate::seed::Seed;
 use crate::{Result, StoreError};
 
 /// A sweep.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Sweep {
     /// The sweep.
     pub id: Uuid,
@@ -28,14 +28,14 @@ pub struct Sweep {
     /// The experiment's name.
     pub experiment: String,
     /// The plan, as it was sent.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub plan: serde_json::Value,
     /// How many of its runs are in progress at once.
     pub concurrency: i32,
     /// Seconds after which no more runs begin.
     pub budget_seconds: Option<f64>,
     /// `running`, `paused`, `completed` (no run is left to begin, and none is in progress) or `cancelled`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "running"))]
+    #[schema(value_type = String, example = "running")]
     pub state: SweepState,
     /// Why it is paused, if nobody asked for that.
     pub reason: Option<String>,
@@ -58,19 +58,18 @@ pub struct Sweep {
 }
 
 /// A run of a sweep.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct SweepRun {
     /// Its place in the sweep, from 0.
     pub ordinal: i32,
     /// Its arm.
     pub arm: String,
     /// Values of the grid's fields.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub point: serde_json::Value,
     /// Its seed.
     #[sqlx(try_from = "String")]
-    #[cfg_attr(feature = "schema", schema(value_type = u64))]
+    #[schema(value_type = u64)]
     pub seed: Seed,
     /// Its name.
     pub name: String,
@@ -81,7 +80,7 @@ pub struct SweepRun {
     /// Why it could not begin.
     pub error: Option<String>,
     /// The run's state.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    #[schema(value_type = Option<String>)]
     pub state: Option<State>,
     /// The run's current step.
     pub step: Option<i32>,

@@ -3,6 +3,7 @@
 use lyceum_core::id::ExecutionId;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgPool};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::PlannedRun;
@@ -20,8 +21,8 @@ use crate::{Result, StoreError, seed::Seed, text::storable};
     strum::IntoStaticStr,
     strum::VariantArray,
     schemars::JsonSchema,
+    ToSchema,
 )]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum SweepState {

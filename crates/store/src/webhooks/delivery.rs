@@ -4,6 +4,7 @@ use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use std::time::Duration;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::{
@@ -25,8 +26,8 @@ use crate::{
     strum::IntoStaticStr,
     strum::VariantArray,
     schemars::JsonSchema,
+    ToSchema,
 )]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum DeliveryState {
@@ -41,8 +42,7 @@ pub enum DeliveryState {
 lyceum_core::named!(DeliveryState, "a state of a delivery");
 
 /// A delivery of an alert.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct Delivery {
     #[serde(skip)]
     #[doc(hidden)]
@@ -50,12 +50,12 @@ pub struct Delivery {
     /// The alert.
     pub alert_id: Uuid,
     /// What the alert is about.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "failed"))]
+    #[schema(value_type = String, example = "failed")]
     pub kind: AlertKind,
     /// The alert in a few words.
     pub title: String,
     /// `waiting`, `delivered` or `failed`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "delivered"))]
+    #[schema(value_type = String, example = "delivered")]
     pub state: DeliveryState,
     /// How often it was tried.
     pub tries: i32,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sqlx::types::Json;
 use sqlx::{FromRow, PgPool, QueryBuilder};
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::Claim;
@@ -15,8 +16,7 @@ use crate::text::json_text;
 use crate::{Result, StoreError};
 
 /// An item, as shown in lists.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct WorkItem {
     /// The item: a hash of its run and key.
     pub id: Uuid,
@@ -34,26 +34,26 @@ pub struct WorkItem {
     /// The chunk of the round.
     pub chunk: i32,
     /// `rollout`, `verify`, `update`, `evolve` or `benchmark`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "verify"))]
+    #[schema(value_type = String, example = "verify")]
     pub kind: WorkKind,
     /// The base model a worker must be able to load.
     pub base_model: Option<String>,
     /// Peak device memory, in bytes.
     pub memory_bytes: i64,
     /// What it is computed on: `cpu` or `cuda`; anything if null.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    #[schema(value_type = Option<String>)]
     pub device: Option<Device>,
     /// The instruction set that its processor must have, such as `avx512`; any if null.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<String>))]
+    #[schema(value_type = Option<String>)]
     pub kernels: Option<Kernels>,
     /// What generates its tokens: `engine` or `served`; the engine for items without any.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "engine"))]
+    #[schema(value_type = String, example = "engine")]
     pub sampler: Sampler,
     /// What takes its optimizer steps: `engine` or `torchrun`; the engine for items that are no updates.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "engine"))]
+    #[schema(value_type = String, example = "engine")]
     pub trainer: Trainer,
     /// `ready`, `running`, `done`, `failed` or `cancelled`.
-    #[cfg_attr(feature = "schema", schema(value_type = String, example = "ready"))]
+    #[schema(value_type = String, example = "ready")]
     pub state: WorkState,
     /// Tries so far.
     pub attempts: i32,
@@ -74,7 +74,7 @@ pub struct WorkItem {
     /// Earliest time of the next try.
     pub run_at: DateTime<Utc>,
     /// Errors, one per failed try: `attempt`, `at`, `worker`, `kind` (`error`, `panic`, `lost`, `payload`), `message`.
-    #[cfg_attr(feature = "schema", schema(value_type = Vec<Object>))]
+    #[schema(value_type = Vec<Object>)]
     pub errors: serde_json::Value,
     /// When it was planned.
     pub created_at: DateTime<Utc>,
@@ -85,8 +85,7 @@ pub struct WorkItem {
 }
 
 /// An item, in full.
-#[derive(Clone, Debug, FromRow, Serialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
 pub struct WorkDetail {
     /// The fields shown in lists.
     #[sqlx(flatten)]
@@ -94,10 +93,10 @@ pub struct WorkDetail {
     pub item: WorkItem,
     /// The payload.
     // Kept as text: parsing may round numbers.
-    #[cfg_attr(feature = "schema", schema(value_type = Object))]
+    #[schema(value_type = Object)]
     pub payload: Json<Box<RawValue>>,
     /// The result.
-    #[cfg_attr(feature = "schema", schema(value_type = Option<Object>))]
+    #[schema(value_type = Option<Object>)]
     pub result: Option<serde_json::Value>,
 }
 
@@ -227,8 +226,7 @@ pub async fn rollout(db: &PgPool, id: WorkId) -> Result<Option<Rollout>> {
 }
 
 /// A line of a log.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LogLine {
     /// When it was written.
     pub at: DateTime<Utc>,
@@ -296,8 +294,8 @@ pub async fn logs(db: &PgPool, item: WorkId) -> Result<Vec<TryLog>> {
     strum::IntoStaticStr,
     strum::VariantArray,
     schemars::JsonSchema,
+    ToSchema,
 )]
-#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum WorkState {
