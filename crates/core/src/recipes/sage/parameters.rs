@@ -69,7 +69,8 @@ pub struct Parameters {
     pub planning: bool,
     /// Replaces the critic's scores of questions, to study what a critic of known quality would change: 1 if Lyceum finds the
     /// stated answer right, 0 if it finds it wrong or cannot evaluate the question (it evaluates arithmetic), and each the other
-    /// way round with a probability of 1 less this number, which is the AUC of these scores. Plans keep the critic's scores.
+    /// way round with a probability of 1 less this number, which is the AUC of these scores. Plans keep the critic's scores. Not
+    /// valid together with `code`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.5, max = 1.0))]
     pub exact_critic: Option<f64>,
@@ -225,6 +226,12 @@ impl Parameters {
         let mut faults = self.dataset.faults("/parameters/dataset");
         faults.extend(self.rewards.faults("/parameters/rewards"));
         faults.extend(frozen_faults(&self.frozen, &ROLES));
+        if self.exact_critic.is_some() && self.code.is_some() {
+            faults.push(Fault::new(
+                "/parameters/exact_critic",
+                "tasks of code have no answer that it could know; leave it or `code` out",
+            ));
+        }
         let sampling = &self.sampling;
         for (field, sampling, role) in [
             ("challenge", &sampling.challenge, Role::Challenger),
