@@ -214,7 +214,7 @@ impl ApiError {
         .header(RETRY_AFTER, "2")
     }
 
-    /// 500: the cause is logged, and not told to the caller.
+    /// 500: the cause is logged, and not shown to the caller.
     pub(crate) fn internal(error: &dyn fmt::Display) -> Self {
         tracing::error!(%error, "a request failed");
         let detail = "an internal error; the server's log has the cause under this response's trace id";

@@ -51,7 +51,7 @@ pub struct LabSettings {
     pub secure_cookies: bool,
     /// Names under which the server answers, besides IP addresses and `localhost`.
     pub allowed_hosts: Vec<String>,
-    /// How webhooks are told of alerts.
+    /// How webhooks are notified of alerts.
     pub webhooks: WebhookSettings,
     /// A folder of presets that replaces the built-in ones.
     pub presets: Option<PathBuf>,
@@ -108,7 +108,7 @@ impl Default for BodyPace {
     }
 }
 
-/// How webhooks are told.
+/// How webhooks are notified.
 #[derive(Clone, Debug)]
 pub struct WebhookSettings {
     /// Hosts that alerts may be sent to even if they are at private addresses.

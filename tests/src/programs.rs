@@ -1,4 +1,4 @@
-//! The product's own programs as processes, beside the tests' scripted ones.
+//! The product's own programs as processes, alongside the tests' scripted ones.
 
 use anyhow::{Context as _, Result};
 use std::{

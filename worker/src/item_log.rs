@@ -1,4 +1,4 @@
-//! The log of an item: what the worker says while it runs the item, kept beside the item for its page.
+//! The log of an item: what the worker says while it runs the item, kept with the item for its page.
 
 use chrono::Utc;
 use lyceum_store::work::LogLine;

@@ -29,7 +29,7 @@ pub(crate) fn passes(lengths: &[usize], tokens: usize) -> Vec<Range<usize>> {
 }
 
 /// Runs `pass` over the [`passes`] of sequences of these lengths, and joins what it gives for each sequence. When memory runs
-/// out, passes of half as many tokens go on from there, whose number is told to `halved`. `name` names a sequence in errors.
+/// out, passes of half as many tokens go on from there, whose number `halved` is given. `name` names a sequence in errors.
 pub(crate) fn in_passes<T>(
     (lengths, mut tokens): (&[usize], usize),
     device: Device,

@@ -51,7 +51,7 @@ pub(super) fn told(start: &[u8]) -> Option<String> {
     })
 }
 
-/// The encoding of text that is not UTF-8. Without a mark, JSON is told by the zeros beside its first character.
+/// The encoding of text that is not UTF-8. Without a mark, JSON is recognised by the zeros next to its first character.
 fn encoding(start: &[u8]) -> Option<&'static str> {
     let is_json = |byte: u8| matches!(byte, b'{' | b'[' | b' ' | b'\n' | b'\r');
     match *start {

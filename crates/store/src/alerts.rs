@@ -89,7 +89,7 @@ pub struct NewAlert<'a> {
     pub title: &'a str,
     /// More about it.
     pub detail: &'a str,
-    /// The only webhook to be told; by default all that want its kind.
+    /// The only webhook to be notified; by default all that want its kind.
     pub only: Option<Uuid>,
 }
 
@@ -181,7 +181,7 @@ pub struct Candidate {
 }
 
 /// Ends of runs and losses of workers within the last hour, and stalls of runs, of which there is no alert. What happened
-/// while no server looked is told afterwards; what is older is not.
+/// while no server looked is announced afterwards; what is older is not.
 pub async fn candidates(db: &PgPool) -> Result<Vec<Candidate>> {
     Ok(sqlx::query_as(
         "SELECT found.* FROM (

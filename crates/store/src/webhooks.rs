@@ -1,4 +1,4 @@
-//! Webhooks: addresses that are told of alerts.
+//! Webhooks: addresses that are notified of alerts.
 
 mod delivery;
 
@@ -48,7 +48,7 @@ pub struct NewWebhook<'a> {
 
 const COLUMNS: &str = "id, seq, name, url, kinds, created_at";
 
-/// Writes a webhook; it is told of alerts from now on.
+/// Writes a webhook; it is notified of alerts from now on.
 pub async fn create(db: &PgPool, new: &NewWebhook<'_>) -> Result<Webhook> {
     let mut query = QueryBuilder::new("INSERT INTO webhooks (id, name, url, secret, kinds) VALUES (");
     query

@@ -65,7 +65,8 @@ async fn names_another_run(page: &PageAddress, query: &str, lab: &Lab) -> Result
     Ok(!ids.is_empty() && !runs::names(lab.store.pool(), &ids).await?.is_empty())
 }
 
-/// The reader of a shared page, which the request has from then on; `None` if the request has no link, and an error if its link does not show what is asked for.
+/// The reader of a shared page, which the request has from then on; `None` if the request has no link, and an error if its
+/// link does not show what is asked for.
 pub(super) async fn reader(request: &ServiceRequest, lab: &Lab) -> Result<Option<Caller>, ApiError> {
     let Some(cookie) = request.cookie(SHARE_COOKIE) else {
         return Ok(None);

@@ -149,7 +149,7 @@ fn steer(client: &Client, id: Uuid, action: &str) -> anyhow::Result<ExitCode> {
 
 /// Begin an experiment from a file, and print the sweep's id
 ///
-/// All configs are checked first: if one is not valid, nothing is created. More than 100 runs are asked about.
+/// All configs are checked first: if one is not valid, nothing is created. More than 100 runs have to be confirmed.
 #[derive(Args, Debug)]
 pub(crate) struct Begin {
     /// The file, in TOML
@@ -161,7 +161,7 @@ pub(crate) struct Begin {
     /// How many runs are in progress at once, instead of what the file says
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=64))]
     concurrency: Option<u32>,
-    /// Create nothing; print what the plan comes to
+    /// Create nothing; print the runs, steps and time that it would take
     #[arg(long)]
     dry_run: bool,
     /// Begin however many runs there are
@@ -172,7 +172,7 @@ pub(crate) struct Begin {
     watch: bool,
 }
 
-/// A sweep of more runs is asked about, as the server does.
+/// A sweep of more runs has to be confirmed, as with the server.
 const ASKED_ABOVE: u64 = crate::subjects::sweeps::expand::ASKED_ABOVE as u64;
 
 impl Begin {
@@ -225,7 +225,7 @@ fn is_confirmed(runs: u64) -> anyhow::Result<bool> {
     Ok(["y", "yes"].contains(&answer.trim().to_lowercase().as_str()))
 }
 
-/// Prints what a plan comes to.
+/// Prints the runs, steps and time of a plan.
 fn tell(outlook: &Value) -> anyhow::Result<()> {
     let mut table = Table::new(["arm", "runs", "steps", "s per step", "time"]);
     for arm in outlook["arms"].as_array().into_iter().flatten() {

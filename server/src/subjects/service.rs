@@ -137,7 +137,7 @@ async fn metrics(lab: web::Data<Lab>) -> Result<HttpResponse, ApiError> {
         .body(handle.render() + &render(db).await?))
 }
 
-/// Running runs that are told of, which bounds the labels.
+/// The most running runs with lines of their own, which bounds the labels.
 const RUNS: i64 = 50;
 
 /// The lines about running runs.

@@ -41,7 +41,7 @@ use crate::{
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateSweepQuery {
-    /// `true` creates nothing and returns what the plan comes to.
+    /// `true` creates nothing and returns the runs, steps and time of the plan.
     dry_run: Option<bool>,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let new = new.takes::<CreateSweep>().creates::<Sweep>();
     let more = "All configs are checked first, and nothing is created if one is not valid. A sweep of more than 100 \
         runs begins only if `confirm_runs` has their number.";
-    let new = new.or_answers::<Outlook>("200", "What the plan comes to (`dry_run`)");
+    let new = new.or_answers::<Outlook>("200", "The runs, steps and time of the plan (`dry_run`)");
     let new = new.describe(more);
     let all = About {
         name: "list_sweeps",

@@ -35,7 +35,7 @@ pub(crate) struct ServedArgs {
     /// adapters to requests without any.
     #[arg(long, env = "LYCEUM_VLLM_BASE_AS_ADAPTER")]
     vllm_base_as_adapter: bool,
-    /// Adapters to keep in the folder and loaded, beside those in use.
+    /// Adapters to keep in the folder and loaded, in addition to those in use.
     #[arg(long, env = "LYCEUM_VLLM_ADAPTERS_KEPT", value_name = "N", default_value_t = 64)]
     vllm_adapters_kept: usize,
     /// Requests on their way to the servers at once.

@@ -1,6 +1,6 @@
 //! The seedling's tokenizer as a Hugging Face `tokenizer.json`.
 //!
-//! The pieces are words of code and words of messages, beside single characters. Digits and the letters of strings are
+//! The pieces are words of code and words of messages, in addition to single characters. Digits and the letters of strings are
 //! always single tokens.
 
 use serde_json::{Value, json};

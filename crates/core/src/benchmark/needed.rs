@@ -8,7 +8,7 @@ use ruff_python_parser::parse_module;
 use ruff_text_size::Ranged as _;
 
 /// What of a program the function `entry_point` needs, as EvalPlus keeps it: imports, and the definitions and assignments that the
-/// function, or its `test`, reaches by name. Tests and examples beside it, which may fail though the function is right, are left out,
+/// function, or its `test`, reaches by name. Tests and examples next to it, which may fail though the function is right, are left out,
 /// and so is what does not parse, such as the statement in which a completion was cut. All of `code` if no part that parses defines
 /// the function.
 pub(super) fn needed_by(entry_point: &str, test: &str, code: &str) -> String {

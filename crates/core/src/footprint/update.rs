@@ -170,7 +170,7 @@ impl UpdateShape {
         }
     }
 
-    /// How many logits may be held at a time before the peak rises: all that fit beside the kept activations where the
+    /// How many logits may be held at a time before the peak rises: all that fit in addition to the kept activations where the
     /// layers' backward passes have their temporary memory at other times. At least [`LOGITS`], which may be above that.
     pub fn logits_below_the_peak(&self, base: &BaseShape, adapter: &LoraShape) -> u64 {
         let [learned, bytes] = [self.learned, self.bytes].map(u128::from);

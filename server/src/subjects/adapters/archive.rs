@@ -14,7 +14,7 @@ use crate::{api_error::ApiError, contract::receive::unwritten};
 /// Bytes of the longest configuration. Those of peft have some thousand.
 const LONGEST_CONFIG: u64 = 64 << 10;
 
-/// Bytes of all that a tar has beside the weights, such as a tokenizer.
+/// Bytes of all that a tar has in addition to the weights, such as a tokenizer.
 const BESIDE: u64 = 64 << 20;
 
 /// The files of an adapter in a tar, tar.gz or zip, with at most `limit` bytes when unpacked.

@@ -1,4 +1,4 @@
-//! `/alerts`: what somebody may want to know at once, the rules of one's own, and the webhooks that are told of it.
+//! `/alerts`: what somebody may want to know at once, the rules of one's own, and the webhooks that are notified of it.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;

@@ -47,7 +47,7 @@ pub(crate) struct DiversityFilter {
     with: Option<Uuid>,
 }
 
-/// A run beside another.
+/// A run compared with another.
 #[derive(Serialize)]
 struct Side {
     #[serde(skip)]

@@ -38,7 +38,7 @@ pub(super) struct Arm {
     pub(super) accuracy: Option<MeanDifference>,
 }
 
-/// An arm beside the first one.
+/// An arm compared with the first one.
 #[derive(Debug, Serialize)]
 pub(super) struct Beside {
     /// The place of the arm among the arms.
@@ -111,7 +111,7 @@ impl Arms {
             .map(|one| format::suite_title(&one.result.of_suite))
     }
 
-    /// Every other arm beside the first. `within`: what the interval of a difference is to be narrowed to.
+    /// Every other arm compared with the first. `within`: what the interval of a difference is to be narrowed to.
     pub(super) fn beside(&self, within: f64, rule: Option<SequentialTest>) -> Vec<Beside> {
         let Some((first, others)) = self.arms.split_first() else {
             return Vec::new();

@@ -58,7 +58,7 @@ struct ExperimentPage {
     #[serde(skip)]
     columns: String,
     arms: Vec<Arm>,
-    /// Every other arm beside the first one.
+    /// Every other arm compared with the first one.
     comparisons: Vec<Beside>,
     #[serde(skip)]
     figure: Figure,
@@ -79,7 +79,7 @@ impl ExperimentPage {
         self.sweeps.iter().any(SweepView::is_going_on)
     }
 
-    /// The arms with their places, from 1, and what they are beside the first one.
+    /// The arms with their places, from 1, and their differences from the first one.
     fn beside(&self) -> Vec<(usize, &Arm, Option<&Beside>)> {
         let of = |place: usize| self.comparisons.iter().find(|one| one.place == place);
         let arms = (1..).zip(&self.arms);

@@ -23,10 +23,10 @@ use crate::{
 
 /// Maximum running runs and recent runs.
 const RUNS: u32 = 8;
-/// Crashes of the last days are shown, at most so many.
+/// Days whose crashes are shown, and the most of them.
 const CRASH_DAYS: i32 = 3;
 const CRASHES: i64 = 5;
-/// Alerts of so many hours are shown, at most so many.
+/// Hours whose alerts are shown, and the most of them.
 const ALERT_HOURS: i64 = 24;
 const ALERTS: u32 = 20;
 

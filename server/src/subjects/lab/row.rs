@@ -1,4 +1,4 @@
-//! A run in the table: what it came to, beside what it is.
+//! A run in the table: what it is, and its results.
 
 use lyceum_core::wilson::Interval;
 use lyceum_store::runs::{Outcome, Run};

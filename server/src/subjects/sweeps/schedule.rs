@@ -165,7 +165,7 @@ async fn begin(
     .await
 }
 
-/// What a plan comes to.
+/// The runs, steps and time of a plan.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct Outlook {
     /// Runs, all together.
@@ -188,7 +188,7 @@ pub(crate) struct Outlook {
     paces: HashMap<(String, Option<String>), Option<Like>>,
 }
 
-/// What an arm comes to.
+/// The runs, steps and time of an arm.
 #[derive(Clone, Debug, Serialize, ToSchema)]
 pub(crate) struct ArmOutlook {
     /// Its name.
@@ -199,7 +199,7 @@ pub(crate) struct ArmOutlook {
     pub(crate) steps: u64,
     /// Median seconds of a step of the newest run like its own; none if there is no such run.
     pub(crate) step_seconds: Option<f64>,
-    /// That run.
+    /// The run that `step_seconds` is from.
     pub(crate) like: Option<Uuid>,
     /// Seconds of all its runs, one after the other.
     pub(crate) seconds: Option<f64>,

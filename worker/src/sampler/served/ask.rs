@@ -244,7 +244,7 @@ pub struct ServedSettings {
     /// Whether the base model is asked in the name of an adapter of zeros. Required where a server applies some adapter to
     /// requests without one, as vLLM does on a CPU.
     pub base_as_adapter: bool,
-    /// Adapters to keep in the folder and on the servers, beside those in use.
+    /// Adapters to keep in the folder and on the servers, in addition to those in use.
     pub kept: usize,
     /// Requests on their way at once.
     pub in_flight: usize,

@@ -29,7 +29,7 @@ const PEER: &str = include_str!("rollout/transformers_peer.py");
 /// transformers with peft's mixed adapters and of vLLM: in a process of its own, over HTTP, and through the worker.
 ///
 /// Only generated tokens are counted; prefilling the prompts is included in the time. The minimum over all repeats
-/// counts. Processor time, summed over all threads, is printed beside wall-clock time: compare it on a machine that is
+/// counts. Processor time, summed over all threads, is printed next to wall-clock time: compare it on a machine that is
 /// also doing other work.
 #[derive(Debug, Args)]
 pub(super) struct BenchRollout {

@@ -1,4 +1,4 @@
-//! Problems with a known answer, how a model completes them, and what guessing and counting come to.
+//! Problems with a known answer, how a model completes them, and the accuracy of guessing and counting.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;

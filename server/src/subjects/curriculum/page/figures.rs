@@ -69,7 +69,7 @@ pub(super) fn growth(growth: &Growth, suite: Option<&str>) -> Figure {
     }
 }
 
-/// Mean scores beside what they should follow.
+/// Mean scores, and what they should follow.
 pub(super) fn inflation(growth: &Growth, metrics: &[String]) -> Figure {
     let series = growth.metrics.iter().flat_map(|metric| {
         let style = |series: Series| match metric.growth {

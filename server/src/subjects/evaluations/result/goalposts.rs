@@ -73,7 +73,7 @@ pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, 
     })
 }
 
-/// Problems solved by each member over the steps of its checkpoints, beside the untrained base with as many attempts.
+/// Problems solved by each member over the steps of its checkpoints, compared with the untrained base with as many attempts.
 fn solved_over_steps(result: &GoalpostsResult) -> Figure {
     let mut curves: BTreeMap<_, Vec<_>> = BTreeMap::new();
     for subject in &result.subjects {

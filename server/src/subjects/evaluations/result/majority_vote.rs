@@ -1,4 +1,4 @@
-//! The page of a majority vote: how good the majority of each version's answers is, beside its single answers.
+//! The page of a majority vote: how good the majority of each version's answers is, compared with its single answers.
 
 use actix_web::HttpResponse;
 use askama::Template;

@@ -1,4 +1,4 @@
-//! The page of an evaluation of operator retention: the children's curves beside their parents', and their recovery.
+//! The page of an evaluation of operator retention: the children's curves compared with their parents', and their recovery.
 
 use actix_web::HttpResponse;
 use askama::Template;

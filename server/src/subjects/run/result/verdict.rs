@@ -1,4 +1,4 @@
-//! The verdict on a run, above its page and on `/`: what its rows come to, where the evidence is, and what to do next.
+//! The verdict on a run, above its page and on `/`: what its rows show, where the evidence is, and what to do next.
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;

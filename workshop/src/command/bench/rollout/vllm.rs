@@ -1,4 +1,4 @@
-//! vLLM beside the engine: in a process of its own, called over HTTP, and through the worker's served sampler.
+//! vLLM, compared with the engine: in a process of its own, called over HTTP, and through the worker's served sampler.
 
 use std::ffi::{OsStr, OsString};
 use std::net::{Ipv4Addr, TcpListener};

@@ -90,10 +90,7 @@ fn values_that_cannot_be_are_refused() {
         let detail = fault(&document, &format!("/parameters/{pointer}"));
         assert!(detail.contains(says), "{path}: {detail}");
     }
-    let of_code = with(&[
-        ("parameters.code", json!({})),
-        ("parameters.exact_critic", json!(0.9)),
-    ]);
+    let of_code = with(&[("parameters.code", json!({})), ("parameters.exact_critic", json!(0.9))]);
     assert!(fault(&of_code, "/parameters/exact_critic").contains("`code`"));
     let frozen_may = with(&[
         ("parameters.frozen", json!(["critic", "solver"])),
