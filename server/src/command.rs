@@ -42,13 +42,7 @@ pub(crate) struct ServerArgs {
     url: Option<String>,
 
     /// The token [default: the data folder's admin token]
-    #[arg(
-        long,
-        global = true,
-        env = "LYCEUM_TOKEN",
-        hide_env_values = true,
-        value_name = "TOKEN"
-    )]
+    #[arg(long, global = true, env = "LYCEUM_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     token: Option<Secret>,
 }
 

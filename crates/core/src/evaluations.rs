@@ -45,13 +45,7 @@ use crate::{
 #[strum_discriminants(
     name(EvaluationType),
     doc = "The type of an evaluation.",
-    derive(
-        Serialize,
-        Deserialize,
-        schemars::JsonSchema,
-        strum::IntoStaticStr,
-        strum::VariantArray
-    ),
+    derive(Serialize, Deserialize, schemars::JsonSchema, strum::IntoStaticStr, strum::VariantArray),
     serde(rename_all = "snake_case"),
     strum(serialize_all = "snake_case")
 )]

@@ -70,10 +70,7 @@ pub(crate) fn count(number: &i64) -> String {
 }
 
 /// A large number, rounded to a count.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a number that is not so great is shown as it is"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "a number that is not so great is shown as it is")]
 pub(crate) fn whole(number: &f64) -> String {
     if (10.0..1e15).contains(&number.abs()) {
         count(&(number.round() as i64))

@@ -42,12 +42,7 @@ pub struct ServerArgs {
 
     /// Hosts that webhooks may be sent to although they are at private addresses, such as those of this machine and its
     /// network; separated by commas
-    #[arg(
-        long,
-        env = "LYCEUM_PRIVATE_WEBHOOK_HOSTS",
-        value_name = "NAMES",
-        value_delimiter = ','
-    )]
+    #[arg(long, env = "LYCEUM_PRIVATE_WEBHOOK_HOSTS", value_name = "NAMES", value_delimiter = ',')]
     private_webhook_hosts: Option<Vec<String>>,
 
     /// A folder of presets (run configs in TOML) that replaces the built-in ones

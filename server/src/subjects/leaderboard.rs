@@ -15,6 +15,7 @@ use lyceum_store::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use strum::{IntoStaticStr, VariantArray};
 use uuid::Uuid;
 
 use crate::{
@@ -31,9 +32,7 @@ use crate::{
 const MEASURED: u32 = 100;
 
 /// What is ranked.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, strum::IntoStaticStr, strum::VariantArray,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 enum Ranked {

@@ -13,13 +13,7 @@ use lyceum_worker::sampler::{Served, ServedSettings};
 pub(crate) struct ServedArgs {
     /// A vLLM server, such as http://127.0.0.1:8000, for items whose config says `compute.sampler` = "served"; several are
     /// separated by commas. See docs/SCALING.md for how to start one.
-    #[arg(
-        long,
-        env = "LYCEUM_VLLM",
-        value_name = "URL",
-        value_delimiter = ',',
-        requires = "vllm_adapters"
-    )]
+    #[arg(long, env = "LYCEUM_VLLM", value_name = "URL", value_delimiter = ',', requires = "vllm_adapters")]
     vllm: Vec<String>,
     /// What the servers were given as --api-key.
     #[arg(long, env = "LYCEUM_VLLM_KEY", value_name = "KEY", hide_env_values = true)]
@@ -47,12 +41,7 @@ pub(crate) struct ServedArgs {
           value_parser = clap::value_parser!(u16).range(1..=1024))]
     vllm_items: u16,
     /// Seconds to try again while no server answers, before an item fails and is queued again.
-    #[arg(
-        long,
-        env = "LYCEUM_VLLM_PATIENCE_SECONDS",
-        value_name = "SECONDS",
-        default_value_t = 600
-    )]
+    #[arg(long, env = "LYCEUM_VLLM_PATIENCE_SECONDS", value_name = "SECONDS", default_value_t = 600)]
     vllm_patience_seconds: u64,
 }
 

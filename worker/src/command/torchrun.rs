@@ -11,12 +11,7 @@ use lyceum_worker::trainer::{Torchrun, TorchrunSettings};
 pub(crate) struct TorchrunArgs {
     /// A Python with torch, transformers, peft and safetensors, for updates whose config says `compute.trainer` = "torchrun":
     /// each is computed by a group of processes that share the base. See docs/SCALING.md.
-    #[arg(
-        long,
-        env = "LYCEUM_TORCHRUN_PYTHON",
-        value_name = "PYTHON",
-        requires = "torchrun_processes"
-    )]
+    #[arg(long, env = "LYCEUM_TORCHRUN_PYTHON", value_name = "PYTHON", requires = "torchrun_processes")]
     torchrun_python: Option<PathBuf>,
     /// Processes of a group; with GPUs, one for each.
     #[arg(long, env = "LYCEUM_TORCHRUN_PROCESSES", value_name = "N",

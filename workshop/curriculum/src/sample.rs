@@ -7,6 +7,7 @@ use rand::Rng as _;
 use rand::seq::index::sample as distinct;
 use rand_chacha::ChaCha12Rng;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::execute::Executed;
 use crate::message::message;
@@ -15,20 +16,8 @@ use traced::Tracer;
 pub use traced::{TraceSpec, Way};
 
 /// Proposing and solving for each of the three problem types.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum TaskKind {

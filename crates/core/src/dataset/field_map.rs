@@ -1,8 +1,9 @@
 //! Which column of any file is what: a format that the user gives at import.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use strum::VariantArray as _;
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::{
     benchmark::format::{Format, Gold, RewardUse},
@@ -11,18 +12,7 @@ use crate::{
 };
 
 /// What judges the answers to the rows of a field map.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum OracleKind {

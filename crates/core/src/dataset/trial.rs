@@ -1,6 +1,7 @@
 //! Whether the tests of a row tell right programs from wrong ones, as far as its own solution and an empty program show it.
 
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use crate::{
     benchmark::{BenchmarkRow, Question, task},
@@ -8,9 +9,7 @@ use crate::{
 };
 
 /// Why tests cannot be used.
-#[derive(
-    Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum TestFaultKind {

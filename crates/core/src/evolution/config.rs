@@ -1,15 +1,15 @@
 //! When and how a run evolves.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
+use strum::IntoStaticStr;
 
 use super::{CATALOGUE, LearningRateConfig, Operator, operator};
 use crate::fault::Fault;
 
 /// Which members are replaced.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, strum::IntoStaticStr,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Culling {
@@ -22,7 +22,7 @@ pub enum Culling {
 }
 
 /// When and how a run evolves. Defaults are the paper's (PopuLoRA, part 4.1) where it gives any.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EvolutionConfig {
     /// Steps between two evolutions; 0 disables evolution.

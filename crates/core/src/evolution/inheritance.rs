@@ -1,8 +1,10 @@
 //! What a child inherits: a rating, protection for a time, and a learning rate.
 
 use rand_distr::{Distribution as _, StandardNormal};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use strum::IntoStaticStr;
 
 use super::EvolutionConfig;
 use crate::{
@@ -58,9 +60,7 @@ impl Protection {
 // The learning rate of each member, as population-based training has it (Jaderberg et al. 2017, arXiv 1711.09846).
 
 /// What decides a member's learning rate.
-#[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema, strum::IntoStaticStr,
-)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum RateRule {
@@ -74,7 +74,7 @@ pub enum RateRule {
 
 /// The learning rate of each member: inherited and changed at births (population-based training's "explore",
 /// arXiv 1711.09846, section 3), or the same for all.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LearningRateConfig {
     /// What decides it.

@@ -4,6 +4,7 @@ use ruff_python_ast::Stmt;
 use ruff_python_parser::parse_module;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::JsonText;
 use crate::{artifact::Digest, dataset::check_python};
@@ -20,21 +21,8 @@ pub const SCORE: &str = "score";
 pub const CORRECT: &str = "correct";
 
 /// A package that the sandbox offers.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    JsonSchema,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum RewardPackage {

@@ -1,11 +1,13 @@
 //! The shape of adapters, and the projections of a decoder layer that they change.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use strum::{IntoStaticStr, VariantArray};
 
 /// The shape shared by all adapters of a population (Hu et al. 2021, arXiv 2106.09685; rank-stabilised scaling:
 /// Kalajdzievski 2023, arXiv 2312.03732). Field names are those of PEFT's `adapter_config.json`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoraShape {
     /// Rank.
@@ -99,21 +101,8 @@ impl fmt::Display for LoraShape {
 }
 
 /// A linear projection, named as in the checkpoint. The values are in the order in which a layer applies them.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Hash,
-    Serialize,
-    Deserialize,
-    schemars::JsonSchema,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray)]
 #[repr(usize)]
 pub enum Projection {
     /// `self_attn.q_proj`

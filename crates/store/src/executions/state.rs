@@ -7,27 +7,17 @@
 //! ```
 
 use lyceum_core::id::ExecutionId;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{Acquire, PgConnection, PgPool, Postgres};
+use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 
 use crate::{Result, StoreError, event};
 
 /// What a run or evaluation is doing.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-    schemars::JsonSchema,
-    ToSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Serialize, Deserialize, IntoStaticStr, VariantArray, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum State {

@@ -3,10 +3,12 @@
 use chrono::{DateTime, Utc};
 use lyceum_core::id::{ExecutionId, WorkId, WorkerId};
 use lyceum_core::work::{Device, Kernels, RolloutPayload, RolloutResult, Sampler, Trainer, WorkKind};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sqlx::types::Json;
 use sqlx::{FromRow, PgPool, QueryBuilder};
+use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -191,7 +193,7 @@ struct Row {
 }
 
 /// The JSON of a payload or a result, by kind of work.
-#[derive(serde::Deserialize)]
+#[derive(Deserialize)]
 struct Tagged<T> {
     rollout: T,
 }
@@ -283,19 +285,8 @@ pub async fn logs(db: &PgPool, item: WorkId) -> Result<Vec<TryLog>> {
 }
 
 /// States of items.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-    schemars::JsonSchema,
-    ToSchema,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Serialize, Deserialize, IntoStaticStr, VariantArray, JsonSchema, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum WorkState {

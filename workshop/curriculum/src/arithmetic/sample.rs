@@ -5,6 +5,7 @@ use minijinja::context;
 use rand::Rng as _;
 use rand_chacha::ChaCha12Rng;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::flaw::{Flawed, Quality, flawed_plan};
 use super::{Exercise, Source, plan, steps};
@@ -12,20 +13,8 @@ use crate::program::Level;
 use crate::sample::{Part, Sample};
 
 /// A prompt of R-Zero or SAGE.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    Hash,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Task {

@@ -4,6 +4,7 @@
 use rand::Rng as _;
 use rand_chacha::ChaCha12Rng;
 use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::{Part, Sample, SampleSpec};
 use crate::execute::Executed;
@@ -11,19 +12,8 @@ use crate::message::message;
 use crate::steps::Axis;
 
 /// What the teacher is asked for. Each name is that of a template and, in angle brackets, of a marker.
-#[derive(
-    Clone,
-    Copy,
-    Debug,
-    PartialEq,
-    Eq,
-    PartialOrd,
-    Ord,
-    Serialize,
-    Deserialize,
-    strum::IntoStaticStr,
-    strum::VariantArray,
-)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum StoneTask {
