@@ -29,7 +29,7 @@ def settled(judged):
     """Verdicts after what the study declares: several primary outcomes must pass Holm's procedure, and without its positive control
     nothing that did not appear means anything.
 
-    >>> one = lambda verdict, p, **of: Judged(of, 0, (), (), [], verdict, 0, p)
+    >>> one = lambda verdict, p, **of: Judged({"arm": "a", **of}, 0, (), (), [], verdict, 0, p)
     >>> [one.verdict for one in settled([one("appears", 0.04, primary=True), one("appears", 0.03, primary=True)])]
     ['is not decided', 'is not decided']
     >>> [one.verdict for one in settled([one("is refuted", 0.5, control=True), one("is refuted", 0.01), one("appears", 0.01)])]
@@ -50,9 +50,18 @@ def settled(judged):
 
 
 def moved(judged):
-    """Whether every positive control of a study appeared; nothing if none is declared or was run."""
-    controls = [one.verdict.startswith("appears") for one in judged if one.outcome.get("control")]
-    return all(controls) if controls else None
+    """Whether the positive control of a study appeared: all that was expected of it, of the first arm that was tried or of a later
+    one. Nothing if none is declared or was run.
+
+    >>> one = lambda arm, verdict: Judged({"arm": arm, "control": True}, 0, (), (), [], verdict, 0, 0.5)
+    >>> [moved(said) for said in ([], [one("a", "appears"), one("a", "is refuted")], [one("a", "is refuted"), one("b", "appears")])]
+    [None, False, True]
+    """
+    tries = {}
+    for one in judged:
+        if one.outcome.get("control"):
+            tries.setdefault(one.outcome["arm"], []).append(one.verdict.startswith("appears"))
+    return any(map(all, tries.values())) if tries else None
 
 
 class Found:
