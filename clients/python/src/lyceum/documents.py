@@ -138,13 +138,13 @@ class Archive(TypedDict):
 
 
 class ArmOutlook(TypedDict):
-    """What an arm comes to."""
+    """The runs, steps and time of an arm."""
 
     arm: str
     """Its name."""
 
     like: NotRequired[str | None]
-    """That run."""
+    """The run that `step_seconds` is from."""
 
     runs: int
     """Its runs."""
@@ -1506,7 +1506,7 @@ class Neighbours(TypedDict):
 
 
 class Outlook(TypedDict):
-    """What a plan comes to."""
+    """The runs, steps and time of a plan."""
 
     arms: list[ArmOutlook]
     """By arm."""
