@@ -235,6 +235,38 @@ async fn a_run_on_another_base_waits_no_more_than_a_minute_for_its_turn() -> Res
     Ok(())
 }
 
+/// A run has no item that is ready while its answers are verified and its next phase is planned.
+#[tokio::test]
+async fn a_base_stays_for_its_run_between_two_phases() -> Result<()> {
+    let house = House::new().await?;
+    planned(&house, &[json!({}), json!({})]).await?;
+    sqlx::query("UPDATE work SET base_model = 'other' WHERE execution_id = $1")
+        .bind(Uuid::from_u128(2))
+        .execute(house.pool())
+        .await?;
+    let slot = Slot {
+        loaded_models: vec!["tiny".to_owned()],
+        ..slot(&house).await?
+    };
+    assert_eq!(turns(&house, &slot, 1).await?, [1]);
+    sqlx::query("UPDATE work SET run_at = now() + interval '1 hour' WHERE execution_id = $1 AND state = 'ready'")
+        .bind(Uuid::from_u128(1))
+        .execute(house.pool())
+        .await?;
+    assert_eq!(turns(&house, &slot, 1).await?, [0], "its next phase is soon planned");
+    let elsewhere = Slot {
+        loaded_models: Vec::new(),
+        ..slot.clone()
+    };
+    assert_eq!(turns(&house, &elsewhere, 1).await?, [2], "other workers need not wait");
+    ago(&house, 1, 6.0).await?;
+    assert_eq!(turns(&house, &slot, 1).await?, [2], "it was not");
+    ago(&house, 1, 1.0).await?;
+    ago(&house, 2, 61.0).await?;
+    assert_eq!(turns(&house, &slot, 1).await?, [2], "it has waited for a minute");
+    Ok(())
+}
+
 /// A claim that goes on locks its own item and no other run's.
 #[tokio::test]
 async fn claims_at_one_moment_each_find_an_item() -> Result<()> {

@@ -123,6 +123,9 @@ fn fits(execution: &str, kind: &str, trainer: &str) -> String {
 /// served least recently, then age. So executions take turns however few slots there are, and a base that no worker has
 /// loaded waits no more than a minute for its turn, and for the rest of the item that is then in progress.
 ///
+/// Within that minute the slot keeps its base for five seconds after an item, even if none is ready: the execution is then
+/// between two phases, and a long item of another base would take its place in every step.
+///
 /// Each candidate is the first entry of an index, so the cost of a claim grows with the number of executions, not of items. Only
 /// the winner is locked: if another claim has just taken it, its execution's next item is, and if there is none, the
 /// next candidate.
@@ -143,17 +146,21 @@ WITH durable AS MATERIALIZED (
 share AS MATERIALIZED (
     SELECT e.id, e.priority, e.max_concurrent,
         (SELECT count(*) FROM work r WHERE r.execution_id = e.id AND r.state = 'running') AS held,
-        coalesce((
-            SELECT max(last.ended)
-            FROM unnest($2::text[]) fits (kind)
-            CROSS JOIN LATERAL (
-                SELECT coalesce(r.finished_at, r.started_at) AS ended FROM work r
-                WHERE r.execution_id = e.id AND r.kind = fits.kind AND r.started_at IS NOT NULL
-                ORDER BY r.started_at DESC LIMIT 1
-            ) last
-            WHERE fits.kind <> 'evolve'
-        ), e.created_at) AS served
-    FROM executions e WHERE e.state = 'running'
+        coalesce(newest.ended, e.created_at) AS served,
+        newest.ended > now() - interval '5 seconds' AND newest.base_model = ANY($4) AS goes_on
+    FROM executions e
+    LEFT JOIN LATERAL (
+        SELECT last.*
+        FROM unnest($2::text[]) fits (kind)
+        CROSS JOIN LATERAL (
+            SELECT coalesce(r.finished_at, r.started_at) AS ended, r.base_model FROM work r
+            WHERE r.execution_id = e.id AND r.kind = fits.kind AND r.started_at IS NOT NULL
+            ORDER BY r.started_at DESC LIMIT 1
+        ) last
+        WHERE fits.kind <> 'evolve'
+        ORDER BY last.ended DESC LIMIT 1
+    ) newest ON true
+    WHERE e.state = 'running'
 ),
 candidate AS (
     SELECT w.id
@@ -162,17 +169,21 @@ candidate AS (
         FROM (SELECT *, served < now() - interval '1 minute' AS overdue FROM share) e
         CROSS JOIN unnest($2::text[], $9::text[]) fits (kind, trainer)
         CROSS JOIN LATERAL (
-            SELECT loaded.seq, true AS loaded
+            SELECT loaded.*, true AS loaded
             FROM unnest($4::text[]) base (name)
             CROSS JOIN LATERAL (
-                SELECT w.seq FROM work w WHERE w.base_model = base.name AND {competing} ORDER BY w.seq LIMIT 1
+                SELECT w.seq, w.base_model FROM work w
+                WHERE w.base_model = base.name AND {competing} ORDER BY w.seq LIMIT 1
             ) loaded
             UNION ALL
             SELECT * FROM (
-                SELECT w.seq, false AS loaded FROM work w WHERE {competing} ORDER BY w.seq LIMIT 1
+                SELECT w.seq, w.base_model, false AS loaded FROM work w WHERE {competing} ORDER BY w.seq LIMIT 1
             ) oldest
         ) w
-        WHERE e.max_concurrent IS NULL OR e.held < e.max_concurrent
+        WHERE (e.max_concurrent IS NULL OR e.held < e.max_concurrent) AND (
+            w.base_model IS NULL OR w.base_model = ANY($4) OR e.overdue
+            OR NOT EXISTS (SELECT FROM share other WHERE other.goes_on AND other.id <> e.id AND other.priority >= e.priority)
+        )
         ORDER BY e.priority DESC, e.held, e.overdue DESC, (w.loaded AND NOT e.overdue) DESC, e.served, w.loaded DESC, w.seq
     ) best
     CROSS JOIN LATERAL (
