@@ -181,8 +181,8 @@ candidate AS (
             ) oldest
         ) w
         WHERE (e.max_concurrent IS NULL OR e.held < e.max_concurrent) AND (
-            w.base_model IS NULL OR w.base_model = ANY($4) OR e.overdue
-            OR NOT EXISTS (SELECT FROM share other WHERE other.goes_on AND other.id <> e.id AND other.priority >= e.priority)
+            w.base_model IS NULL OR w.base_model = ANY($4) OR e.overdue OR e.goes_on
+            OR coalesce(e.priority > (SELECT max(priority) FROM share WHERE goes_on), true)
         )
         ORDER BY e.priority DESC, e.held, e.overdue DESC, (w.loaded AND NOT e.overdue) DESC, e.served, w.loaded DESC, w.seq
     ) best
