@@ -14,6 +14,12 @@ GATES = {
         " easiest. A comparison of populations with a single agent on such bases is **uninformative** about the claim, so no study has"
         " it as its primary outcome.",
     ),
+    "GASP": (
+        ["gasp-control"],
+        "Easier variants can only bring goalposts into reach on a base that learns from them. In two tries, RLVR on exact easier variants"
+        " of the goalposts solved no more of them than as many attempts of the untrained base did. A comparison of GASP with other ways"
+        " of learning on this base is **uninformative** about the claim.",
+    ),
 }
 
 # Each paper with its claim, in its own words, and the studies about it.
@@ -119,7 +125,7 @@ def details(found):
 def about_control(found):
     """Whether the study could have shown anything, in a sentence; nothing if that is plain."""
     said = found.outcomes
-    later = any(one.outcome.get("declared_later") for one in said if one.outcome.get("control"))
+    later = all(one.outcome.get("declared_later") for one in said if one.outcome.get("control"))
     when = ", which was declared after the other arms had run," if later else ""
     is_open = any(one.verdict.startswith("is not decided") for one in said)
     is_declared = any(outcome.get("control") for outcome in found.experiment["outcomes"])
