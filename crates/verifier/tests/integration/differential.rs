@@ -9,8 +9,7 @@ use lyceum_verifier::value::decode;
 use lyceum_verifier::{Comparison, Interpreter};
 use proptest::prelude::*;
 
-/// Generates pairs of values; prints for each the encoding, the repr (in hexadecimal, since it may contain surrogates)
-/// and the result of `==` with its partner.
+/// Generates values, and variants of them.
 const GENERATOR: &str = r##"
 import random, sys
 random.seed(int(sys.argv[2]))
@@ -51,6 +50,11 @@ def variant(v):
     if kind is dict: return {k: variant(v[k]) for k in random.sample(list(v), len(v))}
     if kind is Counter: return Counter({**v, "extra": 0}) if random.random() < 0.5 else Counter(dict(reversed(v.items())))
     return v
+"##;
+
+/// Prints pairs of values, for each the encoding, the repr (in hexadecimal, since it may contain surrogates) and the
+/// result of `==` with its partner.
+const PAIRS: &str = r##"
 for _ in range(int(sys.argv[1])):
     a = value(3); b = variant(a)
     # Through the encoding and back, so that no two NaN are the same object.
@@ -58,6 +62,37 @@ for _ in range(int(sys.argv[1])):
              encode(b, False, 1 << 20).hex(), repr(b).encode("utf-8", "surrogatepass").hex()]
     import copy, pickle
     print(*parts, int(pickle.loads(pickle.dumps(a)) == pickle.loads(pickle.dumps(b))))
+"##;
+
+/// Compares digests of large values with what marshal writes, and digests of values that share parts with digests of
+/// values that do not. Prints how many pairs of values had equal and different digests, and how many values had none.
+const DIGESTS: &str = r##"
+def written(v):
+    try: return type(v), dumps(v, 2)
+    except ValueError: return None
+def hashed(v):
+    try: return digest(v)
+    except Unserialisable: return None
+def rebuilt(v):
+    kind = type(v)
+    if kind is str: return v.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass")
+    if kind in (list, tuple, set): return kind([rebuilt(i) for i in v])
+    if kind is dict: return {rebuilt(k): rebuilt(v[k]) for k in v}
+    return v
+equal = different = none = 0
+for _ in range(int(sys.argv[1])):
+    a = value(3); b = variant(a)
+    assert (written(a) is None) == (hashed(a) is None), a
+    assert (written(a) == written(b)) == (hashed(a) == hashed(b)), (a, b)
+    assert hashed([a, a, rebuilt(a)]) == hashed([rebuilt(a), a, a]), a
+    none += hashed(a) is None
+    equal += hashed(a) == hashed(b) != None
+    different += hashed(a) != hashed(b)
+class Own:
+    def __reduce_ex__(self, protocol): raise SystemExit("a method of the program was called")
+for refused in ([Own()], [Own], [len]):
+    assert hashed(refused) is None
+print(equal, different, none)
 "##;
 
 fn bytes(hexadecimal: &str) -> Vec<u8> {
@@ -72,15 +107,40 @@ fn spelled(repr: &str) -> String {
     repr.replace("Ellipsis", "...")
 }
 
-#[test]
-fn values_mean_what_they_mean_in_cpython() {
+/// How many values are generated.
+fn count() -> usize {
     let count = std::env::var("LYCEUM_DIFFERENTIAL_VALUES").unwrap_or_else(|_| "20000".to_owned());
+    count.parse().expect("a number")
+}
+
+/// CPython with a program that uses generated values.
+fn generated(program: &str) -> Command {
     let seed = std::env::var("PROPTEST_RNG_SEED").unwrap_or_else(|_| "1".to_owned());
     eprintln!("values of PROPTEST_RNG_SEED={seed}");
-    let python = Interpreter::resolve(None).expect("an interpreter").executable;
-    let source = format!("{}{GENERATOR}", include_str!("../../src/python/encode.py"));
-    let mut child = Command::new(python)
-        .args(["-c", &source, &count, &seed])
+    let source = format!("{}{GENERATOR}{program}", include_str!("../../src/python/encode.py"));
+    let mut command = Command::new(Interpreter::resolve(None).expect("an interpreter").executable);
+    command.args(["-c", &source, &count().to_string(), &seed]);
+    command
+}
+
+#[test]
+fn digests_of_large_values_are_equal_exactly_if_marshal_writes_them_equally() {
+    let output = generated(DIGESTS).output().expect("the generator runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let counts = String::from_utf8(output.stdout).expect("numbers");
+    let counts: Vec<usize> = counts
+        .split_whitespace()
+        .map(|count| count.parse().expect("a number"))
+        .collect();
+    assert!(
+        counts.iter().all(|pairs| *pairs > count() / 20),
+        "equal, different, none: {counts:?}, which tests little"
+    );
+}
+
+#[test]
+fn values_mean_what_they_mean_in_cpython() {
+    let mut child = generated(PAIRS)
         .stdout(Stdio::piped())
         .spawn()
         .expect("the generator runs");
@@ -124,7 +184,7 @@ fn values_mean_what_they_mean_in_cpython() {
         equal += usize::from(expected);
     }
     assert!(child.wait().expect("its end").success());
-    assert_eq!(seen.to_string(), count);
+    assert_eq!(seen, count());
     assert!(
         equal > seen / 4 && equal < seen,
         "{equal} of {seen} pairs are equal, which tests little"
