@@ -14,6 +14,7 @@ mod verdicts;
 
 use actix_web::{HttpResponse, get, http::header::LOCATION, web};
 use askama::Template;
+use futures::{FutureExt as _, future::OptionFuture};
 use lyceum_core::id::ExperimentId;
 use lyceum_store::{executions::State, experiments, runs::LastSteps};
 use schemars::JsonSchema;
@@ -198,11 +199,8 @@ pub(crate) async fn show_lab(
     ) {
         return Ok(see(&view.with(&[("overlay", Some(ids))])));
     }
-    let now = match view.caller.has_only_a_link {
-        true => None,
-        false => Some(Now::load(&lab, &view).await?),
-    };
-    show(view, &lab, asked, now).await
+    let has_now = !view.caller.has_only_a_link;
+    show(view, &lab, asked, has_now).await
 }
 
 /// The table alone, as JSON; a browser is sent to the lab.
@@ -219,30 +217,34 @@ pub(crate) async fn show_runs(
         }
         .as_str()));
     }
-    show(view, &lab, filters.0, None).await
+    show(view, &lab, filters.0, false).await
 }
 
 fn see(address: &str) -> HttpResponse {
     HttpResponse::SeeOther().insert_header((LOCATION, address)).finish()
 }
 
-async fn show(view: View, lab: &Lab, asked: RunsFilter, now: Option<Now>) -> Result<HttpResponse, ApiError> {
+async fn show(view: View, lab: &Lab, asked: RunsFilter, has_now: bool) -> Result<HttpResponse, ApiError> {
     let db = lab.store.pool();
     let ticked = overlay::ticked(asked.overlay.as_deref().unwrap_or_default()).map_err(fault("overlay"))?;
     let experiment = match asked.experiment {
         Some(id) => Some(experiments::find(db, ExperimentId(id)).await?.name),
         None => None,
     };
-    let known = match view.is_json() {
-        true => Known::default(),
-        false => Known::load(lab, &view).await?,
-    };
+    let now = OptionFuture::from(has_now.then(|| Now::load(lab, &view)));
+    let known = OptionFuture::from((!view.is_json()).then(|| Known::load(lab, &view)));
+    let (now, known, table, overlay) = futures::try_join!(
+        now.map(Option::transpose),
+        known.map(Option::transpose),
+        Table::load(lab, &view, &asked, &ticked),
+        Overlay::of(db, &ticked)
+    )?;
     view.show(&LabPage {
         layout: view.layout("Lab", Section::Home),
         chips: chips::chips(&view, &asked, experiment.as_deref()),
-        table: Table::load(lab, &view, &asked, &ticked).await?,
-        overlay: Overlay::of(db, &ticked).await?,
-        known,
+        table,
+        overlay,
+        known: known.unwrap_or_default(),
         now,
         asked,
         view: view.clone(),

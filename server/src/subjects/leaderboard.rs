@@ -2,6 +2,7 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
+use futures::{FutureExt as _, future::OptionFuture};
 use lyceum_core::{
     benchmark::SubjectRole,
     id::ExecutionId,
@@ -168,20 +169,21 @@ pub(crate) async fn show_leaderboard(
         alive: asked.alive,
         recipe: asked.recipe,
     };
-    let page = listing.page(ratings::standings(lab.store.pool(), &filter, listing.window()).await?);
-    let run = match asked.run {
-        Some(id) => Some(runs::find(lab.store.pool(), ExecutionId(id)).await?.run),
-        None => None,
-    };
-    let mut suites = benchmarks::measured_suites(lab.store.pool()).await?;
+    let db = lab.store.pool();
+    let run = OptionFuture::from(asked.run.map(|id| runs::find(db, ExecutionId(id))));
+    let (standings, run, mut suites) = futures::try_join!(
+        ratings::standings(db, &filter, listing.window()),
+        run.map(Option::transpose),
+        benchmarks::measured_suites(db)
+    )?;
+    let page = listing.page(standings);
     let suite = asked.suite.or_else(|| suites.first().cloned());
-    let measured = match &suite {
-        Some(suite) => benchmarks::leaderboard(lab.store.pool(), suite, MEASURED).await?,
-        None => Vec::new(),
-    };
-    let ranked_runs = match &suite {
-        Some(suite) => benchmarks::run_leaderboard(lab.store.pool(), suite, MEASURED).await?,
-        None => Vec::new(),
+    let (measured, ranked_runs) = match &suite {
+        Some(suite) => futures::try_join!(
+            benchmarks::leaderboard(db, suite, MEASURED),
+            benchmarks::run_leaderboard(db, suite, MEASURED)
+        )?,
+        None => Default::default(),
     };
     // An active filter is always visible, even if it matches nothing.
     if let Some(suite) = suite.as_ref().filter(|suite| !suites.contains(suite)) {
@@ -197,8 +199,8 @@ pub(crate) async fn show_leaderboard(
         suites,
         role,
         filter,
-        run,
-        runs: runs::names(lab.store.pool(), &ids).await?.into_iter().collect(),
+        run: run.map(|found| found.run),
+        runs: runs::names(db, &ids).await?.into_iter().collect(),
         items: page.items,
         pager: view.pager(page.next),
         view: view.clone(),
