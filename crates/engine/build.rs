@@ -3,11 +3,7 @@
 
 fn main() {
     println!("cargo:rerun-if-changed=src/device/graph.cpp");
-    cc::Build::new()
-        .cpp(true)
-        .std("c++17")
-        .file("src/device/graph.cpp")
-        .compile("lyceum_graph");
+    cc::Build::new().cpp(true).std("c++17").file("src/device/graph.cpp").compile("lyceum_graph");
     println!("cargo:rerun-if-env-changed=LIBTORCH");
     if let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") {
         println!("cargo:rustc-link-arg=-Wl,-rpath,{lib}");

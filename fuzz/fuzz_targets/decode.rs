@@ -3,14 +3,12 @@
 
 use libfuzzer_sys::fuzz_target;
 use lyceum_fuzz::reads_back;
-use lyceum_verifier::{Comparison, value::decode};
+use lyceum_verifier::Comparison;
+use lyceum_verifier::value::decode;
 
 fuzz_target!(|bytes: &[u8]| {
     let Ok(value) = decode(bytes) else { return };
-    assert!(
-        Comparison::Strict.equal(&value, &value),
-        "a value strictly equals itself"
-    );
+    assert!(Comparison::Strict.equal(&value, &value), "a value strictly equals itself");
     if value.has_literal() {
         reads_back(&value);
     }

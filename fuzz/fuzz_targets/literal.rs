@@ -13,9 +13,6 @@ fuzz_target!(|text: &str| {
         reads_back(&value);
     }
     if let Ok(arguments) = parse_arguments(text) {
-        assert!(
-            !arguments.to_source().contains('\n'),
-            "a call's arguments stand on one line of source"
-        );
+        assert!(!arguments.to_source().contains('\n'), "a call's arguments stand on one line of source");
     }
 });

@@ -5,10 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use lyceum_core::{
-    config::{apply_overrides, resolve},
-    recipe::Registry,
-};
+use lyceum_core::config::{apply_overrides, resolve};
+use lyceum_core::recipe::Registry;
 use serde_json::Value;
 
 const PRESETS: [&str; 4] = [
@@ -18,11 +16,8 @@ const PRESETS: [&str; 4] = [
     include_str!("../../configs/runs/sage-seedling-math.toml"),
 ];
 
-static DOCUMENTS: LazyLock<Vec<Value>> = LazyLock::new(|| {
-    PRESETS
-        .map(|text| toml::from_str(text).expect("a preset is TOML"))
-        .to_vec()
-});
+static DOCUMENTS: LazyLock<Vec<Value>> =
+    LazyLock::new(|| PRESETS.map(|text| toml::from_str(text).expect("a preset is TOML")).to_vec());
 static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::shipped);
 
 fuzz_target!(|input: (u8, &str)| {

@@ -3,7 +3,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use lyceum_core::work::{Outcome, Payload, Requirements, WorkKey};
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::fmt::Debug;
 
 fn read<T: Serialize + DeserializeOwned + PartialEq + Debug>(bytes: &[u8]) -> Option<T> {

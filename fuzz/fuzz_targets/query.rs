@@ -2,11 +2,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lyceum_core::{
-    config::parse_query,
-    id::{ExecutionId, MemberId},
-    work::WorkKind,
-};
+use lyceum_core::config::parse_query;
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::work::WorkKind;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

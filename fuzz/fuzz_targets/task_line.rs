@@ -2,14 +2,13 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use lyceum_verifier::{program::measure, read_line};
+use lyceum_verifier::program::measure;
+use lyceum_verifier::read_line;
 
 fuzz_target!(|line: &[u8]| {
     match read_line(line) {
         Ok(task) => {
-            let Ok(written) = serde_json::to_vec(&task) else {
-                panic!("a task is written")
-            };
+            let Ok(written) = serde_json::to_vec(&task) else { panic!("a task is written") };
             assert_eq!(read_line(&written).ok(), Some(task));
         }
         Err(error) => assert!(!error.reason.is_empty()),

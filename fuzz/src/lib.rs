@@ -1,6 +1,8 @@
 //! What the targets ask of values.
 
-use lyceum_verifier::{Comparison, literal::parse_literal, value::Value};
+use lyceum_verifier::Comparison;
+use lyceum_verifier::literal::parse_literal;
+use lyceum_verifier::value::Value;
 
 /// What was spelled is read back as itself.
 pub fn reads_back(value: &Value) {

@@ -14,7 +14,8 @@ pub(crate) use login::{login_form, login_post, logout};
 pub(crate) use requirement::{Requirements, nothing_here};
 pub(crate) use share::open_share;
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 /// `prefix` followed by 256 random bits.
 pub fn new_secret(prefix: &str) -> String {

@@ -3,17 +3,14 @@
 //! Internal errors go to the log, not to the caller: [`ApiError::internal`] logs the cause under the request's trace
 //! id, which the response names in `x-trace-id`.
 
-use actix_web::{
-    HttpResponse, ResponseError,
-    http::{
-        StatusCode,
-        header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE},
-    },
-};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{ALLOW, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
+use actix_web::{HttpResponse, ResponseError};
 use lyceum_core::fault::{Fault, Faults};
 use lyceum_store::StoreError;
 use serde::Serialize;
-use std::{fmt, time::Duration};
+use std::fmt;
+use std::time::Duration;
 
 /// One fault of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, utoipa::ToSchema)]
@@ -81,13 +78,8 @@ impl ApiError {
     /// 405: the address has other methods.
     pub(crate) fn method_not_allowed(method: &str, allowed: &str) -> Self {
         let detail = format!("{method} is not allowed here; use {allowed}");
-        Self::new(
-            StatusCode::METHOD_NOT_ALLOWED,
-            "method-not-allowed",
-            "Method not allowed",
-            detail,
-        )
-        .header(ALLOW, allowed)
+        Self::new(StatusCode::METHOD_NOT_ALLOWED, "method-not-allowed", "Method not allowed", detail)
+            .header(ALLOW, allowed)
     }
 
     /// 401: the request has no valid token or session.
@@ -104,12 +96,7 @@ impl ApiError {
     /// 403: a browser's session did not send its CSRF token.
     pub(crate) fn csrf() -> Self {
         let detail = "a session must send its CSRF token in the header x-csrf-token; GET /api/v1/session gives it";
-        Self::new(
-            StatusCode::FORBIDDEN,
-            "csrf",
-            "The request may come from another site",
-            detail,
-        )
+        Self::new(StatusCode::FORBIDDEN, "csrf", "The request may come from another site", detail)
     }
 
     /// 421: the request is for a name that is not the server's.
@@ -120,36 +107,21 @@ impl ApiError {
             "the server does not answer to the name `{host}`; use its IP address, or add the name to the server's setting \
              `allowed_hosts`"
         );
-        Self::new(
-            StatusCode::MISDIRECTED_REQUEST,
-            "unknown-host",
-            "The name is not this server's",
-            detail,
-        )
+        Self::new(StatusCode::MISDIRECTED_REQUEST, "unknown-host", "The name is not this server's", detail)
     }
 
     /// 429: too many wrong tokens came from this address.
     pub(crate) fn too_many_failures(wait: Duration) -> Self {
         let seconds = wait.as_secs() + 1;
         let detail = format!("too many wrong tokens came from this address; try again in {seconds} s");
-        Self::new(
-            StatusCode::TOO_MANY_REQUESTS,
-            "too-many-failures",
-            "Too many wrong tokens",
-            detail,
-        )
-        .header(RETRY_AFTER, seconds.to_string())
+        Self::new(StatusCode::TOO_MANY_REQUESTS, "too-many-failures", "Too many wrong tokens", detail)
+            .header(RETRY_AFTER, seconds.to_string())
     }
 
     /// 413: the body is larger than `limit` bytes.
     pub(crate) fn too_large(limit: usize) -> Self {
         let detail = format!("the body must not exceed {limit} bytes");
-        Self::new(
-            StatusCode::PAYLOAD_TOO_LARGE,
-            "too-large",
-            "The body is too large",
-            detail,
-        )
+        Self::new(StatusCode::PAYLOAD_TOO_LARGE, "too-large", "The body is too large", detail)
     }
 
     /// 408: the body arrives at less than `bytes_per_second` after `grace`.
@@ -164,54 +136,28 @@ impl ApiError {
     /// 415: the body's media type is not `wanted`.
     pub(crate) fn unsupported_type(wanted: &str) -> Self {
         let detail = format!("the body must be sent as {wanted}");
-        Self::new(
-            StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            "unsupported-type",
-            "Unsupported media type",
-            detail,
-        )
+        Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, "unsupported-type", "Unsupported media type", detail)
     }
 
     /// 409: the resource's state does not allow this.
     pub(crate) fn conflict(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::CONFLICT,
-            "conflict",
-            "The state does not allow this",
-            detail,
-        )
+        Self::new(StatusCode::CONFLICT, "conflict", "The state does not allow this", detail)
     }
 
     /// 412: the resource has changed since the caller read it.
     pub(crate) fn changed() -> Self {
         let detail = "it has changed since the ETag in If-Match; read it again";
-        Self::new(
-            StatusCode::PRECONDITION_FAILED,
-            "changed",
-            "The resource has changed",
-            detail,
-        )
+        Self::new(StatusCode::PRECONDITION_FAILED, "changed", "The resource has changed", detail)
     }
 
     /// 422: the request is valid, and cannot be carried out.
     pub(crate) fn unprocessable(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "invalid",
-            "The request cannot be carried out",
-            detail,
-        )
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "invalid", "The request cannot be carried out", detail)
     }
 
     /// 503: the service cannot answer now; the caller may try again.
     pub(crate) fn unavailable(detail: impl Into<String>) -> Self {
-        Self::new(
-            StatusCode::SERVICE_UNAVAILABLE,
-            "unavailable",
-            "Not available now",
-            detail,
-        )
-        .header(RETRY_AFTER, "2")
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "unavailable", "Not available now", detail).header(RETRY_AFTER, "2")
     }
 
     /// 500: the cause is logged, and not shown to the caller.
@@ -283,12 +229,7 @@ impl ApiError {
             parameter: None,
             detail: fault.detail,
         });
-        Self::with_errors(
-            StatusCode::UNPROCESSABLE_ENTITY,
-            "invalid",
-            "The body is not valid",
-            errors.collect(),
-        )
+        Self::with_errors(StatusCode::UNPROCESSABLE_ENTITY, "invalid", "The body is not valid", errors.collect())
     }
 
     /// 400: the query has these faults, each with the parameter's name.
@@ -318,10 +259,7 @@ impl ApiError {
             },
             all => format!("{} faults were found", all.len()),
         };
-        Self {
-            errors,
-            ..Self::new(status, kind, title, detail)
-        }
+        Self { errors, ..Self::new(status, kind, title, detail) }
     }
 }
 

@@ -1,17 +1,13 @@
 //! The weights behind the names of base models. A run keeps their digest, so it never goes on with others: members are
 //! adapters of the weights that they were trained on.
 
-use lyceum_core::{
-    config::{PopulationConfig, RunConfig, pointer_token},
-    fault::Fault,
-    work::BaseModel,
-};
+use lyceum_core::config::{PopulationConfig, RunConfig, pointer_token};
+use lyceum_core::fault::Fault;
+use lyceum_core::work::BaseModel;
 use sha2::{Digest as _, Sha256};
-use std::{
-    fs::File,
-    io,
-    path::{Path, PathBuf},
-};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use crate::estimate::{bases_here, folder_of};
 
@@ -53,11 +49,7 @@ pub(crate) fn changed(config: &RunConfig) -> Vec<Fault> {
 pub(crate) fn replaced(origin: &RunConfig, fork: &RunConfig) -> Vec<Fault> {
     let of = |(name, population): (&String, &PopulationConfig)| {
         let (old, new) = (&origin.populations.get(name)?.base_model, &population.base_model);
-        let detail = format!(
-            "a fork keeps the base of its run, {}; {} has other weights",
-            text(old),
-            text(new)
-        );
+        let detail = format!("a fork keeps the base of its run, {}; {} has other weights", text(old), text(new));
         (!is_same(old, new)).then(|| Fault::new(pointer(name), detail))
     };
     fork.populations.iter().filter_map(of).collect()
@@ -85,10 +77,7 @@ fn pointer(population: &str) -> String {
 
 /// What to do about weights that are not where they were.
 fn cure(digest: &str) -> String {
-    match bases_here()
-        .into_iter()
-        .find(|name| digest_of(name).as_deref() == Some(digest))
-    {
+    match bases_here().into_iter().find(|name| digest_of(name).as_deref() == Some(digest)) {
         Some(name) => format!("`{name}` has them: fork the run with that name as `base_model.name`, or move them back"),
         None => "put those weights back to go on".to_owned(),
     }
@@ -135,10 +124,7 @@ mod tests {
         let document = Presets::new(None).get("demo").unwrap().config;
         let mut config = lyceum_core::config::resolve(&document, &Registry::shipped()).unwrap();
         let population = config.populations.get_mut("main").unwrap();
-        population.base_model = BaseModel {
-            name: name.to_owned(),
-            revision: revision.map(str::to_owned),
-        };
+        population.base_model = BaseModel { name: name.to_owned(), revision: revision.map(str::to_owned) };
         config
     }
 
@@ -156,11 +142,7 @@ mod tests {
         for told in ["`seedling`", &digest, &other, "put those weights back"] {
             assert!(faults[0].detail.contains(told), "{faults:?}");
         }
-        for unknown in [
-            config("not-here", Some(&other)),
-            config("seedling", Some("main")),
-            config("seedling", None),
-        ] {
+        for unknown in [config("not-here", Some(&other)), config("seedling", Some("main")), config("seedling", None)] {
             assert!(changed(&unknown).is_empty(), "nothing is known of its weights");
         }
     }
@@ -173,10 +155,7 @@ mod tests {
         assert!(replaced(&origin, &config("seedling-1", Some(&one))).is_empty());
         for wrong in [config("seedling", Some(&other)), config("Qwen/Qwen2.5-0.5B", None)] {
             let faults = replaced(&origin, &wrong);
-            assert!(
-                faults[0].detail.contains("keeps the base of its run, `seedling`"),
-                "{faults:?}"
-            );
+            assert!(faults[0].detail.contains("keeps the base of its run, `seedling`"), "{faults:?}");
         }
         assert_eq!(replaced(&config("seedling", None), &config("other", None)).len(), 1);
     }

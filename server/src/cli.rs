@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-use crate::command::{self, output::reader_has_gone};
+use crate::command;
+use crate::command::output::reader_has_gone;
 use crate::settings::CommonArgs;
 
 /// A laboratory in which language models teach each other.

@@ -43,21 +43,12 @@ impl Client {
                 .map(|text| Secret::from(text.trim().to_owned()))
                 .with_context(|| format!("there is no token in {}; use --token or LYCEUM_TOKEN", file.display()))?,
         };
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_connect(Some(Duration::from_secs(10)));
-        Ok(Self {
-            agent: config.build().into(),
-            base: base.trim_end_matches('/').to_owned(),
-            token,
-        })
+        let config = Agent::config_builder().http_status_as_error(false).timeout_connect(Some(Duration::from_secs(10)));
+        Ok(Self { agent: config.build().into(), base: base.trim_end_matches('/').to_owned(), token })
     }
 
     pub(crate) fn get(&self, path: &str) -> anyhow::Result<Value> {
-        let request = self
-            .agent
-            .get(format!("{}{path}", self.base))
-            .header("authorization", self.bearer());
+        let request = self.agent.get(format!("{}{path}", self.base)).header("authorization", self.bearer());
         self.answer(request.call().map_err(|error| self.unreachable(error))?)
     }
 
@@ -85,10 +76,7 @@ impl Client {
         let request = request.header("authorization", self.bearer());
         let mut response = request.call().map_err(|error| self.unreachable(error))?;
         match response.status().as_u16() {
-            200..300 => response
-                .body_mut()
-                .read_to_string()
-                .context("the server's response is not text"),
+            200..300 => response.body_mut().read_to_string().context("the server's response is not text"),
             _ => bail!("{}", problem(&mut response)),
         }
     }
@@ -99,23 +87,18 @@ impl Client {
         let request = request.header("authorization", self.bearer());
         let mut response = request.call().map_err(|error| self.unreachable(error))?;
         match response.status().as_u16() {
-            200..300 => std::io::copy(&mut response.body_mut().as_reader(), out)
-                .map(drop)
-                .context("the download broke off"),
+            200..300 => {
+                std::io::copy(&mut response.body_mut().as_reader(), out).map(drop).context("the download broke off")
+            }
             _ => bail!("{}", problem(&mut response)),
         }
     }
 
     /// POST; actions have no body.
     pub(crate) fn post(&self, path: &str, body: Option<&Value>) -> anyhow::Result<Value> {
-        let request = self
-            .agent
-            .post(format!("{}{path}", self.base))
-            .header("authorization", self.bearer());
+        let request = self.agent.post(format!("{}{path}", self.base)).header("authorization", self.bearer());
         let response = match body {
-            Some(body) => request
-                .header("content-type", "application/json")
-                .send(body.to_string()),
+            Some(body) => request.header("content-type", "application/json").send(body.to_string()),
             None => request.send_empty(),
         };
         self.answer(response.map_err(|error| self.unreachable(error))?)
@@ -141,9 +124,7 @@ impl Client {
         mut each: impl FnMut(ServerEvent) -> anyhow::Result<()>,
     ) -> anyhow::Result<bool> {
         let request = self.agent.get(format!("{}{path}?after={after}", self.base));
-        let request = request
-            .header("authorization", self.bearer())
-            .header("accept", "text/event-stream");
+        let request = request.header("authorization", self.bearer()).header("accept", "text/event-stream");
         let mut response = request.call().map_err(|error| self.unreachable(error))?;
         match response.status().as_u16() {
             200 => {}
@@ -160,11 +141,7 @@ impl Client {
                 kind = name.to_owned();
             } else if let Some(data) = line.strip_prefix("data: ") {
                 let data: Value = serde_json::from_str(data).context("the server sent an event that is not JSON")?;
-                each(ServerEvent {
-                    number,
-                    kind: kind.clone(),
-                    data: data["data"].clone(),
-                })?;
+                each(ServerEvent { number, kind: kind.clone(), data: data["data"].clone() })?;
             }
         }
         Ok(true)
@@ -173,10 +150,7 @@ impl Client {
     fn answer(&self, mut response: Response<ureq::Body>) -> anyhow::Result<Value> {
         match response.status().as_u16() {
             204 => Ok(Value::Null),
-            200..300 => response
-                .body_mut()
-                .read_json()
-                .context("the server's response is not JSON"),
+            200..300 => response.body_mut().read_json().context("the server's response is not JSON"),
             _ => bail!("{}", problem(&mut response)),
         }
     }
@@ -186,10 +160,7 @@ impl Client {
     }
 
     fn unreachable(&self, error: ureq::Error) -> anyhow::Error {
-        anyhow::anyhow!(
-            "cannot reach {}: {error}; check that the server is running and that --url is right",
-            self.base
-        )
+        anyhow::anyhow!("cannot reach {}: {error}; check that the server is running and that --url is right", self.base)
     }
 }
 
@@ -200,10 +171,7 @@ fn problem(response: &mut Response<ureq::Body>) -> String {
         return format!("the server responded with {status}");
     };
     let faults = problem["errors"].as_array().into_iter().flatten().map(|fault| {
-        let place = fault["pointer"]
-            .as_str()
-            .or(fault["parameter"].as_str())
-            .unwrap_or_default();
+        let place = fault["pointer"].as_str().or(fault["parameter"].as_str()).unwrap_or_default();
         format!("{place}: {}", fault["detail"].as_str().unwrap_or_default())
     });
     let faults: Vec<String> = faults.collect();

@@ -24,10 +24,8 @@ pub(crate) mod up;
 use anyhow::Context as _;
 use clap::Args;
 
-use crate::{
-    client::Client,
-    settings::{CommonArgs, Secret, Sources},
-};
+use crate::client::Client;
+use crate::settings::{CommonArgs, Secret, Sources};
 
 /// The runtime for a command's asynchronous part.
 pub(crate) fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

@@ -7,11 +7,16 @@ mod planner;
 pub(crate) mod step_log;
 
 use futures::future::BoxFuture;
-use lyceum_core::{config::RunConfig, id::ExecutionId, recipe::Registry};
-use lyceum_store::{Store, StoreError, artifact::ArtifactStore, event, listener::Listener};
+use lyceum_core::config::RunConfig;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::Registry;
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::listener::Listener;
+use lyceum_store::{Store, StoreError, event};
 use sqlx::{PgConnection, PgPool};
 use std::sync::Arc;
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use self::planner::Planner;
 use crate::lab::Pace;
@@ -46,13 +51,7 @@ impl Coordinator {
         let stop = CancellationToken::new();
         let tasks = TaskTracker::new();
         let planner = Arc::new(Planner::new(store.clone(), registry, begin_scheduled));
-        tasks.spawn(dispatch::run(
-            store.clone(),
-            planner,
-            notifications,
-            pace.look,
-            stop.clone(),
-        ));
+        tasks.spawn(dispatch::run(store.clone(), planner, notifications, pace.look, stop.clone()));
         tasks.spawn(housekeeping::run(store, pace, stop.clone()));
         tasks.spawn(housekeeping::collect(artifacts, pace.tidy, stop.clone()));
         tasks.close();

@@ -60,10 +60,7 @@ pub enum DatabaseError {
 /// # Errors
 /// All of [`DatabaseError`].
 pub async fn check(url: &DatabaseUrl) -> Result<(), DatabaseError> {
-    let unreachable = |reason: String| DatabaseError::Unreachable {
-        url: url.clone(),
-        reason,
-    };
+    let unreachable = |reason: String| DatabaseError::Unreachable { url: url.clone(), reason };
     let connecting = tokio::time::timeout(PATIENCE, PgConnection::connect(url.expose()));
     let mut connection = match connecting.await {
         Err(_) => return Err(unreachable(format!("no response within {} s", PATIENCE.as_secs()))),
@@ -76,17 +73,10 @@ pub async fn check(url: &DatabaseUrl) -> Result<(), DatabaseError> {
     let (number, found, encoding) = facts.map_err(|error| unreachable(error.to_string()))?;
     let oldest = lyceum_postgres::OLDEST_MAJOR;
     if number.cast_unsigned() < oldest * 10_000 {
-        return Err(DatabaseError::TooOld {
-            url: url.clone(),
-            found,
-            oldest,
-        });
+        return Err(DatabaseError::TooOld { url: url.clone(), found, oldest });
     }
     if encoding != "UTF8" {
-        return Err(DatabaseError::NotUtf8 {
-            url: url.clone(),
-            encoding,
-        });
+        return Err(DatabaseError::NotUtf8 { url: url.clone(), encoding });
     }
     let _ = connection.close().await;
     Ok(())

@@ -34,24 +34,15 @@ pub enum Verdict {
 
 impl Finding {
     fn good(what: impl Into<String>) -> Self {
-        Self {
-            verdict: Verdict::Good,
-            what: what.into(),
-        }
+        Self { verdict: Verdict::Good, what: what.into() }
     }
 
     fn lacking(what: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self {
-            verdict: Verdict::Lacking { cure: cure.into() },
-            what: what.into(),
-        }
+        Self { verdict: Verdict::Lacking { cure: cure.into() }, what: what.into() }
     }
 
     fn bad(what: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self {
-            verdict: Verdict::Bad { cure: cure.into() },
-            what: what.into(),
-        }
+        Self { verdict: Verdict::Bad { cure: cure.into() }, what: what.into() }
     }
 
     /// The outcome for an error whose message has its fix after a semicolon, as all of this crate's do.
@@ -79,11 +70,7 @@ pub struct Subject {
 
 /// All checks, most important first.
 pub async fn examine(subject: &Subject) -> Vec<Finding> {
-    let mut findings = vec![
-        machine::folder(&subject.data),
-        machine::disk(&subject.data),
-        machine::memory(),
-    ];
+    let mut findings = vec![machine::folder(&subject.data), machine::disk(&subject.data), machine::memory()];
     findings.extend(database::examine(subject.database.url.as_ref()).await);
     findings.push(machine::port(&subject.server, &subject.data));
     findings.extend(worker::worker(&subject.worker));

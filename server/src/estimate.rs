@@ -3,17 +3,13 @@
 
 mod base;
 
-use lyceum_core::{
-    config::{PopulationConfig, RunConfig},
-    footprint::{BaseShape, GenerationFootprint, GenerationShape, UpdateFootprint, UpdateShape},
-    id::ExecutionId,
-    work::LoraShape,
-};
-use lyceum_store::{
-    executions,
-    page::{Order, Window},
-    runs::{self, Run, RunFilter, RunSort},
-};
+use lyceum_core::config::{PopulationConfig, RunConfig};
+use lyceum_core::footprint::{BaseShape, GenerationFootprint, GenerationShape, UpdateFootprint, UpdateShape};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::work::LoraShape;
+use lyceum_store::executions;
+use lyceum_store::page::{Order, Window};
+use lyceum_store::runs::{self, Run, RunFilter, RunSort};
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 use sqlx::PgPool;
@@ -37,12 +33,7 @@ const ALIKE: usize = 5;
 /// Where recipes' parameters describe how members learn.
 const LEARNING: [&str; 3] = ["/learning", "/proposer/learning", "/solver/learning"];
 /// Answers to a problem.
-const SAMPLES: [&str; 4] = [
-    "/samples_per_problem",
-    "/difficulty_samples",
-    "/vote/samples",
-    "/solver/n",
-];
+const SAMPLES: [&str; 4] = ["/samples_per_problem", "/difficulty_samples", "/vote/samples", "/solver/n"];
 /// Those of them that are learned from.
 const LEARNED_SAMPLES: [&str; 3] = ["/samples_per_problem", "/proposals_per_prompt", "/solver/n"];
 /// Limits of completions, in tokens.
@@ -137,9 +128,7 @@ impl Estimate {
         let (asked, models) = (config.clone(), base::ModelsFolder::find());
         let memory = tokio::task::spawn_blocking(move || {
             let populations = asked.populations.iter();
-            populations
-                .map(|(name, population)| MemoryEstimate::of(name, population, &asked, &models))
-                .collect()
+            populations.map(|(name, population)| MemoryEstimate::of(name, population, &asked, &models)).collect()
         });
         Ok(Self {
             memory: memory.await.map_err(|error| ApiError::internal(&error))?,
@@ -156,9 +145,7 @@ impl MemoryEstimate {
         let base = models.sizes(&population.base_model.name);
         let peak = |base: &BaseShape| {
             let generation = generation(population, config, base).map(|shape| shape.peak(base, &population.lora));
-            let peaks = updates(population, config, base)
-                .into_iter()
-                .map(|(shape, lora)| shape.peak(base, &lora));
+            let peaks = updates(population, config, base).into_iter().map(|(shape, lora)| shape.peak(base, &lora));
             let largest = peaks.max_by_key(UpdateFootprint::total);
             let undescribed = || format!("the parameters of `{}` do not describe learning", config.recipe);
             Ok((largest.ok_or_else(undescribed)?, generation))
@@ -188,9 +175,7 @@ impl MemoryEstimate {
 /// shortest answers to shared prompts, or of answers of different lengths; and of an observer that measures epiplexity.
 fn updates(population: &PopulationConfig, config: &RunConfig, base: &BaseShape) -> Vec<(UpdateShape, LoraShape)> {
     let samples = LEARNED_SAMPLES.iter().filter_map(|pointer| size(config, pointer)).max();
-    let prompt = prompt_tokens(config, base)
-        .or_else(|| completion_tokens(config))
-        .unwrap_or(0);
+    let prompt = prompt_tokens(config, base).or_else(|| completion_tokens(config)).unwrap_or(0);
     let members = members(population);
     let together = config.parameters["items"]["update"].as_u64().unwrap_or(members);
     let largest = |members: u64, rows: &Value, recompute: bool, lora: &LoraShape| {
@@ -201,16 +186,10 @@ fn updates(population: &PopulationConfig, config: &RunConfig, base: &BaseShape) 
     let of_members = LEARNING.iter().filter_map(|pointer| {
         let learning = config.parameters.pointer(pointer)?;
         let recompute = learning["recompute"].as_bool()?;
-        let (shape, lora) = largest(
-            members.min(together),
-            &learning["micro_batch_tokens"],
-            recompute,
-            &population.lora,
-        )?;
+        let (shape, lora) =
+            largest(members.min(together), &learning["micro_batch_tokens"], recompute, &population.lora)?;
         // Answers differ in length, and attention pads them.
-        let shape = shape
-            .with_shared_prompts(samples.unwrap_or(1), prompt)
-            .with_any_lengths(false);
+        let shape = shape.with_shared_prompts(samples.unwrap_or(1), prompt).with_any_lengths(false);
         Some((shape, lora))
     });
     let observer = config.parameters.pointer("/diversity/epiplexity").and_then(|observer| {
@@ -301,15 +280,8 @@ async fn like(
     if let Some(id) = from {
         return Ok(vec![runs::find(db, id).await?.run]);
     }
-    let filter = RunFilter {
-        recipe: Some(recipe.to_owned()),
-        ..RunFilter::default()
-    };
-    let newest = Window {
-        limit: LOOKED_AT,
-        after: None,
-        order: Order::Newest,
-    };
+    let filter = RunFilter { recipe: Some(recipe.to_owned()), ..RunFilter::default() };
+    let newest = Window { limit: LOOKED_AT, after: None, order: Order::Newest };
     let runs = runs::page(db, &filter, &RunSort::Age, &newest).await?.items;
     let is_like = |run: &Run| run.preset.as_deref() == preset && run.step > 0;
     Ok(runs.into_iter().filter(is_like).take(ALIKE).collect())
@@ -318,7 +290,9 @@ async fn like(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lyceum_core::{config::resolve, recipe::Registry, work::Observer};
+    use lyceum_core::config::resolve;
+    use lyceum_core::recipe::Registry;
+    use lyceum_core::work::Observer;
     use serde_json::json;
 
     fn preset(name: &str) -> RunConfig {
@@ -366,12 +340,7 @@ mod tests {
 
     #[test]
     fn recipes_have_estimates_wherever_their_parameters_describe_learning() {
-        for name in [
-            "rlvr-qwen2.5-coder-7b",
-            "rzero-qwen3-4b",
-            "sage-qwen2.5-7b",
-            "populora-qwen2.5-coder-7b",
-        ] {
+        for name in ["rlvr-qwen2.5-coder-7b", "rzero-qwen3-4b", "sage-qwen2.5-7b", "populora-qwen2.5-coder-7b"] {
             let found = estimate(&preset(name));
             assert_eq!(found.unknown, None, "{name}");
             assert!(found.bytes > found.base, "{name}");

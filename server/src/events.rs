@@ -2,21 +2,16 @@
 
 use futures::{Stream, stream};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    Result,
-    event::{self, Event},
-    listener::{Notification, Notifications},
-};
+use lyceum_store::Result;
+use lyceum_store::event::{self, Event};
+use lyceum_store::listener::{Notification, Notifications};
 use sqlx::PgPool;
-use std::{
-    collections::{HashMap, VecDeque},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
-};
-use tokio::{
-    sync::broadcast::{self, error::RecvError},
-    time::{MissedTickBehavior, interval},
-};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::broadcast;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 
 /// Events a slow reader may lag behind before it reads from the database instead.
@@ -41,10 +36,7 @@ pub(crate) struct EventHub {
 impl EventHub {
     /// A hub; it sends nothing until it [runs](Self::run).
     pub(crate) fn new(pool: PgPool) -> Self {
-        Self {
-            pool,
-            watched: Arc::default(),
-        }
+        Self { pool, watched: Arc::default() }
     }
 
     /// The number of open streams.
@@ -121,16 +113,10 @@ impl EventHub {
         execution: ExecutionId,
         after: i64,
     ) -> Result<impl Stream<Item = Result<Arc<Event>>> + use<>> {
-        let last = event::last_numbers(&self.pool, &[execution])
-            .await?
-            .first()
-            .map_or(0, |(_, last)| *last);
+        let last = event::last_numbers(&self.pool, &[execution]).await?.first().map_or(0, |(_, last)| *last);
         let live = {
             let mut all = self.lock();
-            let watched = all.entry(execution).or_insert_with(|| Watched {
-                last,
-                out: broadcast::channel(BACKLOG).0,
-            });
+            let watched = all.entry(execution).or_insert_with(|| Watched { last, out: broadcast::channel(BACKLOG).0 });
             watched.out.subscribe()
         };
         let reader = Reader {

@@ -105,11 +105,7 @@ impl Hub {
             .timeout_connect(Some(Duration::from_secs(20)))
             .timeout_recv_response(Some(Duration::from_secs(60)))
             .timeout_per_read(Some(Duration::from_secs(60)));
-        Self {
-            agent: config.build().into(),
-            endpoint: endpoint.trim_end_matches('/').to_owned(),
-            token,
-        }
+        Self { agent: config.build().into(), endpoint: endpoint.trim_end_matches('/').to_owned(), token }
     }
 
     /// Finds the files of `address`: one file, or those of a repository or folder and `split`.
@@ -130,23 +126,14 @@ impl Hub {
             None => None,
         };
         let commit = first.as_ref().and_then(|file| file.commit.clone());
-        Ok(Located {
-            revision: commit.unwrap_or(revision),
-            hub: self,
-            address,
-            first,
-            files,
-        })
+        Ok(Located { revision: commit.unwrap_or(revision), hub: self, address, first, files })
     }
 
     fn list(&self, address: &Address) -> Result<Listing, HubError> {
         let url = format!("{}/api/datasets/{}", self.endpoint, address.listed());
         let (mut response, _) = self.get(&url, &address.to_string())?;
         let list = response.body_mut().with_config().limit(LONGEST_LIST).read_json();
-        list.map_err(|error| HubError::Unreadable {
-            url,
-            detail: error.to_string(),
-        })
+        list.map_err(|error| HubError::Unreadable { url, detail: error.to_string() })
     }
 
     fn open(&self, address: &Address, revision: &str, file: &str) -> Result<Download, HubError> {
@@ -159,13 +146,7 @@ impl Hub {
         let length = header(&response, "content-length").and_then(|length| length.parse().ok());
         let is_encoded = response.headers().contains_key("content-encoding");
         let length = length.filter(|_| !is_encoded);
-        Ok(Download {
-            body: response.into_body().into_reader(),
-            left: length,
-            length,
-            commit,
-            url,
-        })
+        Ok(Download { body: response.into_body().into_reader(), left: length, length, commit, url })
     }
 
     /// The message with the files that there are, if the hub lists them.
@@ -180,10 +161,7 @@ impl Hub {
 
     /// GET, with redirects. The commit is in the answer of the hub, not in that of the store it redirects to.
     fn get(&self, url: &str, what: &str) -> Result<(Response<Body>, Option<String>), HubError> {
-        let unreadable = |detail: String| HubError::Unreadable {
-            url: url.to_owned(),
-            detail,
-        };
+        let unreadable = |detail: String| HubError::Unreadable { url: url.to_owned(), detail };
         let mut commit = None;
         let mut at = url.to_owned();
         for _ in 0..=REDIRECTS {
@@ -212,10 +190,7 @@ impl Hub {
                     },
                 }),
                 (404, _) => Err(HubError::NotFound(format!("the hub has no {what}"))),
-                _ => Err(HubError::Status {
-                    url: url.to_owned(),
-                    status,
-                }),
+                _ => Err(HubError::Status { url: url.to_owned(), status }),
             };
         }
         Err(unreadable(format!("it redirects more than {REDIRECTS} times")))
@@ -225,16 +200,8 @@ impl Hub {
 impl Located {
     /// Each file in turn.
     pub(crate) fn into_files(self) -> impl Iterator<Item = io::Result<Download>> + Send {
-        let Self {
-            hub,
-            address,
-            revision,
-            first,
-            files,
-        } = self;
-        let others = files
-            .into_iter()
-            .map(move |file| hub.open(&address, &revision, &file).map_err(io::Error::other));
+        let Self { hub, address, revision, first, files } = self;
+        let others = files.into_iter().map(move |file| hub.open(&address, &revision, &file).map_err(io::Error::other));
         first.into_iter().map(Ok).chain(others)
     }
 }

@@ -10,7 +10,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use ureq::http::Response;
@@ -69,11 +70,7 @@ impl HubPush {
             .http_status_as_error(false)
             .timeout_connect(Some(Duration::from_secs(20)))
             .timeout_recv_response(Some(Duration::from_secs(120)));
-        Ok(Self {
-            agent: config.build().into(),
-            endpoint: endpoint.trim_end_matches('/').to_owned(),
-            token,
-        })
+        Ok(Self { agent: config.build().into(), endpoint: endpoint.trim_end_matches('/').to_owned(), token })
     }
 
     /// Uploads `files` as one commit and returns the address of the repository.
@@ -106,12 +103,7 @@ impl HubPush {
         let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
         let path = format!("/api/{}/{}/commit/main", repository.kind.plural(), repository.name());
         self.post(&path, "application/x-ndjson", &body, repository)?;
-        Ok(format!(
-            "{}/{}{}",
-            self.endpoint,
-            repository.kind.prefix(),
-            repository.name()
-        ))
+        Ok(format!("{}/{}{}", self.endpoint, repository.kind.prefix(), repository.name()))
     }
 
     fn create(&self, repository: &Repository, is_private: bool) -> anyhow::Result<()> {
@@ -141,9 +133,7 @@ impl HubPush {
         let answer = self.post(&path, "application/json", &body, repository)?;
         let modes = answer["files"].as_array().into_iter().flatten();
         let large = modes.filter(|file| file["uploadMode"] == "lfs");
-        Ok(large
-            .filter_map(|file| file["path"].as_str().map(str::to_owned))
-            .collect())
+        Ok(large.filter_map(|file| file["path"].as_str().map(str::to_owned)).collect())
     }
 
     fn send(&self, path: &str, content_type: &str, body: &str) -> anyhow::Result<Response<Body>> {
@@ -169,9 +159,7 @@ impl HubPush {
 fn refusal(response: &mut Response<Body>, repository: &Repository) -> String {
     let status = response.status();
     let answer: Value = response.body_mut().read_json().unwrap_or_default();
-    let said = answer["error"]
-        .as_str()
-        .map_or(String::new(), |said| format!(": {said}"));
+    let said = answer["error"].as_str().map_or(String::new(), |said| format!(": {said}"));
     let name = repository.name();
     match status.as_u16() {
         401 | 403 => {

@@ -5,8 +5,12 @@ mod presets;
 pub(crate) use presets::{Preset, Presets};
 
 use lyceum_core::recipe::Registry;
-use lyceum_store::{Store, artifact::ArtifactStore};
-use std::{num::NonZeroU32, path::PathBuf, sync::Arc, time::Duration};
+use lyceum_store::Store;
+use lyceum_store::artifact::ArtifactStore;
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use crate::events::EventHub;
@@ -101,10 +105,7 @@ pub struct BodyPace {
 
 impl Default for BodyPace {
     fn default() -> Self {
-        Self {
-            grace: Duration::from_secs(20),
-            bytes_per_second: 16 << 10,
-        }
+        Self { grace: Duration::from_secs(20), bytes_per_second: 16 << 10 }
     }
 }
 
@@ -145,10 +146,6 @@ pub struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self {
-            look: Duration::from_secs(1),
-            sweep: Duration::from_secs(2),
-            tidy: Duration::from_secs(60),
-        }
+        Self { look: Duration::from_secs(1), sweep: Duration::from_secs(2), tidy: Duration::from_secs(60) }
     }
 }

@@ -31,11 +31,9 @@ pub use frame::text::inert;
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        collections::BTreeSet,
-        fs,
-        path::{Path, PathBuf},
-    };
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::{Path, PathBuf};
 
     /// What the files of a room may import besides the room itself.
     const ROOMS: [(&str, &[&str]); 6] = [
@@ -89,15 +87,9 @@ mod tests {
             };
             let first = inside.iter().next().unwrap().to_str().unwrap();
             let subject = first.trim_end_matches(".rs").to_owned();
-            let listed = SUBJECTS
-                .iter()
-                .find(|(name, _)| *name == subject)
-                .map_or(&[][..], |(_, below)| below);
+            let listed = SUBJECTS.iter().find(|(name, _)| *name == subject).map_or(&[][..], |(_, below)| below);
             for import in imports(&text) {
-                if let Some(other) = import
-                    .strip_prefix("subjects::")
-                    .and_then(|rest| rest.split("::").next())
-                {
+                if let Some(other) = import.strip_prefix("subjects::").and_then(|rest| rest.split("::").next()) {
                     let is_allowed = other == subject || listed.contains(&other);
                     assert!(is_allowed, "{} imports crate::{import}", path.display());
                 }
@@ -106,10 +98,7 @@ mod tests {
         }
         for (place, (subject, below)) in SUBJECTS.iter().enumerate() {
             for other in *below {
-                assert!(
-                    known.contains(*other),
-                    "{subject} may import {other}, which is no subject"
-                );
+                assert!(known.contains(*other), "{subject} may import {other}, which is no subject");
                 let later = SUBJECTS[place..].iter().any(|(name, _)| name == other);
                 assert!(!later, "{subject} may import {other}, which is not before it");
             }

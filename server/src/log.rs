@@ -1,25 +1,22 @@
 //! The server's log (`docs/LOGGING.md`): a line for each request, and the short log for a terminal.
 
-use actix_web::{
-    Error, HttpMessage as _,
-    body::MessageBody,
-    dev::{ServiceRequest, ServiceResponse},
-    http::header::{HeaderName, HeaderValue},
-    middleware::Next,
-};
+use actix_web::body::MessageBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage as _};
 use chrono::Local;
-use std::{fmt, io, time::Instant};
-use tracing::{
-    Event, Instrument as _, Level, Subscriber,
-    field::{Field, Visit},
-};
-use tracing_subscriber::{
-    EnvFilter,
-    fmt::{FmtContext, FormatEvent, FormatFields, format::Writer},
-    registry::LookupSpan,
-};
+use std::time::Instant;
+use std::{fmt, io};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Instrument as _, Level, Subscriber};
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
 
-use crate::{contract::TraceId, frame::text::inert};
+use crate::contract::TraceId;
+use crate::frame::text::inert;
 
 /// Assigns the request a trace id for all its log entries, and logs its outcome. The query is omitted because it may
 /// contain text typed by a person.
@@ -41,15 +38,9 @@ pub(crate) async fn log_request<B: MessageBody>(
         Ok(mut response) => {
             let status = response.status().as_u16();
             if let Ok(value) = HeaderValue::from_str(trace.as_str()) {
-                response
-                    .headers_mut()
-                    .insert(HeaderName::from_static("x-trace-id"), value);
+                response.headers_mut().insert(HeaderName::from_static("x-trace-id"), value);
             }
-            let labels = [
-                ("method", method.to_string()),
-                ("route", route),
-                ("status", status.to_string()),
-            ];
+            let labels = [("method", method.to_string()), ("route", route), ("status", status.to_string())];
             metrics::counter!("lyceum_http_requests_total", &labels).increment(1);
             metrics::histogram!("lyceum_http_request_duration_seconds", &labels[..2]).record(seconds);
             let milliseconds = seconds * 1000.0;
@@ -98,11 +89,7 @@ where
         write!(line, "{} ", Local::now().format("%H:%M:%S"))?;
         match *event.metadata().level() {
             level if level <= Level::WARN => {
-                let (name, colour) = if level == Level::ERROR {
-                    ("error", 31)
-                } else {
-                    ("warning", 33)
-                };
+                let (name, colour) = if level == Level::ERROR { ("error", 31) } else { ("warning", 33) };
                 if line.has_ansi_escapes() {
                     write!(line, "\x1b[{colour}m{name}\x1b[0m: ")?;
                 } else {

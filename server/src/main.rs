@@ -35,10 +35,7 @@ mod tests {
     #[test]
     fn causes_are_said_once_and_on_one_line() {
         let inner = std::io::Error::other("no such\nthing");
-        let error = Err::<(), _>(inner)
-            .context("cannot read x: no such thing")
-            .context("cannot start")
-            .unwrap_err();
+        let error = Err::<(), _>(inner).context("cannot read x: no such thing").context("cannot start").unwrap_err();
         assert_eq!(super::one_line(&error), "cannot start: cannot read x: no such thing");
     }
 }

@@ -1,14 +1,12 @@
 //! The description of the API (OpenAPI 3.1), generated from the endpoints and completed with what they share.
 
 use actix_web::App;
-use utoipa::{
-    Modify, OpenApi as _,
-    openapi::{
-        Content, OpenApi, Ref, RefOr, ResponseBuilder,
-        path::{Operation, ParameterIn, PathItem},
-        security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme},
-    },
+use utoipa::openapi::path::{Operation, ParameterIn, PathItem};
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityRequirement, SecurityScheme,
 };
+use utoipa::openapi::{Content, OpenApi, Ref, RefOr, ResponseBuilder};
+use utoipa::{Modify, OpenApi as _};
 use utoipa_actix_web::AppExt as _;
 
 use crate::subjects::routes;
@@ -44,11 +42,7 @@ struct Head;
 /// The whole description.
 pub fn document() -> utoipa::openapi::OpenApi {
     let head = Head::openapi();
-    let (_, mut document) = App::new()
-        .into_utoipa_app()
-        .openapi(head)
-        .configure(routes)
-        .split_for_parts();
+    let (_, mut document) = App::new().into_utoipa_app().openapi(head).configure(routes).split_for_parts();
     complete(&mut document);
     document
 }
@@ -92,10 +86,7 @@ pub(crate) fn complete(document: &mut OpenApi) {
             if places.contains(&&ParameterIn::Path) {
                 errors.push(("404", "Not found"));
             }
-            if places
-                .iter()
-                .any(|place| matches!(place, ParameterIn::Query | ParameterIn::Header))
-            {
+            if places.iter().any(|place| matches!(place, ParameterIn::Query | ParameterIn::Header)) {
                 errors.push(("400", "A parameter is not valid"));
             }
             if operation.request_body.is_some() {
@@ -112,10 +103,7 @@ pub(crate) fn complete(document: &mut OpenApi) {
             errors.extend([("421", "The name is not this server's"), ("503", "Not available now")]);
             for (status, description) in errors {
                 if !operation.responses.responses.contains_key(status) {
-                    operation
-                        .responses
-                        .responses
-                        .insert(status.to_owned(), error(description));
+                    operation.responses.responses.insert(status.to_owned(), error(description));
                 }
             }
         }
@@ -129,11 +117,7 @@ fn takes_if_match(operation: &Operation) -> bool {
 
 fn error(description: &str) -> RefOr<utoipa::openapi::Response> {
     let content = Content::new(Some(RefOr::Ref(Ref::from_schema_name("ApiError"))));
-    ResponseBuilder::new()
-        .description(description)
-        .content("application/problem+json", content)
-        .build()
-        .into()
+    ResponseBuilder::new().description(description).content("application/problem+json", content).build().into()
 }
 
 /// A session has the permissions of its token.
@@ -153,13 +137,7 @@ fn allow_session(operation: &mut Operation) {
 }
 
 fn methods_mut(item: &mut PathItem) -> impl Iterator<Item = &mut Operation> {
-    [
-        &mut item.get,
-        &mut item.put,
-        &mut item.post,
-        &mut item.delete,
-        &mut item.patch,
-    ]
-    .into_iter()
-    .filter_map(Option::as_mut)
+    [&mut item.get, &mut item.put, &mut item.post, &mut item.delete, &mut item.patch]
+        .into_iter()
+        .filter_map(Option::as_mut)
 }

@@ -1,21 +1,19 @@
 //! Checks before a run begins that its members can be asked the rows of its dataset.
 
-use lyceum_core::{
-    benchmark::{PromptStyle, prompt_styles},
-    config::RunConfig,
-    fault::Fault,
-    recipe::{Recipe, rows::RowsAsked},
-};
+use lyceum_core::benchmark::{PromptStyle, prompt_styles};
+use lyceum_core::config::RunConfig;
+use lyceum_core::fault::Fault;
+use lyceum_core::recipe::Recipe;
+use lyceum_core::recipe::rows::RowsAsked;
 use lyceum_store::datasets;
 use serde_json::Value;
 use sqlx::PgConnection;
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use tokenizers::Tokenizer;
 
-use crate::{
-    api_error::ApiError,
-    estimate::{context_of, folder_of},
-};
+use crate::api_error::ApiError;
+use crate::estimate::{context_of, folder_of};
 
 /// Rows whose prompts are counted at a time.
 const ROWS: u32 = 1000;
@@ -27,9 +25,7 @@ pub(crate) async fn faults(
     recipe: &dyn Recipe,
     config: &RunConfig,
 ) -> Result<Vec<Fault>, ApiError> {
-    let asked = recipe
-        .rows_asked(config)
-        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    let asked = recipe.rows_asked(config).map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let Some(asked) = asked else {
         return Ok(Vec::new());
     };
@@ -37,11 +33,7 @@ pub(crate) async fn faults(
     // What a row asks depends on its kind alone, so one of each is enough.
     let examples = datasets::examples(db, asked.dataset, asked.rows).await?;
     faults.extend(kind_fault(&asked, &examples));
-    let bases: BTreeSet<&str> = config
-        .populations
-        .values()
-        .map(|of| of.base_model.name.as_str())
-        .collect();
+    let bases: BTreeSet<&str> = config.populations.values().map(|of| of.base_model.name.as_str()).collect();
     for base in bases {
         match context_fault(&asked, base) {
             Some(fault) => faults.push(fault),
@@ -62,13 +54,9 @@ fn kind_fault(asked: &RowsAsked, examples: &[(i32, Value)]) -> Option<Fault> {
         prompts.filter_map(Result::err).next()
     };
     let detail = misfit(&PromptStyle::shipped(&asked.prompts).ok()?)?;
-    let fitting: Vec<&str> = prompt_styles()
-        .filter(|name| PromptStyle::shipped(name).is_ok_and(|style| misfit(&style).is_none()))
-        .collect();
-    Some(Fault::new(
-        format!("{}/prompts", asked.pointer),
-        format!("{detail}; valid are {}", fitting.join(", ")),
-    ))
+    let fitting: Vec<&str> =
+        prompt_styles().filter(|name| PromptStyle::shipped(name).is_ok_and(|style| misfit(&style).is_none())).collect();
+    Some(Fault::new(format!("{}/prompts", asked.pointer), format!("{detail}; valid are {}", fitting.join(", "))))
 }
 
 /// The fault of answers that leave no room for a prompt in a base's context.
@@ -128,11 +116,7 @@ impl Room {
     pub(crate) fn of(base: &str, max_tokens: u32) -> Option<Self> {
         let context = context_of(base)?;
         let tokenizer = Tokenizer::from_file(folder_of(base)?.join("tokenizer.json")).ok()?;
-        Some(Self {
-            tokenizer,
-            context,
-            max_tokens: max_tokens.into(),
-        })
+        Some(Self { tokenizer, context, max_tokens: max_tokens.into() })
     }
 
     /// The longest of the prompts for which there is no room. A conversation is counted without what the chat template
@@ -152,9 +136,7 @@ impl Room {
 
     /// The fault of the longest prompt; `pointer` is that of the rows' group in the config.
     pub(crate) fn fault(&self, pointer: &str, base: &str, (tokens, place): Length) -> Fault {
-        let Self {
-            context, max_tokens, ..
-        } = self;
+        let Self { context, max_tokens, .. } = self;
         let longest = format!("row {place} has the longest prompt, {tokens} tokens");
         if tokens < *context {
             let valid = context - tokens;

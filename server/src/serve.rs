@@ -39,9 +39,7 @@ pub enum ListenError {
 /// # Errors
 /// All of [`ListenError`]; what was passed is no TCP socket.
 pub fn listen_or_inherit(host: IpAddr, port: u16) -> Result<TcpListener, ListenError> {
-    let passed = ListenFd::from_env()
-        .take_tcp_listener(0)
-        .map_err(ListenError::NotPassed)?;
+    let passed = ListenFd::from_env().take_tcp_listener(0).map_err(ListenError::NotPassed)?;
     passed.map_or_else(|| listen(host, port), Ok)
 }
 

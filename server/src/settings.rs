@@ -11,7 +11,8 @@ pub use address::{DatabaseUrl, Secret};
 pub use file::{File, FileError};
 pub use server::{Server, ServerArgs, Worker, WorkerArgs};
 
-use std::{io::IsTerminal as _, path::PathBuf};
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use nix::unistd::geteuid;
@@ -112,20 +113,14 @@ impl Sources {
         let (data, file) = match &given.config {
             Some(path) => {
                 let file = File::read(path)?;
-                (
-                    given.data.or(file.group::<CommonArgs>()?.data).or_else(default_data),
-                    file,
-                )
+                (given.data.or(file.group::<CommonArgs>()?.data).or_else(default_data), file)
             }
             None => {
                 let data = given.data.or_else(default_data);
                 if let Some(file) = data.as_ref().filter(|data| data.exists() && !data.is_dir()) {
                     return Err(SourcesError::NotAFolder(file.clone()));
                 }
-                let file = data
-                    .as_ref()
-                    .map(|data| File::read_if_there(&data.join(FILE_NAME)))
-                    .transpose()?;
+                let file = data.as_ref().map(|data| File::read_if_there(&data.join(FILE_NAME))).transpose()?;
                 (data, file.unwrap_or_default())
             }
         };
@@ -133,17 +128,10 @@ impl Sources {
         let stored: CommonArgs = file.group()?;
         let filter = given.log.or(stored.log);
         if let Some(filter) = &filter {
-            EnvFilter::try_new(filter).map_err(|source| SourcesError::LogFilter {
-                filter: filter.clone(),
-                source,
-            })?;
+            EnvFilter::try_new(filter).map_err(|source| SourcesError::LogFilter { filter: filter.clone(), source })?;
         }
         let format = given.log_format.or(stored.log_format);
-        Ok(Self {
-            data,
-            file,
-            log: Log { filter, format },
-        })
+        Ok(Self { data, file, log: Log { filter, format } })
     }
 }
 
@@ -164,9 +152,7 @@ impl Log {
     /// Starts logging to standard error.
     pub fn start(&self) {
         let filter = EnvFilter::new(self.filter.as_deref().unwrap_or(QUIET));
-        let lines = tracing_subscriber::fmt()
-            .with_env_filter(filter)
-            .with_writer(std::io::stderr);
+        let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
         let started = match self.format.unwrap_or_default() {
             LogFormat::Text => lines.with_ansi(is_coloured()).try_init(),
             LogFormat::Json => lines.json().flatten_event(true).try_init(),
@@ -187,11 +173,7 @@ fn default_data() -> Option<PathBuf> {
     if geteuid().is_root() {
         return Some("/var/lib/lyceum".into());
     }
-    let folder = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
+    let folder = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     let shared = folder("XDG_DATA_HOME").or_else(|| folder("HOME").map(|home| home.join(".local/share")))?;
     Some(shared.join("lyceum"))
 }

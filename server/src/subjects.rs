@@ -35,7 +35,8 @@ pub(crate) mod work;
 pub(crate) mod workers;
 
 use actix_web::web::ServiceConfig;
-use utoipa_actix_web::{scope, service_config::ServiceConfig as Described};
+use utoipa_actix_web::scope;
+use utoipa_actix_web::service_config::ServiceConfig as Described;
 
 use crate::contract::Endpoint;
 

@@ -11,11 +11,9 @@ use lyceum_postgres::process::Ending;
 use lyceum_store::crashes;
 use sqlx::PgPool;
 use std::time::Duration;
-use tokio::{
-    signal::unix::{Signal, SignalKind, signal},
-    sync::mpsc,
-    task::JoinHandle,
-};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 pub use data_folder::DataFolder;
 
@@ -39,11 +37,7 @@ pub struct Recorder {
 impl Recorder {
     /// A recorder for this machine.
     pub fn new(pool: PgPool) -> Self {
-        Self {
-            pool,
-            host: host(),
-            tasks: Vec::new(),
-        }
+        Self { pool, host: host(), tasks: Vec::new() }
     }
 
     /// Records that the `lyceum up` before this one was not stopped.
@@ -80,12 +74,7 @@ pub(crate) fn host() -> String {
 }
 
 async fn record(pool: &PgPool, host: &str, ending: &Ending) {
-    let Ending {
-        name,
-        at,
-        cause,
-        last_words,
-    } = ending;
+    let Ending { name, at, cause, last_words } = ending;
     let program = name.trim_start_matches("the ");
     while let Err(error) = crashes::record(pool, host, program, cause, last_words, (*at).into()).await {
         tracing::debug!(%error, "cannot record a crash yet");
@@ -106,10 +95,7 @@ impl Stop {
     /// # Errors
     /// The signal handlers cannot be installed.
     pub fn new() -> std::io::Result<Self> {
-        Ok(Self {
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
+        Ok(Self { interrupt: signal(SignalKind::interrupt())?, terminate: signal(SignalKind::terminate())? })
     }
 
     /// Waits for the next signal.

@@ -6,7 +6,8 @@ use sqlx::PgPool;
 
 pub use lyceum_store::tokens::Scope;
 
-use crate::{access::new_secret, settings::Secret};
+use crate::access::new_secret;
+use crate::settings::Secret;
 
 /// Identifies Lyceum's tokens, for secret scanners.
 pub(crate) const PREFIX: &str = "lyc_";

@@ -5,12 +5,9 @@ mod wandb;
 
 use chrono::{DateTime, Utc};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    Result,
-    export::{Batch, Batches, Column, Score, Table, scores},
-    runs::RunDetail,
-    steps,
-};
+use lyceum_store::export::{Batch, Batches, Column, Score, Table, scores};
+use lyceum_store::runs::RunDetail;
+use lyceum_store::{Result, steps};
 use sqlx::PgPool;
 use std::collections::{BTreeMap, VecDeque};
 
@@ -115,33 +112,23 @@ impl<'a> Curves<'a> {
     fn empty(&self, step: i64) -> StepScalars {
         // Scores may follow the last step.
         let at = self.ends.range(..=step).next_back();
-        StepScalars {
-            step,
-            at: at.map_or(self.otherwise, |(_, at)| *at),
-            of: Vec::new(),
-        }
+        StepScalars { step, at: at.map_or(self.otherwise, |(_, at)| *at), of: Vec::new() }
     }
 
     /// Adds the scores up to this step. Those of steps without metrics come first, as steps of their own.
     fn close(&mut self, step: Option<StepScalars>) {
         let Some(mut step) = step else { return };
         let earlier = |score: &Score| i64::from(score.step) < step.step;
-        while let Some(earlier) = self
-            .scores
-            .front()
-            .filter(|score| earlier(score))
-            .map(|score| score.step)
-        {
+        while let Some(earlier) = self.scores.front().filter(|score| earlier(score)).map(|score| score.step) {
             self.close(Some(self.empty(earlier.into())));
         }
         while let Some(score) = self.scores.pop_front_if(|score| i64::from(score.step) == step.step) {
             let of_member = |scalars: &&mut MemberScalars| scalars.member.as_deref() == Some(&score.member);
             match step.of.iter_mut().find(of_member) {
                 Some(scalars) => scalars.values.push((score.name, score.value)),
-                None => step.of.push(MemberScalars {
-                    member: Some(score.member),
-                    values: vec![(score.name, score.value)],
-                }),
+                None => {
+                    step.of.push(MemberScalars { member: Some(score.member), values: vec![(score.name, score.value)] })
+                }
             }
         }
         self.ready.push_back(step);

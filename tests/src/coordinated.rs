@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use lyceum_core::recipe::Registry;
-use lyceum_server::{coordinator::Coordinator, lab::Pace, serve::begin_scheduled};
-use lyceum_store::{
-    artifact::ArtifactStore,
-    listener::{Listener, Listening},
-};
+use lyceum_server::coordinator::Coordinator;
+use lyceum_server::lab::Pace;
+use lyceum_server::serve::begin_scheduled;
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::listener::{Listener, Listening};
 
 use crate::house::House;
 
@@ -29,10 +29,7 @@ impl House {
             Pace::default(),
             &mut listener,
         );
-        Ok(Coordinated {
-            coordinator,
-            _listening: listener.start(),
-        })
+        Ok(Coordinated { coordinator, _listening: listener.start() })
     }
 }
 

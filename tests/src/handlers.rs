@@ -1,28 +1,23 @@
 //! Scripted stand-ins for engine and verifier. Their results depend only on the payload.
 
-use lyceum_core::{
-    artifact::{ArtifactKind, Digest},
-    simulation::{Players, Skill},
-    verify::{Check, Status, Task, Verdict},
-    work::{
-        AdapterRef, Completion, EvolvePayload, EvolveResult, FinishReason, Generated, MemberDiagnostics, MemberUpdated,
-        Outcome, Piece, Prompt, RolloutPayload, RolloutResult, RolloutUsage, UpdatePayload, UpdateResult,
-        VerifyPayload, VerifyResult, WorkKind,
-    },
+use lyceum_core::artifact::{ArtifactKind, Digest};
+use lyceum_core::simulation::{Players, Skill};
+use lyceum_core::verify::{Check, Status, Task, Verdict};
+use lyceum_core::work::{
+    AdapterRef, Completion, EvolvePayload, EvolveResult, FinishReason, Generated, MemberDiagnostics, MemberUpdated,
+    Outcome, Piece, Prompt, RolloutPayload, RolloutResult, RolloutUsage, UpdatePayload, UpdateResult, VerifyPayload,
+    VerifyResult, WorkKind,
 };
 use lyceum_worker::handler::{Context, Handler, HandlerError, Handlers};
 use sqlx::{Connection as _, PgConnection, PgPool};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 /// Handlers of all kinds that the scripts use. Each item takes `pause`, and its start and end are recorded in the table
 /// `diary`, so tests see everything that was done, not only what was kept.
 pub fn all(pause: Duration, diary: &PgPool) -> Handlers {
     fn noted<H: Handler>(handler: H, pause: Duration, diary: &PgPool) -> Noted<H> {
-        Noted {
-            handler: Arc::new(handler),
-            pause,
-            diary: diary.clone(),
-        }
+        Noted { handler: Arc::new(handler), pause, diary: diary.clone() }
     }
     Handlers::default()
         .with(noted(Roller(diary.clone()), pause, diary))
@@ -81,11 +76,7 @@ impl Handler for Roller {
     type Outcome = RolloutResult;
 
     async fn run(self: Arc<Self>, rollout: RolloutPayload, context: Context) -> Result<RolloutResult, HandlerError> {
-        if speaks_compactly(&rollout) {
-            play(rollout, &context).await
-        } else {
-            write(rollout, &context, &self.0).await
-        }
+        if speaks_compactly(&rollout) { play(rollout, &context).await } else { write(rollout, &context, &self.0).await }
     }
 }
 
@@ -150,10 +141,7 @@ async fn learn(update: UpdatePayload, context: &Context) -> Result<UpdateResult,
             for gradient in gradients {
                 let piece: Vec<Vec<u8>> =
                     serde_json::from_slice(&context.get(*gradient).await?).map_err(HandlerError::permanent)?;
-                lessons
-                    .iter_mut()
-                    .zip(piece)
-                    .for_each(|(lesson, part)| lesson.extend(part));
+                lessons.iter_mut().zip(piece).for_each(|(lesson, part)| lesson.extend(part));
             }
         }
         None | Some(Piece::Gradient { .. }) => {
@@ -193,10 +181,7 @@ async fn learn(update: UpdatePayload, context: &Context) -> Result<UpdateResult,
             geometry: None,
         });
     }
-    Ok(UpdateResult {
-        members,
-        ..UpdateResult::default()
-    })
+    Ok(UpdateResult { members, ..UpdateResult::default() })
 }
 
 async fn write(rollout: RolloutPayload, context: &Context, diary: &PgPool) -> Result<RolloutResult, HandlerError> {
@@ -206,33 +191,15 @@ async fn write(rollout: RolloutPayload, context: &Context, diary: &PgPool) -> Re
             obey(word, context, diary).await?;
         }
         let text = format!("{:x}", request.seed);
-        let completion = Completion {
-            tokens: 1,
-            text,
-            finish_reason: FinishReason::Stop,
-            entropy: None,
-            mask_mismatch: None,
-        };
-        generated.push(Generated {
-            id: request.id.clone(),
-            completions: vec![completion],
-        });
+        let completion =
+            Completion { tokens: 1, text, finish_reason: FinishReason::Stop, entropy: None, mask_mismatch: None };
+        generated.push(Generated { id: request.id.clone(), completions: vec![completion] });
     }
     let tokens = match rollout.keep_tokens {
-        true => Some(
-            context
-                .put(ArtifactKind::Tokens, format!("tokens of {}", context.key).into_bytes())
-                .await?,
-        ),
+        true => Some(context.put(ArtifactKind::Tokens, format!("tokens of {}", context.key).into_bytes()).await?),
         false => None,
     };
-    Ok(RolloutResult {
-        generated,
-        embedded: None,
-        compared: None,
-        tokens,
-        usage: RolloutUsage::default(),
-    })
+    Ok(RolloutResult { generated, embedded: None, compared: None, tokens, usage: RolloutUsage::default() })
 }
 
 /// Whether these prompts are of the seedling's set, which scripted players can answer.
@@ -279,9 +246,7 @@ async fn obey(word: &str, context: &Context, diary: &PgPool) -> Result<(), Handl
         }
         "refuse" => return Err(HandlerError::Permanent("the script refuses".to_owned())),
         "lose-device" if context.attempt == 1 => {
-            return Err(HandlerError::DeviceLost(
-                "CUDA error: an illegal memory access was encountered".to_owned(),
-            ));
+            return Err(HandlerError::DeviceLost("CUDA error: an illegal memory access was encountered".to_owned()));
         }
         "stumble" if context.attempt == 1 => return Err(HandlerError::Transient("the script stumbles".to_owned())),
         _ => {}
@@ -328,8 +293,5 @@ fn block_until_renewed(database: &PgPool) {
 fn judge(task: &Task) -> Verdict {
     let even = |text: &str| text.ends_with(['0', '2', '4', '6', '8', 'a', 'c', 'e']);
     let correct = matches!(&task.check, Check::Math(pair) if even(&pair.answer));
-    Verdict {
-        correct: Some(correct),
-        ..Verdict::bare(Some(task.id.clone()), Status::Ok, "")
-    }
+    Verdict { correct: Some(correct), ..Verdict::bare(Some(task.id.clone()), Status::Ok, "") }
 }

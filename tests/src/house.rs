@@ -1,31 +1,28 @@
 //! A house for a test: a database, a folder of artifacts, and processes that can be killed.
 
 use anyhow::{Result, bail, ensure};
-use lyceum_core::{
-    config,
-    dataset::Purpose,
-    id::{DatasetId, ExecutionId},
-    recipe::Registry,
-    seed::derive,
-};
+use lyceum_core::config;
+use lyceum_core::dataset::Purpose;
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_core::recipe::Registry;
+use lyceum_core::seed::derive;
 use lyceum_postgres::{TestCluster, TestDatabase};
-use lyceum_store::{
-    Store,
-    datasets::{self, NewDataset},
-    runs::{self, NewRun},
-    worker_role::{self, WORKER_ROLE},
-};
+use lyceum_store::Store;
+use lyceum_store::datasets::{self, NewDataset};
+use lyceum_store::runs::{self, NewRun};
+use lyceum_store::worker_role::{self, WORKER_ROLE};
 use serde_json::{Value, json};
 use sqlx::PgPool;
-use std::{
-    path::PathBuf,
-    process::Command,
-    time::{Duration, Instant},
-};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use uuid::Uuid;
 
-use crate::{process::Process, relay::Relay, script::Script, seminar::Seminar};
+use crate::process::Process;
+use crate::relay::Relay;
+use crate::script::Script;
+use crate::seminar::Seminar;
 
 /// The scripted recipes.
 pub fn registry() -> Registry {
@@ -201,14 +198,7 @@ impl House {
 
     async fn import(&self, name: &str, purpose: Purpose, suite: Option<&str>, rows: &[Value]) -> Result<DatasetId> {
         let mut tx = self.pool().begin().await?;
-        let new = NewDataset {
-            name,
-            purpose,
-            suite,
-            source: "test",
-            revision: None,
-            rows,
-        };
+        let new = NewDataset { name, purpose, suite, source: "test", revision: None, rows };
         // The same in every house, since runs remember it and are compared.
         let id = DatasetId(Uuid::from_u128(derive(0, name, 0).into()));
         datasets::create_as(&mut tx, id, &new).await?;
@@ -242,12 +232,7 @@ impl House {
 
     /// Starts a coordinator process.
     pub fn server(&self, program: &str) -> Result<Process> {
-        Process::start(
-            Command::new(program)
-                .args(["--database", &self.url])
-                .arg("--artifacts")
-                .arg(self.artifacts()),
-        )
+        Process::start(Command::new(program).args(["--database", &self.url]).arg("--artifacts").arg(self.artifacts()))
     }
 
     /// Starts a worker process.
@@ -263,18 +248,12 @@ impl House {
             command.arg("--map-root-user");
         }
         let fill = "mount -t tmpfs -o size=64k none \"$0\" && { head -c 1M /dev/zero > \"$0/fill\" 2>/dev/null; exec \"$@\"; }";
-        command
-            .args(["--mount", "sh", "-c", fill])
-            .arg(self.artifacts())
-            .arg(program);
+        command.args(["--mount", "sh", "-c", fill]).arg(self.artifacts()).arg(program);
         self.worker_under(command, arguments)
     }
 
     fn worker_under(&self, mut command: Command, arguments: &WorkerArguments) -> Result<Process> {
-        command
-            .args(["--database", &self.worker_url])
-            .arg("--artifacts")
-            .arg(self.artifacts());
+        command.args(["--database", &self.worker_url]).arg("--artifacts").arg(self.artifacts());
         command.args(["--pause-millis", &arguments.pause.as_millis().to_string()]);
         command.args(["--lease-millis", &arguments.lease.as_millis().to_string()]);
         command.args(["--slots", &arguments.slots.to_string()]);
@@ -313,9 +292,7 @@ impl House {
                 .bind(run.0)
                 .fetch_one(self.pool())
                 .await?;
-            Ok(["completed", "failed", wanted]
-                .contains(&state.as_str())
-                .then_some(state))
+            Ok(["completed", "failed", wanted].contains(&state.as_str()).then_some(state))
         };
         match until(&format!("run {run} is {wanted}"), state).await {
             Ok(state) if state == wanted => Ok(()),
@@ -341,10 +318,7 @@ impl House {
             SELECT concat_ws(' ', 'tickets:', job_type, status, count(*)) FROM apalis.jobs GROUP BY job_type, status";
         let told: Result<Vec<String>, sqlx::Error> =
             sqlx::query_scalar(ACCOUNT).bind(run.0).fetch_all(self.pool()).await;
-        told.map_or_else(
-            |error| format!("nothing is known of it: {error}"),
-            |lines| lines.join("\n"),
-        )
+        told.map_or_else(|error| format!("nothing is known of it: {error}"), |lines| lines.join("\n"))
     }
 
     /// Waits until the diary has at least `count` entries.
@@ -367,18 +341,13 @@ impl House {
 
     /// Entries of the diary.
     pub async fn entries(&self) -> Result<i64> {
-        Ok(sqlx::query_scalar("SELECT count(*) FROM diary")
-            .fetch_one(self.pool())
-            .await?)
+        Ok(sqlx::query_scalar("SELECT count(*) FROM diary").fetch_one(self.pool()).await?)
     }
 
     /// Makes workers wait when the diary has about `entries` entries, or releases them, so that a test can act in the
     /// middle of their work.
     pub async fn hold_at(&self, entries: Option<i64>) -> Result<()> {
-        sqlx::query("UPDATE pace SET entries = $1")
-            .bind(entries)
-            .execute(self.pool())
-            .await?;
+        sqlx::query("UPDATE pace SET entries = $1").bind(entries).execute(self.pool()).await?;
         Ok(())
     }
 
@@ -392,12 +361,10 @@ impl House {
 
     /// Number of diary entries `what`, by item.
     pub async fn diary(&self, what: &str) -> Result<Vec<(String, i64)>> {
-        Ok(
-            sqlx::query_as("SELECT item, count(*) FROM diary WHERE what = $1 GROUP BY item ORDER BY item")
-                .bind(what)
-                .fetch_all(self.pool())
-                .await?,
-        )
+        Ok(sqlx::query_as("SELECT item, count(*) FROM diary WHERE what = $1 GROUP BY item ORDER BY item")
+            .bind(what)
+            .fetch_all(self.pool())
+            .await?)
     }
 
     /// All rows of a run, without times, order of arrival and number of tries.

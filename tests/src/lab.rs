@@ -1,18 +1,16 @@
 //! The product's server in this process, accessed over HTTP, alongside others on the same database.
 
 use anyhow::{Context as _, Result, ensure};
-use lyceum_server::{
-    lab::LabSettings,
-    serve::{Server, Serving},
-    token,
-};
-use lyceum_store::{Remote, artifact::ArtifactStore, tokens::Scope};
+use lyceum_server::lab::LabSettings;
+use lyceum_server::serve::{Server, Serving};
+use lyceum_server::token;
+use lyceum_store::Remote;
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::tokens::Scope;
 use serde_json::Value;
 use std::net::{Ipv4Addr, SocketAddr};
-use tokio::{
-    io::{AsyncReadExt as _, AsyncWriteExt as _},
-    net::TcpStream,
-};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
 use crate::house::{House, registry};
 
@@ -32,19 +30,11 @@ impl Lab {
             store: house.store.clone(),
             artifacts: ArtifactStore::folder(&house.artifacts(), house.pool().clone())?,
             registry: registry(),
-            settings: LabSettings {
-                threads: Some(1),
-                coordinate: None,
-                ..LabSettings::default()
-            },
+            settings: LabSettings { threads: Some(1), coordinate: None, ..LabSettings::default() },
         };
         let (address, serving) = server.listen(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
         let (secret, _) = token::create(house.pool(), "test", Scope::Admin, None).await?;
-        Ok(Self {
-            address,
-            token: secret.expose().to_owned(),
-            serving,
-        })
+        Ok(Self { address, token: secret.expose().to_owned(), serving })
     }
 
     /// The page at `path`, as HTML.
@@ -98,9 +88,7 @@ impl Lab {
         let mut answer = Vec::new();
         stream.read_to_end(&mut answer).await?;
         let answer = String::from_utf8(answer)?;
-        let (head, body) = answer
-            .split_once("\r\n\r\n")
-            .context("a response without the end of its headers")?;
+        let (head, body) = answer.split_once("\r\n\r\n").context("a response without the end of its headers")?;
         let status = head.split(' ').nth(1).unwrap_or_default();
         ensure!(status.starts_with('2'), "{method} {path}: {head}\n{body}");
         Ok(body.to_owned())

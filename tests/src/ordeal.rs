@@ -1,10 +1,12 @@
 //! A run to its end on the scripted programs: undisturbed, or with its worker and server killed in turn.
 
 use anyhow::Result;
-use lyceum_core::{id::ExecutionId, seed::stream};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::seed::stream;
 use rand::Rng as _;
 use serde_json::{Value, json};
-use std::{ops::Range, time::Duration};
+use std::ops::Range;
+use std::time::Duration;
 
 use crate::house::{House, WorkerArguments};
 
@@ -48,10 +50,7 @@ impl Programs {
     pub async fn undisturbed(self, document: &Value) -> Result<(House, ExecutionId)> {
         let house = House::new().await?;
         let _server = house.server(self.server)?;
-        let arguments = WorkerArguments {
-            pause: Duration::ZERO,
-            ..WorkerArguments::default()
-        };
+        let arguments = WorkerArguments { pause: Duration::ZERO, ..WorkerArguments::default() };
         let _worker = house.worker(self.worker, &arguments)?;
         let run = self.begin(&house, document).await?;
         house.until_completed(run).await?;

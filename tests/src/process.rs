@@ -1,14 +1,10 @@
 //! A process of a test that can be killed, frozen and stopped.
 
 use anyhow::{Context as _, Result, ensure};
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
-use std::{
-    path::Path,
-    process::{Child, Command, ExitStatus, Stdio},
-};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// A process that is killed with its owner.
 pub struct Process(Child);
@@ -17,10 +13,7 @@ impl Process {
     pub(crate) fn start(command: &mut Command) -> Result<Self> {
         // Output is inherited: libtest shows it for failed tests.
         let program = Path::new(command.get_program()).display().to_string();
-        let child = command
-            .stdin(Stdio::null())
-            .spawn()
-            .with_context(|| format!("cannot start {program}"))?;
+        let child = command.stdin(Stdio::null()).spawn().with_context(|| format!("cannot start {program}"))?;
         Ok(Self(child))
     }
 

@@ -2,13 +2,11 @@
 
 use anyhow::Result;
 use lyceum_verifier::{Verifier, VerifierConfig};
-use lyceum_worker::{
-    ModelsFolder,
-    engine::Engine,
-    handler::Handlers,
-    handlers::{BenchmarkHandler, EvolveHandler, RolloutHandler, Rows, UpdateHandler, VerifyHandler},
-    sampler::{Samplers, Served},
-};
+use lyceum_worker::ModelsFolder;
+use lyceum_worker::engine::Engine;
+use lyceum_worker::handler::Handlers;
+use lyceum_worker::handlers::{BenchmarkHandler, EvolveHandler, RolloutHandler, Rows, UpdateHandler, VerifyHandler};
+use lyceum_worker::sampler::{Samplers, Served};
 use std::path::Path;
 
 /// Handlers of all kinds, with base models from `models` and on the CPU; `rows` are for benchmarks.
@@ -29,10 +27,7 @@ pub fn handlers_with(models: &Path, rows: Rows, served: Option<Served>) -> Resul
     let verifier = Verifier::start(&pool)?;
     let models = ModelsFolder::resolve(Some(models));
     let engine = Engine::start(models.clone(), "cpu")?;
-    let samplers = Samplers {
-        engine: Some(engine.clone()),
-        served,
-    };
+    let samplers = Samplers { engine: Some(engine.clone()), served };
     Ok(Handlers::default()
         .with(VerifyHandler::new(verifier, jobs))
         .with(RolloutHandler::new(samplers.clone()))

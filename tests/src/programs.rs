@@ -1,12 +1,11 @@
 //! The product's own programs as processes, alongside the tests' scripted ones.
 
 use anyhow::{Context as _, Result};
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use crate::{house::House, process::Process};
+use crate::house::House;
+use crate::process::Process;
 
 /// Where the programs are.
 pub struct Programs {

@@ -62,13 +62,8 @@ impl Planner for Relay {
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
         let groups = config.populations.values().flat_map(|population| &population.members);
         let count = groups.map(|group| group.count).sum();
-        let members = (0..count)
-            .map(|index| (MemberId::of(run, &name(index)), None, 0))
-            .collect();
-        let memory = Memory {
-            members,
-            last_problem: None,
-        };
+        let members = (0..count).map(|index| (MemberId::of(run, &name(index)), None, 0)).collect();
+        let memory = Memory { members, last_problem: None };
         RunState::first(run, config, &memory)
     }
 
@@ -83,18 +78,11 @@ impl Recipe for Relay {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        ["valid_share", "ordinal"]
-            .map(|name| Metric::number(name, &[]))
-            .to_vec()
+        ["valid_share", "ordinal"].map(|name| Metric::number(name, &[])).to_vec()
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            rates: true,
-            evolves: true,
-            archives: true,
-            ..Capabilities::default()
-        }
+        Capabilities { rates: true, evolves: true, archives: true, ..Capabilities::default() }
     }
 }
 
@@ -177,13 +165,7 @@ struct Leg<'a> {
 impl<'a> Leg<'a> {
     fn of(run: &'a RunState, step: &'a StepView) -> Result<Self, PlanError> {
         let parameters = serde_json::from_value(run.config.parameters.clone()).unwrap_or_default();
-        Ok(Self {
-            run,
-            step,
-            parameters,
-            memory: run.memory()?,
-            plan: Plan::default(),
-        })
+        Ok(Self { run, step, parameters, memory: run.memory()?, plan: Plan::default() })
     }
 
     fn plan(mut self) -> Result<Plan, PlanError> {
@@ -216,11 +198,7 @@ impl<'a> Leg<'a> {
     }
 
     fn adapters(&self) -> Vec<AdapterRef> {
-        self.memory
-            .members
-            .iter()
-            .filter_map(|(_, version, _)| *version)
-            .collect()
+        self.memory.members.iter().filter_map(|(_, version, _)| *version).collect()
     }
 
     fn key(&self, phase: &str, chunk: u32) -> WorkKey {

@@ -1,11 +1,11 @@
 //! A recipe of one step whose items follow commands.
 
-use lyceum_core::{
-    config::{RunConfig, schema_of},
-    fault::Faults,
-    id::ExecutionId,
-    recipe::{Plan, PlanError, Planner, Recipe, RunState, StepView, WorkItem, WorkState},
-    work::{BaseModel, Compute, Payload, Prompt, Requirements, RolloutPayload, RolloutRequest, Sampling, WorkKey},
+use lyceum_core::config::{RunConfig, schema_of};
+use lyceum_core::fault::Faults;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{Plan, PlanError, Planner, Recipe, RunState, StepView, WorkItem, WorkState};
+use lyceum_core::work::{
+    BaseModel, Compute, Payload, Prompt, Requirements, RolloutPayload, RolloutRequest, Sampling, WorkKey,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,18 +48,11 @@ impl Planner for Script {
         if parameters.items.iter().any(|word| word == END_THE_PLANNER) {
             std::process::abort();
         }
-        let work = (0..)
-            .zip(&parameters.items)
-            .map(|(chunk, word)| item(run.step, chunk, word))
-            .collect();
+        let work = (0..).zip(&parameters.items).map(|(chunk, word)| item(run.step, chunk, word)).collect();
         let ended = step.work.values().filter(|state| matches!(state, WorkState::Done(_)));
         let over = ended.count() == parameters.items.len();
         let finish = over.then(|| run.next("", &())).transpose()?;
-        Ok(Plan {
-            work,
-            finish,
-            ..Plan::default()
-        })
+        Ok(Plan { work, finish, ..Plan::default() })
     }
 }
 
@@ -73,16 +66,10 @@ fn item(step: u32, chunk: u32, word: &str) -> WorkItem {
     let model = word.strip_prefix("need ").unwrap_or("tiny").to_owned();
     WorkItem {
         key: WorkKey::new(step, "act").chunk(chunk),
-        requirements: Requirements {
-            base_model: Some(model.clone()),
-            ..Requirements::default()
-        },
+        requirements: Requirements { base_model: Some(model.clone()), ..Requirements::default() },
         payload: Payload::Rollout(RolloutPayload {
             compute: Compute::default(),
-            base_model: BaseModel {
-                name: model,
-                revision: None,
-            },
+            base_model: BaseModel { name: model, revision: None },
             adapters: Vec::new(),
             sampling: Sampling::default(),
             requests: vec![RolloutRequest {

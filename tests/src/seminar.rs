@@ -7,15 +7,14 @@ mod metrics;
 mod pose;
 mod step;
 
-use lyceum_core::{
-    config::RunConfig,
-    dataset::DatasetUse,
-    fault::{Fault, Faults},
-    id::ProblemId,
-    recipe::{
-        Capabilities, ItemConfig, LearningConfig, Member, Metric, Names, Plan, PlanError, Role, RunState, Stages,
-        StepView, TypedPlanner, TypedRecipe, founders, population_faults, resolved, rows::TrainingSet,
-    },
+use lyceum_core::config::RunConfig;
+use lyceum_core::dataset::DatasetUse;
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_core::id::ProblemId;
+use lyceum_core::recipe::rows::TrainingSet;
+use lyceum_core::recipe::{
+    Capabilities, ItemConfig, LearningConfig, Member, Metric, Names, Plan, PlanError, Role, RunState, Stages, StepView,
+    TypedPlanner, TypedRecipe, founders, population_faults, resolved,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -59,10 +58,7 @@ fn two() -> u32 {
 
 impl Parameters {
     fn stages(&self) -> Stages {
-        Stages::new(
-            self.iterations,
-            [("pose", self.pose), ("drill", self.drill), ("study", self.study)],
-        )
+        Stages::new(self.iterations, [("pose", self.pose), ("drill", self.drill), ("study", self.study)])
     }
 }
 
@@ -89,10 +85,7 @@ impl TypedPlanner for Seminar {
     }
 
     fn first_memory(&self, config: &RunConfig, _: &Parameters) -> Memory {
-        Memory {
-            members: founders(config, &mut Names::default()),
-            accepted: Vec::new(),
-        }
+        Memory { members: founders(config, &mut Names::default()), accepted: Vec::new() }
     }
 
     fn first_stage(&self, parameters: &Parameters) -> String {
@@ -126,10 +119,7 @@ impl TypedRecipe for Seminar {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            stages: true,
-            ..Capabilities::default()
-        }
+        Capabilities { stages: true, ..Capabilities::default() }
     }
 }
 

@@ -43,11 +43,7 @@ impl Version {
             }
             None => None,
         };
-        Ok(Self {
-            adapter,
-            folder,
-            optimizer,
-        })
+        Ok(Self { adapter, folder, optimizer })
     }
 
     /// The folder of its PEFT files.
@@ -102,10 +98,7 @@ pub(crate) async fn blocking<T: Send + 'static>(
 
 /// A temporary folder could not be used. Transient: the disk may have space later.
 pub(crate) fn disk(error: io::Error) -> HandlerError {
-    HandlerError::Transient(format!(
-        "files cannot be kept in {}: {error}",
-        std::env::temp_dir().display()
-    ))
+    HandlerError::Transient(format!("files cannot be kept in {}: {error}", std::env::temp_dir().display()))
 }
 
 /// Adapters by their digests, up to a number of bytes; the one unused for longest goes first. What an item uses stays on the
@@ -128,10 +121,7 @@ impl Shelf {
     /// A shelf for `limit` bytes; with 0 nothing is kept. Takes no place before it is used.
     #[must_use]
     pub fn new(limit: u64) -> Self {
-        Self {
-            limit,
-            kept: Mutex::default(),
-        }
+        Self { limit, kept: Mutex::default() }
     }
 
     /// The folder with the files of an adapter, from the shelf or the artifact store; `name` stands for it in messages.
@@ -147,11 +137,7 @@ impl Shelf {
         let folder = ScratchFolder::new().map_err(disk)?;
         fetch(context, name, digest, folder.path()).await?;
         let folder = Arc::new(folder);
-        let kept = Kept {
-            digest,
-            bytes: bytes(folder.path()).map_err(disk)?,
-            folder: Arc::clone(&folder),
-        };
+        let kept = Kept { digest, bytes: bytes(folder.path()).map_err(disk)?, folder: Arc::clone(&folder) };
         self.keep(kept);
         Ok(folder)
     }
@@ -188,11 +174,7 @@ mod tests {
     fn kept(shelf: &Shelf, name: &[u8], bytes: u64) -> std::path::PathBuf {
         let folder = Arc::new(ScratchFolder::new().unwrap());
         let path = folder.path().to_owned();
-        shelf.keep(Kept {
-            digest: Digest::of(name),
-            bytes,
-            folder,
-        });
+        shelf.keep(Kept { digest: Digest::of(name), bytes, folder });
         path
     }
 

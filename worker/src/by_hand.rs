@@ -130,27 +130,18 @@ impl Item {
             let kind: WorkKind = shown.kind.parse()?;
             return Ok(Self {
                 kind,
-                key: WorkKey::new(shown.step, shown.phase)
-                    .round(shown.round)
-                    .chunk(shown.chunk),
+                key: WorkKey::new(shown.step, shown.phase).round(shown.round).chunk(shown.chunk),
                 payload: payload(kind, shown.payload)?,
             });
         }
         if let Ok(Problem { status, title, detail }) = serde_json::from_str(raw.get()) {
-            return Err(ItemError::ErrorResponse {
-                status,
-                detail: format!("{title}: {detail}"),
-            });
+            return Err(ItemError::ErrorResponse { status, detail: format!("{title}: {detail}") });
         }
         let mut names = fields.into_keys();
         match (names.next(), names.next()) {
             (Some(name), None) => {
                 let kind = name.parse()?;
-                Ok(Self {
-                    kind,
-                    key: WorkKey::new(0, "by-hand"),
-                    payload: payload(kind, raw)?,
-                })
+                Ok(Self { kind, key: WorkKey::new(0, "by-hand"), payload: payload(kind, raw)? })
             }
             _ => Err(ItemError::NotAnItem("there is no field `payload`".to_owned())),
         }
@@ -196,18 +187,12 @@ mod tests {
         assert!(refusal(r#"{"verif": {}}"#).contains("`verif` is not a kind of work"));
         let not_found =
             r#"{"type": "urn:lyceum:problem:not-found", "title": "Not found", "status": 404, "detail": "no"}"#;
-        assert_eq!(
-            refusal(not_found),
-            "an error response of the server, not an item: 404 Not found: no"
-        );
+        assert_eq!(refusal(not_found), "an error response of the server, not an item: 404 Not found: no");
     }
 
     #[test]
     fn a_payload_of_a_later_release_is_refused_by_its_field() {
         let said = refusal(r#"{"verify": {"tasks": [], "patience": 3}}"#);
-        assert!(
-            said.contains("cannot read this verify payload") && said.contains("`patience`"),
-            "{said}"
-        );
+        assert!(said.contains("cannot read this verify payload") && said.contains("`patience`"), "{said}");
     }
 }

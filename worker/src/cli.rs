@@ -3,8 +3,23 @@
 use clap::{Parser, Subcommand};
 
 #[cfg(feature = "engine")]
-use crate::command::{devices::Devices, evolve::Evolve, merge::Merge, rollout::Rollout, score::Score, update::Update};
-use crate::command::{grade::Grade, moved::Moved, recheck::Recheck, run::Run, verify::Verify, work::Work};
+use crate::command::devices::Devices;
+#[cfg(feature = "engine")]
+use crate::command::evolve::Evolve;
+use crate::command::grade::Grade;
+#[cfg(feature = "engine")]
+use crate::command::merge::Merge;
+use crate::command::moved::Moved;
+use crate::command::recheck::Recheck;
+#[cfg(feature = "engine")]
+use crate::command::rollout::Rollout;
+use crate::command::run::Run;
+#[cfg(feature = "engine")]
+use crate::command::score::Score;
+#[cfg(feature = "engine")]
+use crate::command::update::Update;
+use crate::command::verify::Verify;
+use crate::command::work::Work;
 
 /// Take work from a Lyceum server and run it, or run any kind of work from files
 #[derive(Debug, Parser)]

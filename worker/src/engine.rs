@@ -38,11 +38,7 @@ pub struct Models {
 
 impl Models {
     fn new(folder: ModelsFolder, device: String) -> Self {
-        Self {
-            folder,
-            device,
-            loaded: None,
-        }
+        Self { folder, device, loaded: None }
     }
 
     /// The base model `name`, with the settings of `compute`. Unloads the previous one if it is different.

@@ -26,9 +26,6 @@ pub fn prepare() {
     }
     let Ok(program) = std::env::current_exe() else { return };
     // Returns only on failure; then the process continues, slower but correct.
-    let error = std::process::Command::new(program)
-        .args(std::env::args_os().skip(1))
-        .envs(missing)
-        .exec();
+    let error = std::process::Command::new(program).args(std::env::args_os().skip(1)).envs(missing).exec();
     eprintln!("warning: libtorch's threads will spin while they wait: {error}");
 }

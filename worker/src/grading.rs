@@ -27,10 +27,7 @@ impl Read {
         let bytes = fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
         let digest = Digest::of(&bytes);
         let text = reader::unpacked(&bytes).with_context(|| format!("{} is damaged", path.display()))?;
-        Ok(Self {
-            text: text.into_owned(),
-            digest,
-        })
+        Ok(Self { text: text.into_owned(), digest })
     }
 }
 

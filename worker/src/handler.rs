@@ -120,9 +120,7 @@ impl Handlers {
 
     /// What takes the optimizer steps of updates here.
     pub fn trainers(&self) -> Vec<Trainer> {
-        self.0
-            .get(&WorkKind::Update)
-            .map_or_else(Vec::new, |handler| handler.trainers())
+        self.0.get(&WorkKind::Update).map_or_else(Vec::new, |handler| handler.trainers())
     }
 
     /// The loaded base models of all handlers, each once.

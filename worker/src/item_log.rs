@@ -3,12 +3,12 @@
 use chrono::Utc;
 use lyceum_store::work::LogLine;
 use std::fmt::Write as _;
-use tracing::{
-    Event, Id, Span, Subscriber,
-    field::{Field, Visit},
-    span::Attributes,
-};
-use tracing_subscriber::{Registry, layer::Context, layer::Layer, registry::LookupSpan};
+use tracing::field::{Field, Visit};
+use tracing::span::Attributes;
+use tracing::{Event, Id, Span, Subscriber};
+use tracing_subscriber::Registry;
+use tracing_subscriber::layer::{Context, Layer};
+use tracing_subscriber::registry::LookupSpan;
 
 /// The name of the span of an item.
 pub(crate) const SPAN: &str = "work";
@@ -73,11 +73,7 @@ impl Lines {
             self.lines.remove(LINES / 2);
             self.left_out += 1;
         }
-        self.lines.push(LogLine {
-            at: Utc::now(),
-            level,
-            text: text.chars().take(LENGTH).collect(),
-        });
+        self.lines.push(LogLine { at: Utc::now(), level, text: text.chars().take(LENGTH).collect() });
     }
 
     fn all(mut self) -> Vec<LogLine> {

@@ -58,16 +58,8 @@ impl PoolArgs {
                 wall: Duration::from_secs_f64(self.wall_seconds),
                 memory: self.memory_mib << 20,
             },
-            namespaces: if self.no_namespaces {
-                Namespaces::Never
-            } else {
-                Namespaces::Auto
-            },
-            comparison: if self.strict {
-                Comparison::Strict
-            } else {
-                Comparison::Python
-            },
+            namespaces: if self.no_namespaces { Namespaces::Never } else { Namespaces::Auto },
+            comparison: if self.strict { Comparison::Strict } else { Comparison::Python },
             packages: self.packages.clone(),
             insecure: self.insecure,
         }

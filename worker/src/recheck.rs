@@ -126,12 +126,7 @@ impl Recheck<'_> {
                     of_worker.judged += 1;
                     if essence(&stored) != essence(&here) {
                         of_worker.different += 1;
-                        differs(Difference {
-                            item: id,
-                            worker: worker.clone(),
-                            stored,
-                            here,
-                        });
+                        differs(Difference { item: id, worker: worker.clone(), stored, here });
                     }
                 }
             }
@@ -156,18 +151,11 @@ impl Recheck<'_> {
                 Err(Unjudged(verdict)) => Err(RecheckError::Sandbox(verdict.reason)),
             }
         };
-        stream::iter(drawn)
-            .map(judge)
-            .buffered(self.at_once)
-            .try_collect()
-            .await
+        stream::iter(drawn).map(judge).buffered(self.at_once).try_collect().await
     }
 
     async fn get<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<T, RecheckError> {
-        let wrong = |reason: String| RecheckError::Answer {
-            path: path.to_owned(),
-            reason,
-        };
+        let wrong = |reason: String| RecheckError::Answer { path: path.to_owned(), reason };
         let body = self.server.get(path.to_owned()).await?;
         let body = body.ok_or_else(|| wrong("404 Not found".to_owned()))?;
         serde_json::from_slice(&body).map_err(|error| wrong(error.to_string()))
@@ -176,10 +164,8 @@ impl Recheck<'_> {
 
 /// A verdict without its words and times, which may differ.
 fn essence(verdict: &Verdict) -> Verdict {
-    let failures = verdict.failures.iter().flatten().map(|failure| Failure {
-        reason: String::new(),
-        ..failure.clone()
-    });
+    let failures =
+        verdict.failures.iter().flatten().map(|failure| Failure { reason: String::new(), ..failure.clone() });
     Verdict {
         reason: String::new(),
         millis: 0.0,

@@ -10,20 +10,17 @@ pub use settings::RuntimeSettings;
 pub use unfit::Unfit;
 
 use lyceum_core::work::{Device, Sampler, WorkKind};
-use lyceum_store::{
-    Store, StoreError,
-    artifact::ArtifactStore,
-    listener::{Listener, Listening},
-    queue::{self, Lane},
-    work::Slot,
-    workers::{Doing, NewWorker, register, report, seen},
-};
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::listener::{Listener, Listening};
+use lyceum_store::queue::{self, Lane};
+use lyceum_store::work::Slot;
+use lyceum_store::workers::{Doing, NewWorker, register, report, seen};
+use lyceum_store::{Store, StoreError};
 use std::sync::Arc;
-use tokio::{
-    sync::{Semaphore, watch},
-    time::MissedTickBehavior,
-};
-use tokio_util::{sync::CancellationToken, task::TaskTracker};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::MissedTickBehavior;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use self::usage::Meter;
 use crate::handler::{Artifacts, Handlers};
@@ -96,10 +93,8 @@ impl Runtime {
         handlers: Handlers,
         settings: RuntimeSettings,
     ) -> Result<Self, StartError> {
-        let handler_threads = tokio::runtime::Builder::new_multi_thread()
-            .thread_name("handler")
-            .enable_all()
-            .build()?;
+        let handler_threads =
+            tokio::runtime::Builder::new_multi_thread().thread_name("handler").enable_all().build()?;
         let store = store.apart();
         let kinds: Vec<WorkKind> = handlers.kinds().collect();
         let samplers: Vec<Sampler> = Sampler::ALL
@@ -150,12 +145,7 @@ impl Runtime {
             let thread = std::thread::Builder::new().name(format!("lane {}", lane.queue()));
             lanes.push(thread.spawn(move || runtime.block_on(lane::run(shared, lane, slots, announcements)))?);
         }
-        Ok(Self {
-            shared,
-            lanes,
-            _listening: listener.start(),
-            handler_threads: Some(handler_threads),
-        })
+        Ok(Self { shared, lanes, _listening: listener.start(), handler_threads: Some(handler_threads) })
     }
 
     /// Takes no new items, lets claimed ones finish within the configured time, hands back the rest, and signs off.

@@ -39,19 +39,11 @@ impl Asked {
         let max_tokens = payload.max_tokens(request);
         let fits = prompt.len() as i64 + i64::from(max_tokens) <= longest;
         if fits || !request.if_it_fits {
-            return Self {
-                prompt,
-                n: request.n as usize,
-                max_tokens,
-            };
+            return Self { prompt, n: request.n as usize, max_tokens };
         }
         // Without completions the rest need only be valid.
         prompt.truncate(1);
-        Self {
-            prompt,
-            n: 0,
-            max_tokens: 1,
-        }
+        Self { prompt, n: 0, max_tokens: 1 }
     }
 }
 
@@ -88,9 +80,7 @@ impl Samplers {
                 }
             }
         }
-        Err(HandlerError::Permanent(format!(
-            "this worker does not have the sampler `{sampler}` (`compute.sampler`)"
-        )))
+        Err(HandlerError::Permanent(format!("this worker does not have the sampler `{sampler}` (`compute.sampler`)")))
     }
 
     /// The base models that are loaded.
@@ -114,10 +104,7 @@ impl Samplers {
 #[cfg(feature = "engine")]
 impl From<Engine> for Samplers {
     fn from(engine: Engine) -> Self {
-        Self {
-            engine: Some(engine),
-            served: None,
-        }
+        Self { engine: Some(engine), served: None }
     }
 }
 
@@ -198,11 +185,7 @@ impl Sampled {
                 .map(|completion| SampleTokens {
                     ids: completion.ids.clone(),
                     logprobs: completion.logprobs.clone(),
-                    sampling_logprobs: completion
-                        .sampling_logprobs
-                        .clone()
-                        .filter(|_| is_masked)
-                        .unwrap_or_default(),
+                    sampling_logprobs: completion.sampling_logprobs.clone().filter(|_| is_masked).unwrap_or_default(),
                 })
                 .collect(),
         });
@@ -219,10 +202,7 @@ impl Sampled {
                 finish_reason: completion.finish_reason,
                 entropy: completion.entropy,
             });
-            Generated {
-                id: request.id,
-                completions: completions.collect(),
-            }
+            Generated { id: request.id, completions: completions.collect() }
         });
         generated.collect()
     }
@@ -259,10 +239,7 @@ mod tests {
         let request = &payload.requests[0];
         assert_eq!(asked(request, 22), (22, 3, 10));
         assert_eq!(asked(request, 23), (1, 0, 1));
-        let must = RolloutRequest {
-            if_it_fits: false,
-            ..request.clone()
-        };
+        let must = RolloutRequest { if_it_fits: false, ..request.clone() };
         assert_eq!(asked(&must, 23), (23, 3, 10), "the sampler refuses it");
     }
 }

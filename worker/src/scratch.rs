@@ -39,10 +39,7 @@ impl ScratchFolder {
     /// A full disk.
     pub(crate) fn new() -> io::Result<Self> {
         let home = home()?;
-        Ok(Self {
-            folder: tempfile::tempdir_in(home.folder.path())?,
-            _home: home,
-        })
+        Ok(Self { folder: tempfile::tempdir_in(home.folder.path())?, _home: home })
     }
 
     #[must_use]
@@ -58,10 +55,7 @@ impl ScratchFile {
     /// A full disk.
     pub(crate) fn new() -> io::Result<Self> {
         let home = home()?;
-        Ok(Self {
-            file: NamedTempFile::new_in(home.folder.path())?,
-            _home: home,
-        })
+        Ok(Self { file: NamedTempFile::new_in(home.folder.path())?, _home: home })
     }
 
     #[must_use]

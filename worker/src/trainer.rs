@@ -55,9 +55,7 @@ impl Trainers {
             #[cfg(feature = "engine")]
             Trainer::Engine => {
                 if let Some(engine) = &self.engine {
-                    return engine
-                        .run(context, move |models, job| engine::learn(lesson, models, job))
-                        .await;
+                    return engine.run(context, move |models, job| engine::learn(lesson, models, job)).await;
                 }
             }
             #[cfg(not(feature = "engine"))]
@@ -68,9 +66,7 @@ impl Trainers {
                 }
             }
         }
-        Err(HandlerError::Permanent(format!(
-            "this worker does not have the trainer `{trainer}` (`compute.trainer`)"
-        )))
+        Err(HandlerError::Permanent(format!("this worker does not have the trainer `{trainer}` (`compute.trainer`)")))
     }
 
     /// The base models that are loaded.
@@ -89,10 +85,7 @@ impl Trainers {
 #[cfg(feature = "engine")]
 impl From<Engine> for Trainers {
     fn from(engine: Engine) -> Self {
-        Self {
-            engine: Some(engine),
-            torchrun: None,
-        }
+        Self { engine: Some(engine), torchrun: None }
     }
 }
 
@@ -123,9 +116,7 @@ pub struct Written {
 impl Written {
     /// A folder without the files.
     fn new() -> io::Result<Self> {
-        Ok(Self {
-            folder: ScratchFolder::new()?,
-        })
+        Ok(Self { folder: ScratchFolder::new()? })
     }
 
     fn folder(&self) -> &Path {
@@ -191,13 +182,7 @@ impl Lesson {
                 gradients.push(file);
             }
         }
-        Ok(Self {
-            references: References::read(&payload, context).await?,
-            payload,
-            starts,
-            gradients,
-            batches,
-        })
+        Ok(Self { references: References::read(&payload, context).await?, payload, starts, gradients, batches })
     }
 
     /// The tokens of a sequence.
@@ -205,10 +190,7 @@ impl Lesson {
     /// # Errors
     /// Its rollout has no such sample.
     pub fn tokens(&self, sequence: &SequenceRef) -> Result<(&RequestTokens, &SampleTokens), HandlerError> {
-        let request = self
-            .batches
-            .get(&sequence.tokens)
-            .and_then(|batch| batch.request(&sequence.request));
+        let request = self.batches.get(&sequence.tokens).and_then(|batch| batch.request(&sequence.request));
         let sample = request.and_then(|request| request.samples.get(sequence.sample as usize));
         request.zip(sample).ok_or_else(|| {
             HandlerError::Permanent(format!(

@@ -11,10 +11,7 @@ const MIB: u64 = 1 << 20;
 /// Resident memory of the process in bytes.
 fn resident() -> u64 {
     let rollup = std::fs::read_to_string("/proc/self/smaps_rollup").expect("Linux reports a process's memory");
-    let line = rollup
-        .lines()
-        .find_map(|line| line.strip_prefix("Rss:"))
-        .expect("a line Rss");
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:")).expect("a line Rss");
     let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
     kibibytes << 10
 }
@@ -29,10 +26,7 @@ fn freed_memory_is_kept_until_it_is_released() {
         let allocate: extern "C" fn(*mut *mut c_void, usize, usize) -> c_int = std::mem::transmute(found);
         let mut block = std::ptr::null_mut();
         assert_eq!(allocate(&raw mut block, 64, 65 * MIB as usize), 0);
-        assert!(
-            libmimalloc_sys::mi_is_in_heap_region(block),
-            "libtorch has another allocator"
-        );
+        assert!(libmimalloc_sys::mi_is_in_heap_region(block), "libtorch has another allocator");
         libc::free(block);
     }
 
@@ -44,8 +38,5 @@ fn freed_memory_is_kept_until_it_is_released() {
     let kept = resident().saturating_sub(before);
     heap::release();
     let left = resident().saturating_sub(before);
-    assert!(
-        kept > 60 * MIB && left < 8 * MIB,
-        "{kept} bytes were kept and {left} after the release"
-    );
+    assert!(kept > 60 * MIB && left < 8 * MIB, "{kept} bytes were kept and {left} after the release");
 }

@@ -2,7 +2,11 @@
 
 use clap::{Parser, Subcommand};
 
-use crate::command::{bench::Bench, held_out::HeldOut, pretrain::Pretrain, questions::Questions, training::Training};
+use crate::command::bench::Bench;
+use crate::command::held_out::HeldOut;
+use crate::command::pretrain::Pretrain;
+use crate::command::questions::Questions;
+use crate::command::training::Training;
 
 /// Makes the seedling, the small model that Lyceum's demo runs start from, and benchmarks parts of Lyceum. It is not
 /// needed to run Lyceum.

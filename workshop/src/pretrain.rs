@@ -11,6 +11,5 @@ mod weights;
 
 pub use batch::{PackedBatch, RowPacker};
 pub use sample::{PackedSample, WeightedTokens};
-pub use trainer::Schedule;
-pub use trainer::{Pretrainer, StepReport};
+pub use trainer::{Pretrainer, Schedule, StepReport};
 pub use weights::write_model_folder;

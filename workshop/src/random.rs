@@ -19,11 +19,7 @@ pub fn random_model(config: ModelConfig, placement: Placement) -> Result<Model> 
         Ok(LayerWeights {
             input_layernorm: ones(hidden)?,
             qkv_proj: normal([joint, hidden])?,
-            qkv_bias: if config.attention_bias {
-                Some(Tensor::f_zeros([joint], options)?)
-            } else {
-                None
-            },
+            qkv_bias: if config.attention_bias { Some(Tensor::f_zeros([joint], options)?) } else { None },
             qk_norm: match config.architecture {
                 Architecture::Qwen2 | Architecture::Llama => None,
                 Architecture::Qwen3 => Some(Tensor::f_ones([heads, config.head_dim], options)?),

@@ -3,18 +3,18 @@
 //! `cargo run --release -p lyceum-core --example culling -- [REPETITIONS]` prints the table in docs/DEVIATIONS.md. How hard
 //! problems are, it reads from docs/results/curriculum.
 
-use lyceum_core::{
-    evolution::{EvolutionConfig, Standing, culled},
-    id::MemberId,
-    matchmaking::pair,
-    rating::{Game, MatchupScore, Rating, Ratings, RunRatings, Scores, TrueSkillConfig},
-    recipe::Role,
-    reward::Solved,
-    seed::stream,
-};
-use rand::{Rng, seq::SliceRandom as _};
+use lyceum_core::evolution::{EvolutionConfig, Standing, culled};
+use lyceum_core::id::MemberId;
+use lyceum_core::matchmaking::pair;
+use lyceum_core::rating::{Game, MatchupScore, Rating, Ratings, RunRatings, Scores, TrueSkillConfig};
+use lyceum_core::recipe::Role;
+use lyceum_core::reward::Solved;
+use lyceum_core::seed::stream;
+use rand::Rng;
+use rand::seq::SliceRandom as _;
 use serde_json::Value;
-use std::{error::Error, fs};
+use std::error::Error;
+use std::fs;
 use uuid::Uuid;
 
 /// Attempts at each problem and proposals in a matchup, as in the recorded runs.
@@ -37,10 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for regime in &regimes {
         let [rate, unsolved, mastered]: [f64; 3] = [|p| p, |p: f64| (1.0 - p).powi(8), |p: f64| p.powi(8)]
             .map(|value: fn(f64) -> f64| expect(regime.mean, regime.spread, value));
-        println!(
-            "| {rate:.2} | {unsolved:.2} | {mastered:.2} | {:.1} | {:.2} |",
-            regime.spread, regime.invalid
-        );
+        println!("| {rate:.2} | {unsolved:.2} | {mastered:.2} | {:.1} | {:.2} |", regime.spread, regime.invalid);
     }
     println!();
     println!(
@@ -63,10 +60,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
         }
         let chance = EvolutionConfig::default().quota(count) as f64 / count as f64;
-        println!(
-            "| {count} | any | by chance | {} |",
-            vec![format!("{:.0}", 100.0 * chance); 6].join(" | ")
-        );
+        println!("| {count} | any | by chance | {} |", vec![format!("{:.0}", 100.0 * chance); 6].join(" | "));
     }
     Ok(())
 }
@@ -86,11 +80,7 @@ impl Regime {
         let spread = root(0.01, 10.0, |spread| {
             expect(mean(spread), spread, |p| (1.0 - p).powi(ATTEMPTS.cast_signed())) - unsolved
         });
-        Self {
-            mean: mean(spread),
-            spread,
-            invalid,
-        }
+        Self { mean: mean(spread), spread, invalid }
     }
 }
 
@@ -110,12 +100,7 @@ fn recorded() -> Result<Vec<Regime>, Box<dyn Error>> {
                 };
                 let window = &mut windows[row[0].as_u64().unwrap_or_default() as usize / 8];
                 let valid = value("valid_problems");
-                let sums = [
-                    valid * value("solve_rate"),
-                    valid * value("unsolved_share"),
-                    valid,
-                    value("proposals"),
-                ];
+                let sums = [valid * value("solve_rate"), valid * value("unsolved_share"), valid, value("proposals")];
                 window.iter_mut().zip(sums).for_each(|(sum, value)| *sum += value);
             }
         }
@@ -214,11 +199,7 @@ type Culled = [[[f64; 2]; 2]; 2];
 fn mean(all: Vec<Culled>) -> Culled {
     let mut mean = Culled::default();
     for one in &all {
-        for (sum, value) in mean
-            .as_flattened_mut()
-            .as_flattened_mut()
-            .iter_mut()
-            .zip(one.as_flattened().as_flattened())
+        for (sum, value) in mean.as_flattened_mut().as_flattened_mut().iter_mut().zip(one.as_flattened().as_flattened())
         {
             *sum += value / all.len() as f64;
         }
@@ -238,12 +219,7 @@ struct Field<'r> {
 
 impl<'r> Field<'r> {
     fn new(regime: &'r Regime, count: usize, validity: f64) -> Self {
-        let mut field = Self {
-            regime,
-            count,
-            validity,
-            teachers: [0; 2],
-        };
+        let mut field = Self { regime, count, validity, teachers: [0; 2] };
         let reward = |teacher: usize| -> f64 {
             let earned = |student| {
                 let unsolved = |p: f64| (1.0 - p).powi(ATTEMPTS.cast_signed());
@@ -276,9 +252,8 @@ impl<'r> Field<'r> {
             let mut random = stream(salt, "culling", repetition);
             // Ties go to the earlier, so the order must not be that of the ranks.
             let [students, teachers] = [1_u128, 1001].map(|first| {
-                let mut members: Vec<(MemberId, usize)> = (0..self.count)
-                    .map(|rank| (MemberId(Uuid::from_u128(first + rank as u128)), rank))
-                    .collect();
+                let mut members: Vec<(MemberId, usize)> =
+                    (0..self.count).map(|rank| (MemberId(Uuid::from_u128(first + rank as u128)), rank)).collect();
                 members.shuffle(&mut random);
                 members
             });
@@ -290,11 +265,7 @@ impl<'r> Field<'r> {
                 }
             }
         }
-        found
-            .as_flattened_mut()
-            .as_flattened_mut()
-            .iter_mut()
-            .for_each(|count| *count /= repetitions as f64);
+        found.as_flattened_mut().as_flattened_mut().iter_mut().for_each(|count| *count /= repetitions as f64);
         found
     }
 
@@ -309,24 +280,17 @@ impl<'r> Field<'r> {
     ) {
         let config = TrueSkillConfig::default();
         let to_solve = rule.to_solve(ratings);
-        let of_teachers: Vec<Rating> = teachers
-            .iter()
-            .map(|(id, _)| to_solve.get(*id, Role::Teacher, &config))
-            .collect();
-        let of_students: Vec<Rating> = students
-            .iter()
-            .map(|(id, _)| ratings.ratings.get(*id, Role::Student, &config))
-            .collect();
+        let of_teachers: Vec<Rating> =
+            teachers.iter().map(|(id, _)| to_solve.get(*id, Role::Teacher, &config)).collect();
+        let of_students: Vec<Rating> =
+            students.iter().map(|(id, _)| ratings.ratings.get(*id, Role::Student, &config)).collect();
         for (teacher, student) in pair(&of_teachers, &of_students, &config, random) {
             let ((teacher, hard), (student, skilled)) = (teachers[teacher], students[student]);
             let mut propose = || {
                 let is_invalid = random.random_bool(self.invalid(hard).clamp(0.0, 1.0));
                 let p = probability(self.logit(hard, skilled) + self.regime.spread * normal(random));
                 let solved = (0..ATTEMPTS).filter(|_| random.random_bool(p)).count() as u32;
-                (!is_invalid).then_some(Solved {
-                    solved,
-                    attempts: ATTEMPTS,
-                })
+                (!is_invalid).then_some(Solved { solved, attempts: ATTEMPTS })
             };
             let proposals: Vec<Option<Solved>> = (0..PROPOSALS).map(|_| propose()).collect();
             rule.decide(ratings, [teacher, student], &proposals);
@@ -337,11 +301,8 @@ impl<'r> Field<'r> {
     fn cull(&self, ratings: &RunRatings, members: [&[(MemberId, usize)]; 2], found: &mut [[f64; 2]; 2]) {
         let config = TrueSkillConfig::default();
         let extremes = [[0, self.count - 1], self.teachers];
-        for (((members, role), extremes), found) in members
-            .into_iter()
-            .zip([Role::Student, Role::Teacher])
-            .zip(extremes)
-            .zip(found)
+        for (((members, role), extremes), found) in
+            members.into_iter().zip([Role::Student, Role::Teacher]).zip(extremes).zip(found)
         {
             let standing = |&(member, _): &(MemberId, usize)| Standing {
                 member,

@@ -3,17 +3,13 @@
 //!
 //! `cargo run --release -p lyceum-core --example planning -- [TEACHERS] [PROMPTS] [SAMPLES]`
 
-use lyceum_core::{
-    config,
-    id::ExecutionId,
-    recipe::{Metric, Plan, PlanError, Planner, Populora, Recipe, Registry, RunState, StepView},
-    simulation::{Order, Players, Simulation, Skill},
-};
+use lyceum_core::config;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{Metric, Plan, PlanError, Planner, Populora, Recipe, Registry, RunState, StepView};
+use lyceum_core::simulation::{Order, Players, Simulation, Skill};
 use serde_json::json;
-use std::{
-    sync::Mutex,
-    time::{Duration, Instant},
-};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 /// A recipe that times its calls.
 #[derive(Default)]

@@ -2,14 +2,13 @@
 //!
 //! `cargo run --release -p lyceum-core --example simulate -- [STEPS] [TEACHERS] [STUDENTS]`
 
-use lyceum_core::{
-    config,
-    id::MemberId,
-    recipe::{Populora, Recipe as _, Registry, Role},
-    simulation::{Order, Players, Simulation, SimulationError, Skill},
-};
+use lyceum_core::config;
+use lyceum_core::id::MemberId;
+use lyceum_core::recipe::{Populora, Recipe as _, Registry, Role};
+use lyceum_core::simulation::{Order, Players, Simulation, SimulationError, Skill};
 use serde_json::json;
-use std::{collections::BTreeMap, time::Instant};
+use std::collections::BTreeMap;
+use std::time::Instant;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut sizes = std::env::args().skip(1).map(|argument| argument.parse::<u32>());
@@ -31,23 +30,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let started = Instant::now();
     let evolved = Tournament::play(steps, teachers, students, 10)?;
     println!("the same, evolving every 10 steps:");
-    println!(
-        "  wall-clock {:.1} s, {} births",
-        started.elapsed().as_secs_f64(),
-        evolved.births
-    );
+    println!("  wall-clock {:.1} s, {} births", started.elapsed().as_secs_f64(), evolved.births);
     for role in [Role::Teacher, Role::Student] {
         let (before, after) = (fixed.mean_skill(role), evolved.mean_skill(role));
-        println!(
-            "  mean skill of {}s: {before:.2} at first, {after:.2} at the end",
-            role.name()
-        );
+        println!("  mean skill of {}s: {before:.2} at first, {after:.2} at the end", role.name());
     }
-    println!(
-        "  slowest step {:.3} s, coverage {:.3}",
-        evolved.slowest.max(fixed.slowest),
-        evolved.coverage
-    );
+    println!("  slowest step {:.3} s, coverage {:.3}", evolved.slowest.max(fixed.slowest), evolved.coverage);
     Ok(())
 }
 
@@ -102,11 +90,7 @@ impl Tournament {
         let mut skills: BTreeMap<MemberId, (Role, f64)> = BTreeMap::new();
         let mut mus: BTreeMap<MemberId, f64> = BTreeMap::new();
         let (mut drawn, mut random) = (Vec::new(), Vec::new());
-        let coverage = Populora
-            .metrics()
-            .iter()
-            .position(|metric| metric.name == "coverage")
-            .unwrap_or(0);
+        let coverage = Populora.metrics().iter().position(|metric| metric.name == "coverage").unwrap_or(0);
         for step in 0..steps {
             let started = Instant::now();
             let done = simulation.step()?;
@@ -127,29 +111,16 @@ impl Tournament {
             // Ratings mean little until every member has played for a while.
             if step >= steps / 4 {
                 let gap = |teacher: MemberId, student: MemberId| (skills[&teacher].1 - skills[&student].1).abs();
-                drawn.extend(
-                    done.records
-                        .matchups
-                        .iter()
-                        .map(|matchup| gap(matchup.teacher, matchup.student)),
-                );
+                drawn.extend(done.records.matchups.iter().map(|matchup| gap(matchup.teacher, matchup.student)));
                 for one in &done.records.matchups {
-                    random.extend(
-                        done.records
-                            .matchups
-                            .iter()
-                            .map(|other| gap(one.teacher, other.student)),
-                    );
+                    random.extend(done.records.matchups.iter().map(|other| gap(one.teacher, other.student)));
                 }
             }
             self.coverage = done.records.metrics.last().map_or(0.0, |row| row.values[coverage]);
         }
         let mean = |gaps: &[f64]| gaps.iter().sum::<f64>() / gaps.len().max(1) as f64;
         (self.imbalance_drawn, self.imbalance_random) = (mean(&drawn), mean(&random));
-        self.living = mus
-            .iter()
-            .map(|(member, mu)| (skills[member].0, *mu, skills[member].1))
-            .collect();
+        self.living = mus.iter().map(|(member, mu)| (skills[member].0, *mu, skills[member].1)).collect();
         Ok(())
     }
 
@@ -165,9 +136,7 @@ impl Tournament {
     fn order(&self, role: Role) -> f64 {
         let rank = |value: fn(&(Role, f64, f64)) -> f64| -> Vec<f64> {
             let all: Vec<f64> = self.of(role).map(value).collect();
-            all.iter()
-                .map(|one| all.iter().filter(|other| *other < one).count() as f64)
-                .collect()
+            all.iter().map(|one| all.iter().filter(|other| *other < one).count() as f64).collect()
         };
         let (mus, skills) = (rank(|(_, mu, _)| *mu), rank(|(.., skill)| *skill));
         let n = mus.len() as f64;

@@ -1,6 +1,7 @@
 //! Advantages from rewards, without a critic.
 
-use rand::{Rng, seq::SliceRandom as _};
+use rand::Rng;
+use rand::seq::SliceRandom as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -167,11 +168,7 @@ pub struct AdvantageConfig {
 
 impl Default for AdvantageConfig {
     fn default() -> Self {
-        Self {
-            estimator: Estimator::default(),
-            divide_by_std: true,
-            whitening: Whitening::default(),
-        }
+        Self { estimator: Estimator::default(), divide_by_std: true, whitening: Whitening::default() }
     }
 }
 
@@ -227,13 +224,8 @@ mod tests {
     #[test]
     fn a_small_batch_by_hand() {
         // Centred: (1, −0.5) has mean 0.25, so ±0.75; (−1, −1) gives 0, 0; a group of one keeps its reward, 0.875.
-        let batch = [
-            sampled(1.0, 0, 4),
-            sampled(-0.5, 0, 4),
-            sampled(-1.0, 1, 4),
-            sampled(-1.0, 1, 4),
-            sampled(0.875, 2, 4),
-        ];
+        let batch =
+            [sampled(1.0, 0, 4), sampled(-0.5, 0, 4), sampled(-1.0, 1, 4), sampled(-1.0, 1, 4), sampled(0.875, 2, 4)];
         // Mean 0.175; squares 0.330625 + 0.855625 + 2 × 0.030625 + 0.49 = 1.7375; variance 1.7375 / 4 = 0.434375.
         let deviation = 0.434375_f32.sqrt();
         let wanted = [0.75, -0.75, 0.0, 0.0, 0.875].map(|centred| (centred - 0.175) / deviation);
@@ -249,12 +241,8 @@ mod tests {
 
     #[test]
     fn each_task_is_whitened_among_its_own() {
-        let batch = [
-            (0, sampled(1.0, 0, 1)),
-            (1, sampled(-1.0, 1, 1)),
-            (0, sampled(0.0, 2, 1)),
-            (1, sampled(-1.0, 3, 1)),
-        ];
+        let batch =
+            [(0, sampled(1.0, 0, 1)), (1, sampled(-1.0, 1, 1)), (0, sampled(0.0, 2, 1)), (1, sampled(-1.0, 3, 1))];
         let half = 0.5 / 0.5_f32.sqrt();
         let given = task_relative_reinforce_plus_plus(&batch, Whitening::Sequence);
         assert_near(&given, &[half, 0.0, -half, 0.0]);
@@ -272,19 +260,14 @@ mod tests {
     /// numpy: `(x - x.mean()) / (x.std(ddof=1) + 1e-6)` of each group.
     #[test]
     fn group_relative_advantages_are_numpys() {
-        let rewards = [
-            (0, vec![1.0, 0.0, 0.0, 1.0, 1.0]),
-            (1, vec![0.25, -0.5, 1.0]),
-            (2, vec![1.0, 1.0, 1.0]),
-            (3, vec![0.7]),
-        ];
+        let rewards =
+            [(0, vec![1.0, 0.0, 0.0, 1.0, 1.0]), (1, vec![0.25, -0.5, 1.0]), (2, vec![1.0, 1.0, 1.0]), (3, vec![0.7])];
         let batch: Vec<Sampled> = rewards
             .into_iter()
             .flat_map(|(group, rewards)| rewards.into_iter().map(move |reward| sampled(reward, group, 1)))
             .collect();
-        let divided = [
-            0.7302954, -1.095443, -1.095443, 0.7302954, 0.7302954, 0.0, -0.9999987, 0.9999987, 0.0, 0.0, 0.0, 0.0,
-        ];
+        let divided =
+            [0.7302954, -1.095443, -1.095443, 0.7302954, 0.7302954, 0.0, -0.9999987, 0.9999987, 0.0, 0.0, 0.0, 0.0];
         assert_near(&group_relative(&batch, true), &divided);
         let centred = [0.4, -0.6, -0.6, 0.4, 0.4, 0.0, -0.75, 0.75, 0.0, 0.0, 0.0, 0.0];
         assert_near(&group_relative(&batch, false), &centred);
@@ -348,29 +331,16 @@ mod tests {
     #[test]
     fn each_estimator_is_read_by_its_name_and_gives_its_own_advantages() {
         let batch = [(0, 1.0, 0), (1, 0.0, 0), (1, 0.5, 1), (0, 1.0, 1)].map(|(task, reward, group)| {
-            let sampled = Sampled {
-                reward,
-                group,
-                tokens: 1,
-            };
+            let sampled = Sampled { reward, group, tokens: 1 };
             (task, sampled)
         });
         let half = 0.5_f32.sqrt();
         for (config, wanted) in [
             (json!({}), [half, -half, -half, half]),
             (json!({ "divide_by_std": false }), [0.5, -0.5, -0.25, 0.25]),
-            (
-                json!({ "estimator": "reinforce_plus_plus" }),
-                [0.78335, -1.30558, -0.26112, 0.78335],
-            ),
-            (
-                json!({ "estimator": "reinforce_plus_plus_baseline" }),
-                [1.09545, -1.09545, -0.54772, 0.54772],
-            ),
-            (
-                json!({ "estimator": "task_relative_reinforce_plus_plus" }),
-                [0.0, -half, half, 0.0],
-            ),
+            (json!({ "estimator": "reinforce_plus_plus" }), [0.78335, -1.30558, -0.26112, 0.78335]),
+            (json!({ "estimator": "reinforce_plus_plus_baseline" }), [1.09545, -1.09545, -0.54772, 0.54772]),
+            (json!({ "estimator": "task_relative_reinforce_plus_plus" }), [0.0, -half, half, 0.0]),
         ] {
             let read: AdvantageConfig = serde_json::from_value(config.clone()).unwrap();
             for (given, wanted) in read.advantages(&batch).iter().zip(wanted) {
@@ -381,11 +351,7 @@ mod tests {
 
     fn batch(rewards: &[(u8, f32)]) -> Vec<(u8, Sampled)> {
         let sampled = |(group, &(task, reward)): (u32, &(u8, f32))| {
-            let sampled = Sampled {
-                reward,
-                group,
-                tokens: group + 1,
-            };
+            let sampled = Sampled { reward, group, tokens: group + 1 };
             (task, sampled)
         };
         (0..).zip(rewards).map(sampled).collect()
@@ -431,9 +397,6 @@ mod tests {
             assert_eq!(rewards_of(1, &after), [9.0]);
         }
         // 1000 ± 26 each; four deviations.
-        assert!(
-            counts.iter().flatten().all(|count| count.abs_diff(1000) < 104),
-            "{counts:?}"
-        );
+        assert!(counts.iter().flatten().all(|count| count.abs_diff(1000) < 104), "{counts:?}");
     }
 }

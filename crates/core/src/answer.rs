@@ -64,11 +64,7 @@ fn boxes(text: &str) -> Vec<Found<'_>> {
                 Some(Boxed::Brace(brace)) => opener = Some((brace, at)),
                 Some(Boxed::Token(start, end)) => {
                     let contents = &text[start..end];
-                    found.push(Found {
-                        contents,
-                        start: at,
-                        end,
-                    });
+                    found.push(Found { contents, start: at, end });
                     taken = end;
                 }
                 None => {}
@@ -86,11 +82,7 @@ fn boxes(text: &str) -> Vec<Found<'_>> {
             b'}' => {
                 if let Some((_, start, command)) = open.pop_if(|(inside, ..)| *inside == depth) {
                     while found.pop_if(|inner| inner.start > command).is_some() {}
-                    found.push(Found {
-                        contents: text[start..at].trim(),
-                        start: command,
-                        end: at + 1,
-                    });
+                    found.push(Found { contents: text[start..at].trim(), start: command, end: at + 1 });
                 }
                 depth = depth.saturating_sub(1);
             }
@@ -153,20 +145,12 @@ pub fn fenced_blocks(text: &str) -> Vec<Block<'_>> {
             break;
         };
         let (tag, body) = match block.split_once('\n') {
-            Some((tag, body))
-                if tag
-                    .trim()
-                    .chars()
-                    .all(|letter| letter.is_alphanumeric() || letter == '_') =>
-            {
+            Some((tag, body)) if tag.trim().chars().all(|letter| letter.is_alphanumeric() || letter == '_') => {
                 (tag.trim(), body)
             }
             _ => ("", block),
         };
-        blocks.push(Block {
-            tag,
-            body: body.trim_end().trim_matches('\n'),
-        });
+        blocks.push(Block { tag, body: body.trim_end().trim_matches('\n') });
         rest = after;
     }
     blocks
@@ -193,10 +177,7 @@ mod tests {
 
     #[test]
     fn the_last_complete_box_counts() {
-        assert_eq!(
-            last_boxed(r"so \boxed{1} or rather \boxed{\frac{1}{2}}."),
-            Some(r"\frac{1}{2}")
-        );
+        assert_eq!(last_boxed(r"so \boxed{1} or rather \boxed{\frac{1}{2}}."), Some(r"\frac{1}{2}"));
         assert_eq!(last_boxed(r"\boxed{1} and \boxed{2"), Some("1"));
         assert_eq!(last_boxed(r"\boxed{a \boxed{b} c}"), Some(r"a \boxed{b} c"));
         assert_eq!(last_boxed(r"\boxed{\left\{1,2\right\}}"), Some(r"\left\{1,2\right\}"));
@@ -215,18 +196,9 @@ mod tests {
         for (text, answer) in [
             (r"so \boxed{1}.", "1"),
             (r"\boxed{(2,2)} and \boxed{(6,2)}.", r"\boxed{(2,2)} and \boxed{(6,2)}"),
-            (
-                r"$\boxed{1}$, $\boxed 2$, and $\fbox{3}$",
-                r"\boxed{1}$, $\boxed 2$, and $\fbox{3}",
-            ),
-            (
-                r"\[\boxed{1} \quad \text{or} \quad \boxed{2}\]",
-                r"\boxed{1} \quad \text{or} \quad \boxed{2}",
-            ),
-            (
-                r"first \boxed{7}, then \boxed{1} and \boxed{2}",
-                r"\boxed{1} and \boxed{2}",
-            ),
+            (r"$\boxed{1}$, $\boxed 2$, and $\fbox{3}$", r"\boxed{1}$, $\boxed 2$, and $\fbox{3}"),
+            (r"\[\boxed{1} \quad \text{or} \quad \boxed{2}\]", r"\boxed{1} \quad \text{or} \quad \boxed{2}"),
+            (r"first \boxed{7}, then \boxed{1} and \boxed{2}", r"\boxed{1} and \boxed{2}"),
             (r"\boxed{7}. And so \boxed{8}", "8"),
             (r"\boxed{7} \boxed{8}", "8"),
             (r"\boxed{\boxed{1}, \boxed{2}}", r"\boxed{1}, \boxed{2}"),
@@ -243,11 +215,7 @@ mod tests {
         let mut from = 0;
         while let Some(at) = ["\\boxed", "\\fbox"]
             .iter()
-            .filter_map(|command| {
-                text[from..]
-                    .find(command)
-                    .map(|at| (from + at, from + at + command.len()))
-            })
+            .filter_map(|command| text[from..].find(command).map(|at| (from + at, from + at + command.len())))
             .min()
         {
             from = match contents(&text[at.1..]) {
@@ -294,12 +262,9 @@ mod tests {
     #[test]
     fn a_text_of_boxes_alone_is_read_once() {
         // The direct reading would take hours for each of these.
-        for (part, found) in [
-            (r"\boxed{", None),
-            (r"\boxed{1} ", Some("1")),
-            (r"\boxed ", Some(r"\boxed")),
-            (r"\boxedx", None),
-        ] {
+        for (part, found) in
+            [(r"\boxed{", None), (r"\boxed{1} ", Some("1")), (r"\boxed ", Some(r"\boxed")), (r"\boxedx", None)]
+        {
             assert_eq!(last_boxed(&part.repeat(400_000)), found, "{part}");
         }
     }
@@ -308,13 +273,7 @@ mod tests {
     fn blocks_keep_their_order_tags_and_inner_lines() {
         let text = "a ```python\ndef f():\n    return 1\n``` b ```\nplain\n``` c ```py\nx";
         let blocks = fenced_blocks(text);
-        assert_eq!(
-            blocks[0],
-            Block {
-                tag: "python",
-                body: "def f():\n    return 1"
-            }
-        );
+        assert_eq!(blocks[0], Block { tag: "python", body: "def f():\n    return 1" });
         assert_eq!(blocks[1], Block { tag: "", body: "plain" });
         assert_eq!(last_block("```input\n1\n```\n```output\n2\n```", "input"), Some("1"));
         assert_eq!(last_block("```input\n1\n```\n```output\n2\n```", "python"), Some("2"));

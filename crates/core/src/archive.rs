@@ -4,12 +4,12 @@
 use rand::Rng as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::{contract::InsertionStatus, seed::stream, verify::Complexity};
+use crate::contract::InsertionStatus;
+use crate::seed::stream;
+use crate::verify::Complexity;
 
 /// Dimensions of a descriptor: AST depth, cyclomatic complexity, lines of code, variables.
 pub const DIMENSIONS: usize = 4;
@@ -19,12 +19,7 @@ pub type Descriptor = [f32; DIMENSIONS];
 
 /// The descriptor of a program.
 pub fn descriptor(complexity: &Complexity) -> Descriptor {
-    [
-        complexity.ast_depth as f32,
-        complexity.cyclomatic as f32,
-        complexity.loc as f32,
-        complexity.variables as f32,
-    ]
+    [complexity.ast_depth as f32, complexity.cyclomatic as f32, complexity.loc as f32, complexity.variables as f32]
 }
 
 /// The settings that define an archive. Runs with equal settings can be compared cell by cell.
@@ -88,9 +83,8 @@ impl ArchiveConfig {
         if made.len() >= KEPT && !made.contains_key(&(self.seed, self.cells)) {
             made.clear();
         }
-        let centroids = made
-            .entry((self.seed, self.cells))
-            .or_insert_with(|| Arc::new(Centroids::new(self.seed, self.cells)));
+        let centroids =
+            made.entry((self.seed, self.cells)).or_insert_with(|| Arc::new(Centroids::new(self.seed, self.cells)));
         Arc::clone(centroids)
     }
 }
@@ -132,10 +126,7 @@ impl Archive {
 
     /// Sum of the elites' objectives, each counted from `offset`, the lowest possible objective.
     pub fn qd_score(&self, offset: f32) -> f64 {
-        self.elites
-            .iter()
-            .map(|(_, objective)| f64::from(objective - offset))
-            .sum()
+        self.elites.iter().map(|(_, objective)| f64::from(objective - offset)).sum()
     }
 }
 
@@ -163,9 +154,7 @@ impl Centroids {
             for sample in &samples {
                 let Some(nearest) = tree.nearest(*sample) else { continue };
                 let (sum, count) = &mut sums[nearest as usize];
-                sum.iter_mut()
-                    .zip(sample)
-                    .for_each(|(sum, value)| *sum += f64::from(*value));
+                sum.iter_mut().zip(sample).for_each(|(sum, value)| *sum += f64::from(*value));
                 *count += 1;
             }
             for (point, (sum, count)) in points.iter_mut().zip(&sums).filter(|(_, (_, count))| *count > 0) {
@@ -287,10 +276,7 @@ mod tests {
 
     #[test]
     fn equal_seeds_give_equal_maps() {
-        let config = ArchiveConfig {
-            cells: 64,
-            ..ArchiveConfig::default()
-        };
+        let config = ArchiveConfig { cells: 64, ..ArchiveConfig::default() };
         let point = [0.3, 0.6, 0.1, 0.9];
         assert_eq!(config.centroids().nearest(point), Centroids::new(0, 64).nearest(point));
         let other = ArchiveConfig { seed: 1, ..config };
@@ -298,11 +284,7 @@ mod tests {
     }
 
     fn config_of(cells: u32) -> Arc<Centroids> {
-        ArchiveConfig {
-            cells,
-            ..ArchiveConfig::default()
-        }
-        .centroids()
+        ArchiveConfig { cells, ..ArchiveConfig::default() }.centroids()
     }
 
     #[test]

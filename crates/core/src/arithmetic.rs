@@ -12,11 +12,9 @@ mod question;
 mod tests;
 pub mod wording;
 
-pub use self::{
-    expression::{Expression, Operator, Rational, read_answer},
-    formula::formula,
-    question::read_question,
-};
+pub use self::expression::{Expression, Operator, Rational, read_answer};
+pub use self::formula::formula;
+pub use self::question::read_question;
 
 /// The verdict on a stated answer.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use std::{fmt, str::FromStr};
+use std::fmt;
+use std::str::FromStr;
 use strum::{IntoStaticStr, VariantArray};
 
 /// The SHA-256 of an artifact's bytes, written as 64 lower-case hexadecimal digits.

@@ -18,13 +18,11 @@ mod suite;
 mod suite_request;
 mod table;
 
-pub use self::{
-    extract::{code_of, mathematics_of},
-    grade::{Graded, Submission, graded, task},
-    prompt::{PromptStyle, UnknownPrompts, prompt_styles},
-    row::{BenchmarkRow, OwnOracle, OwnOracleType, Question},
-    score::{CurvePoint, Distribution, Generalization, GeneralizationRow, Score, Spread, pass_at_k},
-    suite::{Group, Protocol, Suite, SuiteError, UnknownSuite, shipped_suites, suite},
-    suite_request::{MAX_SAMPLES, SuiteChoice, SuiteRequest, spread_rows},
-    table::{Average, Cell, Subject, SubjectRole, Summary, Table, TableRow},
-};
+pub use self::extract::{code_of, mathematics_of};
+pub use self::grade::{Graded, Submission, graded, task};
+pub use self::prompt::{PromptStyle, UnknownPrompts, prompt_styles};
+pub use self::row::{BenchmarkRow, OwnOracle, OwnOracleType, Question};
+pub use self::score::{CurvePoint, Distribution, Generalization, GeneralizationRow, Score, Spread, pass_at_k};
+pub use self::suite::{Group, Protocol, Suite, SuiteError, UnknownSuite, shipped_suites, suite};
+pub use self::suite_request::{MAX_SAMPLES, SuiteChoice, SuiteRequest, spread_rows};
+pub use self::table::{Average, Cell, Subject, SubjectRole, Summary, Table, TableRow};

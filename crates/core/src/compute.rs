@@ -45,12 +45,7 @@ mod tests {
         assert_eq!(account.median_step_seconds, 20.0);
         assert_eq!(account.extrapolated_seconds, 4000.0);
         assert_eq!(account.adapter_steps_per_hour, 1440.0);
-        assert_eq!(
-            compute_account(&[1.0, 1.0, 1.0, 1.0, 1.0, 4.0, 6.0], 1, 1)
-                .unwrap()
-                .median_step_seconds,
-            5.0
-        );
+        assert_eq!(compute_account(&[1.0, 1.0, 1.0, 1.0, 1.0, 4.0, 6.0], 1, 1).unwrap().median_step_seconds, 5.0);
         assert_eq!(compute_account(&seconds[..5], 8, 200), None);
         assert_eq!(compute_account(&[], 8, 200), None);
     }

@@ -5,25 +5,21 @@ mod overrides;
 mod query;
 mod schema;
 
+pub use self::overrides::apply_overrides;
+pub use self::query::parse_query;
+pub use self::schema::{Schema, schema_of};
 pub(crate) use self::schema::{fill_in, leave_out_nulls};
-pub use self::{
-    overrides::apply_overrides,
-    query::parse_query,
-    schema::{Schema, schema_of},
-};
 
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    artifact::Digest,
-    benchmark::{MAX_SAMPLES, Protocol, SuiteChoice, suite},
-    contract::{Registry, Role},
-    evaluations::BenchmarkSpec,
-    fault::{Fault, Faults},
-    id::ExecutionId,
-    work::{AdapterRef, BaseModel, Compute, LoraShape, MAX_TEMPERATURE, ProgramLimits},
-};
+use crate::artifact::Digest;
+use crate::benchmark::{MAX_SAMPLES, Protocol, SuiteChoice, suite};
+use crate::contract::{Registry, Role};
+use crate::evaluations::BenchmarkSpec;
+use crate::fault::{Fault, Faults};
+use crate::id::ExecutionId;
+use crate::work::{AdapterRef, BaseModel, Compute, LoraShape, MAX_TEMPERATURE, ProgramLimits};
 
 /// Maximum steps of a run.
 pub const MAX_STEPS: u32 = 1_000_000;
@@ -283,18 +279,12 @@ pub fn resolve(document: &serde_json::Value, registry: &Registry) -> Result<RunC
             ));
         }
     }
-    let of_compute = |name: &str| {
-        document
-            .pointer(&format!("/compute/{name}"))
-            .and_then(|value| value.as_str())
-    };
+    let of_compute = |name: &str| document.pointer(&format!("/compute/{name}")).and_then(|value| value.as_str());
     if let (Some("cuda"), Some(kernels)) = (of_compute("device"), of_compute("kernels")) {
         let detail = format!("`{kernels}` is for processors, and `device` is `cuda`: leave out one of them");
         faults.push(Fault::new("/compute/kernels", detail));
     }
-    let suites = document
-        .pointer("/benchmarks/suites")
-        .and_then(|suites| suites.as_array());
+    let suites = document.pointer("/benchmarks/suites").and_then(|suites| suites.as_array());
     let suites: Vec<(usize, SuiteChoice)> = (0..)
         .zip(suites.into_iter().flatten())
         .filter_map(|(at, suite)| Some((at, SuiteChoice::deserialize(suite).ok()?)))
@@ -337,8 +327,5 @@ pub fn pointer_token(token: &str) -> String {
 }
 
 fn is_name(name: &str) -> bool {
-    (1..=63).contains(&name.len())
-        && name
-            .bytes()
-            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
+    (1..=63).contains(&name.len()) && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'))
 }

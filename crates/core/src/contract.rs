@@ -13,24 +13,22 @@ mod stages;
 mod typed;
 mod view;
 
-pub use self::{
-    gates::{Gates, SCORE_OF_PLAN, SCORE_OF_QUESTION, ScoreScale},
-    metric::{
-        COST, Chart, ChartGroup, Expense, Growth, Highlight, JUDGING, LEARNING, Metric, PLANNING, PROPOSING,
-        REWARD_PART, REWARD_PARTS, SOLVING,
-    },
-    phase::{CostClass, Phase},
-    plan::{Plan, PlanError, RunState, WorkItem},
-    planner::{Capabilities, Planner, Recipe, RowsAsked},
-    record::{
-        ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord,
-        DatasetCheckRecord, DeathRecord, GeometryRecord, GoalpostCountRecord, HeldOutRecord, InsertionStatus,
-        MatchupRecord, MemberRecord, MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord,
-        ProblemRecord, RatingRecord, Records, RowAnswersRecord, VersionRecord, Winner,
-    },
-    registry::{Registry, UnknownRecipe},
-    role::{Role, Side},
-    stages::{Stage, Stages},
-    typed::{TypedPlanner, TypedRecipe, parameters},
-    view::{DatasetRow, StepView, Want, WorkState},
+pub use self::gates::{Gates, SCORE_OF_PLAN, SCORE_OF_QUESTION, ScoreScale};
+pub use self::metric::{
+    COST, Chart, ChartGroup, Expense, Growth, Highlight, JUDGING, LEARNING, Metric, PLANNING, PROPOSING, REWARD_PART,
+    REWARD_PARTS, SOLVING,
 };
+pub use self::phase::{CostClass, Phase};
+pub use self::plan::{Plan, PlanError, RunState, WorkItem};
+pub use self::planner::{Capabilities, Planner, Recipe, RowsAsked};
+pub use self::record::{
+    ArchiveInsertionRecord, AttemptRecord, BenchmarkResultRecord, BenchmarkSampleRecord, BirthRecord,
+    DatasetCheckRecord, DeathRecord, GeometryRecord, GoalpostCountRecord, HeldOutRecord, InsertionStatus,
+    MatchupRecord, MemberRecord, MetricRecord, ParentRelation, PopulationRecord, ProblemOutcomeRecord, ProblemRecord,
+    RatingRecord, Records, RowAnswersRecord, VersionRecord, Winner,
+};
+pub use self::registry::{Registry, UnknownRecipe};
+pub use self::role::{Role, Side};
+pub use self::stages::{Stage, Stages};
+pub use self::typed::{TypedPlanner, TypedRecipe, parameters};
+pub use self::view::{DatasetRow, StepView, Want, WorkState};

@@ -34,16 +34,8 @@ pub(crate) fn maybe(value: Option<f64>) -> String {
 /// number.
 fn quoted(text: &str) -> String {
     let is_formula = text.starts_with(['=', '+', '-', '@']) && text.parse::<f64>().is_err();
-    let text = if is_formula {
-        format!(" {text}")
-    } else {
-        text.to_owned()
-    };
-    if text.contains([',', '"', '\r', '\n']) {
-        format!("\"{}\"", text.replace('"', "\"\""))
-    } else {
-        text
-    }
+    let text = if is_formula { format!(" {text}") } else { text.to_owned() };
+    if text.contains([',', '"', '\r', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 #[cfg(test)]

@@ -7,20 +7,20 @@ mod intake;
 mod row;
 mod trial;
 
-pub use self::{
-    field_map::{FieldMap, MapField, OracleKind},
-    fingerprint::{Fingerprints, fingerprints},
-    format::{ReadAs, RowFormat, UnknownFormat, row_format, row_formats},
-    intake::{BadRows, Filters, ImportReport, Intake},
-    row::{RowCheck, RowFault, problem},
-    trial::{TestFault, TestFaultKind, test_fault, trial},
-};
+pub use self::field_map::{FieldMap, MapField, OracleKind};
+pub use self::fingerprint::{Fingerprints, fingerprints};
+pub use self::format::{ReadAs, RowFormat, UnknownFormat, row_format, row_formats};
+pub use self::intake::{BadRows, Filters, ImportReport, Intake};
+pub use self::row::{RowCheck, RowFault, problem};
+pub use self::trial::{TestFault, TestFaultKind, test_fault, trial};
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 pub(crate) use self::row::check_python;
-use crate::{artifact::Digest, id::DatasetId, verify::ProblemKind};
+use crate::artifact::Digest;
+use crate::id::DatasetId;
+use crate::verify::ProblemKind;
 
 /// What a dataset is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]

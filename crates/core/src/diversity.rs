@@ -6,11 +6,9 @@ pub use self::bleu::Wordlists;
 
 use kodama::{Method, linkage};
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeSet, HashMap},
-    f64::consts::LN_2,
-    ops::Range,
-};
+use std::collections::{BTreeSet, HashMap};
+use std::f64::consts::LN_2;
+use std::ops::Range;
 
 /// The phase of work that measures diversity.
 pub const PHASE: &str = "diversity";
@@ -24,9 +22,7 @@ pub fn bleu_clusters(texts: &[impl AsRef<str>], distance: f64) -> Vec<u32> {
     if count > 1 {
         let lists = Wordlists::new(texts);
         let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| (one, other)));
-        let mut distances: Vec<f32> = pairs
-            .map(|(one, other)| (1.0 - lists.bleu(one, other)) as f32)
-            .collect();
+        let mut distances: Vec<f32> = pairs.map(|(one, other)| (1.0 - lists.bleu(one, other)) as f32).collect();
         let tree = linkage(&mut distances, count, Method::Average);
         for (merged, step) in (count..).zip(tree.steps()) {
             if f64::from(step.dissimilarity) < distance {
@@ -159,11 +155,7 @@ impl ObserverLosses {
         });
         let best = after.min_by(|one, other| one.0.total_cmp(&other.0))?;
         let (_, pass, bits) = best;
-        Some(Epiplexity {
-            bits,
-            per_token: bits / tokens,
-            pass,
-        })
+        Some(Epiplexity { bits, per_token: bits / tokens, pass })
     }
 }
 
@@ -183,26 +175,10 @@ mod tests {
 
     #[test]
     fn texts_that_differ_in_numbers_share_a_wording() {
-        let found = wordings(&[
-            "A is 12.5.",
-            "what  is\n3+4 ?",
-            "what is 10 + 4 ?",
-            "what is 3+44 ?",
-            "x2 1.2.3",
-        ]);
-        let found: Vec<(&str, usize, usize)> = found
-            .iter()
-            .map(|wording| (wording.text.as_str(), wording.first, wording.count))
-            .collect();
-        assert_eq!(
-            found,
-            [
-                ("what is #+# ?", 1, 2),
-                ("A is #.", 0, 1),
-                ("what is # + # ?", 2, 1),
-                ("x# #.#", 4, 1)
-            ]
-        );
+        let found = wordings(&["A is 12.5.", "what  is\n3+4 ?", "what is 10 + 4 ?", "what is 3+44 ?", "x2 1.2.3"]);
+        let found: Vec<(&str, usize, usize)> =
+            found.iter().map(|wording| (wording.text.as_str(), wording.first, wording.count)).collect();
+        assert_eq!(found, [("what is #+# ?", 1, 2), ("A is #.", 0, 1), ("what is # + # ?", 2, 1), ("x# #.#", 4, 1)]);
         assert!(wordings(&[""; 0]).is_empty());
     }
 
@@ -219,12 +195,7 @@ mod tests {
     }
 
     fn losses(passes: &[[f64; 2]]) -> ObserverLosses {
-        ObserverLosses {
-            online: 900.0,
-            tokens: 300,
-            validation_tokens: 40,
-            passes: passes.to_vec(),
-        }
+        ObserverLosses { online: 900.0, tokens: 300, validation_tokens: 40, passes: passes.to_vec() }
     }
 
     /// Computed with Python: `bits = (900 - train) / math.log(2)` and
@@ -237,10 +208,7 @@ mod tests {
         assert!((found.bits - 577.078_016_355_585_4).abs() < 1e-9, "{}", found.bits);
         assert!((found.per_token - 1.923_593_387_851_951_3).abs() < 1e-12);
         assert_eq!(losses(&[]).epiplexity(), None);
-        let none = ObserverLosses {
-            tokens: 0,
-            ..losses(&[[1.0, 1.0]])
-        };
+        let none = ObserverLosses { tokens: 0, ..losses(&[[1.0, 1.0]]) };
         assert_eq!(none.epiplexity(), None);
     }
 

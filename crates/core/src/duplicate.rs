@@ -37,11 +37,7 @@ fn canonical(program: &str) -> String {
         match letter {
             '#' | ' ' | '\t' | '\r' => continue,
             '\n' if rest.is_empty() || rest.starts_with('#') => continue,
-            '\n' => indent(
-                &mut canonical,
-                &mut blocks,
-                token.rsplit('\n').next().map_or(0, str::len),
-            ),
+            '\n' => indent(&mut canonical, &mut blocks, token.rsplit('\n').next().map_or(0, str::len)),
             '\'' | '"' => canonical.push('S'),
             _ if letter.is_ascii_digit() => canonical.push('N'),
             _ if letter.is_alphabetic() || letter == '_' => {
@@ -73,13 +69,11 @@ fn indent(canonical: &mut String, blocks: &mut Vec<usize>, width: usize) {
 }
 
 fn word_length(text: &str) -> usize {
-    text.find(|letter: char| !letter.is_alphanumeric() && letter != '_')
-        .unwrap_or(text.len())
+    text.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(text.len())
 }
 
 fn number_length(text: &str) -> usize {
-    text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.' && letter != '_')
-        .unwrap_or(text.len())
+    text.find(|letter: char| !letter.is_ascii_alphanumeric() && letter != '.' && letter != '_').unwrap_or(text.len())
 }
 
 /// The length of the string literal at the start of `text`; an unterminated one extends to the end.
@@ -116,10 +110,7 @@ mod tests {
         let same = "def f(x,y):\n z=x+17\n return z*y";
         assert_eq!(canonical(one), canonical(same));
         assert_eq!(fingerprint(one), fingerprint(same));
-        assert_eq!(
-            fingerprint("def f(s):\n return s+'a'"),
-            fingerprint("def f(t):\n return t+\"it's\"")
-        );
+        assert_eq!(fingerprint("def f(s):\n return s+'a'"), fingerprint("def f(t):\n return t+\"it's\""));
     }
 
     #[test]
@@ -135,10 +126,7 @@ mod tests {
         }
         let inside = fingerprint("def f(a):\n if a:\n  a=1\n  a=2\n return a");
         assert_ne!(inside, fingerprint("def f(a):\n if a:\n  a=1\n a=2\n return a"));
-        assert_ne!(
-            fingerprint("def f(a):\n return len(a)"),
-            fingerprint("def f(a):\n return sum(a)")
-        );
+        assert_ne!(fingerprint("def f(a):\n return len(a)"), fingerprint("def f(a):\n return sum(a)"));
     }
 
     proptest! {

@@ -9,36 +9,34 @@ pub mod majority_vote;
 pub mod operator_retention;
 pub mod regenerate;
 
+pub use self::benchmark::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSpec, BenchmarkSubject, SuiteSlice};
+pub use self::cross_play::{
+    Contestant, CrossPlayCell, CrossPlayEvaluation, CrossPlayParameters, CrossPlaySpec, Pairing,
+};
+pub use self::dataset_check::{DatasetCheckEvaluation, DatasetCheckParameters, DatasetCheckResult, DatasetCheckSpec};
+pub use self::frozen_side::{
+    FrozenCell, FrozenSideEvaluation, FrozenSideParameters, FrozenSideResult, FrozenSideSpec, FrozenTeacher,
+    FrozenVersion, Moment, Trend,
+};
+pub use self::goalposts::{
+    GoalpostParameters, GoalpostSubject, GoalpostsEvaluation, GoalpostsMeasured, GoalpostsResult, GoalpostsSpec,
+    RunCheckpoints,
+};
+pub use self::majority_vote::{MajorityVoteEvaluation, MajorityVoteResult, Voted};
 pub(crate) use self::operator_retention::arity;
-pub use self::{
-    benchmark::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSpec, BenchmarkSubject, SuiteSlice},
-    cross_play::{Contestant, CrossPlayCell, CrossPlayEvaluation, CrossPlayParameters, CrossPlaySpec, Pairing},
-    dataset_check::{DatasetCheckEvaluation, DatasetCheckParameters, DatasetCheckResult, DatasetCheckSpec},
-    frozen_side::{
-        FrozenCell, FrozenSideEvaluation, FrozenSideParameters, FrozenSideResult, FrozenSideSpec, FrozenTeacher,
-        FrozenVersion, Moment, Trend,
-    },
-    goalposts::{
-        GoalpostParameters, GoalpostSubject, GoalpostsEvaluation, GoalpostsMeasured, GoalpostsResult, GoalpostsSpec,
-        RunCheckpoints,
-    },
-    majority_vote::{MajorityVoteEvaluation, MajorityVoteResult, Voted},
-    operator_retention::{
-        OperatorRetentionEvaluation, OperatorRetentionSpec, Parent, ParentVersion, RetentionParameters, RetentionTask,
-    },
-    regenerate::{
-        FirstDifference, RegenerateEvaluation, RegenerateParameters, RegenerateResult, RegenerateSpec,
-        RegeneratedSample,
-    },
+pub use self::operator_retention::{
+    OperatorRetentionEvaluation, OperatorRetentionSpec, Parent, ParentVersion, RetentionParameters, RetentionTask,
+};
+pub use self::regenerate::{
+    FirstDifference, RegenerateEvaluation, RegenerateParameters, RegenerateResult, RegenerateSpec, RegeneratedSample,
 };
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
-use crate::{
-    config::RunConfig,
-    fault::{Fault, Faults},
-    id::ExecutionId,
-};
+use crate::config::RunConfig;
+use crate::fault::{Fault, Faults};
+use crate::id::ExecutionId;
 
 /// What an evaluation measures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema, strum::EnumDiscriminants)]
@@ -139,11 +137,7 @@ mod tests {
             |kind: EvaluationType, parameters| Registry::shipped().planner(&kind.planner()).unwrap().size(&parameters);
         let check = json!({"dataset": Uuid::nil(), "rows": 1319});
         assert_eq!(size(EvaluationType::DatasetCheck, check), Some((1319, 1319)));
-        assert_eq!(
-            size(EvaluationType::DatasetCheck, json!({})),
-            None,
-            "these are no parameters"
-        );
+        assert_eq!(size(EvaluationType::DatasetCheck, json!({})), None, "these are no parameters");
         let protocol = json!({"prompts": "seedling", "temperature": 0.0, "max_tokens": 8});
         let suite = |rows, n: Option<u32>| {
             let mut suite = json!({"suite": "s", "dataset": Uuid::nil(), "rows": rows, "protocol": protocol});

@@ -12,11 +12,9 @@ mod operator;
 mod replacement;
 mod standing;
 
-pub use self::{
-    catalogue::{CATALOGUE, INIT, operator},
-    config::{Culling, EvolutionConfig},
-    inheritance::{LearningRateConfig, Protection, RateRule, inherited},
-    operator::{Family, Operator, OperatorError, Parameter},
-    replacement::{Lineage, Replacement, replacements},
-    standing::{Standing, culled},
-};
+pub use self::catalogue::{CATALOGUE, INIT, operator};
+pub use self::config::{Culling, EvolutionConfig};
+pub use self::inheritance::{LearningRateConfig, Protection, RateRule, inherited};
+pub use self::operator::{Family, Operator, OperatorError, Parameter};
+pub use self::replacement::{Lineage, Replacement, replacements};
+pub use self::standing::{Standing, culled};

@@ -15,10 +15,7 @@ pub struct Fault {
 impl Fault {
     /// A fault at `pointer`.
     pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self {
-            pointer: pointer.into(),
-            detail: detail.into(),
-        }
+        Self { pointer: pointer.into(), detail: detail.into() }
     }
 }
 
@@ -64,12 +61,7 @@ pub fn nearest<'a>(given: &str, known: impl IntoIterator<Item = &'a str>) -> Opt
     }
     known
         .into_iter()
-        .map(|name| {
-            (
-                strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase()),
-                name,
-            )
-        })
+        .map(|name| (strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase()), name))
         .filter(|(distance, name)| *distance <= name.len().max(3) / 3 + 1)
         .min()
         .map(|(_, name)| name)

@@ -9,11 +9,9 @@ mod fixtures;
 mod generation;
 mod update;
 
-pub use self::{
-    base::{BaseShape, LARGEST_SIZE, context_length},
-    generation::{GenerationFit, GenerationFootprint, GenerationShape},
-    update::{LOGITS, ROWS_TO_MERGE, SHARED, UpdateFootprint, UpdateShape},
-};
+pub use self::base::{BaseShape, LARGEST_SIZE, context_length};
+pub use self::generation::{GenerationFit, GenerationFootprint, GenerationShape};
+pub use self::update::{LOGITS, ROWS_TO_MERGE, SHARED, UpdateFootprint, UpdateShape};
 
 /// Saturates at `u64::MAX`.
 fn saturating(count: u128) -> u64 {

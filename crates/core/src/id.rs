@@ -3,7 +3,8 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{fmt, str::FromStr};
+use std::fmt;
+use std::str::FromStr;
 use uuid::Uuid;
 
 use crate::work::WorkKey;
@@ -133,9 +134,6 @@ mod tests {
     fn identifiers_are_stable_across_releases() {
         let run = ExecutionId(Uuid::from_u128(1));
         // Python: uuid.uuid5(uuid.UUID(int=1), "work/0/propose/0/0")
-        assert_eq!(
-            WorkId::of(run, &WorkKey::new(0, "propose")).to_string(),
-            "d83c2bf5-d1ef-5659-b101-d29f772cc1da"
-        );
+        assert_eq!(WorkId::of(run, &WorkKey::new(0, "propose")).to_string(), "d83c2bf5-d1ef-5659-b101-d29f772cc1da");
     }
 }

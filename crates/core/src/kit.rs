@@ -13,14 +13,12 @@ pub mod rows;
 #[cfg(test)]
 pub(crate) mod watched;
 
+pub use self::code::PoolFilter;
 pub(crate) use self::config::frozen_faults;
-pub use self::{
-    code::PoolFilter,
-    config::{Band, ItemConfig, LearningConfig, SamplingConfig, sampling_faults},
-    draft::{
-        Draft, Generation, Learner, Lesson, Member, Names, Sample, Sequence, completions, founders, population_faults,
-        read_parameters, resolved, single_population_fault, written_out,
-    },
-    pause::{Pause, Progress, both, join},
-    pool::Pool,
+pub use self::config::{Band, ItemConfig, LearningConfig, SamplingConfig, sampling_faults};
+pub use self::draft::{
+    Draft, Generation, Learner, Lesson, Member, Names, Sample, Sequence, completions, founders, population_faults,
+    read_parameters, resolved, single_population_fault, written_out,
 };
+pub use self::pause::{Pause, Progress, both, join};
+pub use self::pool::Pool;

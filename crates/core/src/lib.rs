@@ -42,14 +42,15 @@ pub mod vote;
 pub mod wilson;
 pub mod work;
 
-pub use crate::{
-    evaluations as evaluation,
-    evaluations::{
-        cross_play::result as cross_play, goalposts::result as goalpost_map, operator_retention::result as retention,
-    },
-};
+pub use crate::evaluations as evaluation;
+pub use crate::evaluations::cross_play::result as cross_play;
+pub use crate::evaluations::goalposts::result as goalpost_map;
+pub use crate::evaluations::operator_retention::result as retention;
 
 /// Everything about planning under one name.
 pub mod recipe {
-    pub use crate::{contract::*, evaluations::*, kit::*, recipes::*};
+    pub use crate::contract::*;
+    pub use crate::evaluations::*;
+    pub use crate::kit::*;
+    pub use crate::recipes::*;
 }

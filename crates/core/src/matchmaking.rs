@@ -1,6 +1,9 @@
 //! Matchmaking by prioritised fictitious self-play (Vinyals et al. 2019; PopuLoRA, part 3.3 and appendix 6).
 
-use rand::{Rng, distr::weighted::WeightedIndex, prelude::Distribution as _, seq::SliceRandom as _};
+use rand::Rng;
+use rand::distr::weighted::WeightedIndex;
+use rand::prelude::Distribution as _;
+use rand::seq::SliceRandom as _;
 
 use crate::rating::{Rating, TrueSkillConfig};
 

@@ -22,11 +22,7 @@ impl UnknownName {
             [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
             names => names.concat(),
         };
-        Self {
-            what,
-            found: found.chars().take(80).collect(),
-            valid,
-        }
+        Self { what, found: found.chars().take(80).collect(), valid }
     }
 }
 
@@ -40,9 +36,7 @@ macro_rules! named {
         impl $type {
             /// Every value, in the order of declaration.
             pub const ALL: [Self; <Self as $crate::named::strum::VariantArray>::VARIANTS.len()] =
-                *<Self as $crate::named::strum::VariantArray>::VARIANTS
-                    .first_chunk()
-                    .expect("the length is its own");
+                *<Self as $crate::named::strum::VariantArray>::VARIANTS.first_chunk().expect("the length is its own");
 
             /// The name used in JSON, in SQL, in addresses and on the command line.
             #[must_use]
@@ -79,12 +73,10 @@ macro_rules! named {
 macro_rules! named_in_sql {
     ($type:ty) => {
         const _: () = {
-            use $crate::named::sqlx::{
-                Decode, Encode, Postgres, Type,
-                encode::IsNull,
-                error::BoxDynError,
-                postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef},
-            };
+            use $crate::named::sqlx::encode::IsNull;
+            use $crate::named::sqlx::error::BoxDynError;
+            use $crate::named::sqlx::postgres::{PgArgumentBuffer, PgHasArrayType, PgTypeInfo, PgValueRef};
+            use $crate::named::sqlx::{Decode, Encode, Postgres, Type};
 
             impl Type<Postgres> for $type {
                 fn type_info() -> PgTypeInfo {
@@ -131,17 +123,16 @@ macro_rules! named_in_sql {
 
 #[cfg(test)]
 mod tests {
-    use std::{fmt::Debug, str::FromStr};
+    use std::fmt::Debug;
+    use std::str::FromStr;
 
-    use crate::{
-        artifact::ArtifactKind,
-        benchmark::SubjectRole,
-        contract::{InsertionStatus, ParentRelation, Role, Winner},
-        dataset::Purpose,
-        evolution::Family,
-        verify::{ProblemKind, Status},
-        work::{Device, Dtype, FinishReason, Projection, Sampler, Trainer, WorkKind},
-    };
+    use crate::artifact::ArtifactKind;
+    use crate::benchmark::SubjectRole;
+    use crate::contract::{InsertionStatus, ParentRelation, Role, Winner};
+    use crate::dataset::Purpose;
+    use crate::evolution::Family;
+    use crate::verify::{ProblemKind, Status};
+    use crate::work::{Device, Dtype, FinishReason, Projection, Sampler, Trainer, WorkKind};
 
     /// The names in JSON, which serde makes, are those of SQL, which strum makes, and are read back.
     fn agrees<T>(all: &[T])
@@ -184,9 +175,6 @@ mod tests {
             "`evolver` is not a kind of work: valid are rollout, verify, update, evolve and benchmark"
         );
         let error = "draw".parse::<Winner>().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "`draw` is not a winner: valid are teacher and student"
-        );
+        assert_eq!(error.to_string(), "`draw` is not a winner: valid are teacher and student");
     }
 }

@@ -22,22 +22,13 @@ pub struct Picks {
 ///
 /// The paper names these four measures and takes the median, but not of what; it shows the first three of a pick.
 pub fn pick(problems: &[Descriptor]) -> Option<Picks> {
-    let mut order: Vec<usize> = (0..problems.len())
-        .filter(|place| problems[*place][2] <= MOST_LINES)
-        .collect();
+    let mut order: Vec<usize> = (0..problems.len()).filter(|place| problems[*place][2] <= MOST_LINES).collect();
     order.sort_by(|one, other| {
         let pairs = problems[*one].iter().zip(&problems[*other]);
-        pairs
-            .map(|(one, other)| one.total_cmp(other))
-            .find(|order| order.is_ne())
-            .unwrap_or(one.cmp(other))
+        pairs.map(|(one, other)| one.total_cmp(other)).find(|order| order.is_ne()).unwrap_or(one.cmp(other))
     });
     let last = order.len().checked_sub(1)?;
-    Some(Picks {
-        median: order[last / 2],
-        simplest: order[0],
-        candidates: order.len(),
-    })
+    Some(Picks { median: order[last / 2], simplest: order[0], candidates: order.len() })
 }
 
 #[cfg(test)]

@@ -44,33 +44,18 @@ fn all<'a>(program: Option<&'a str>, values: &'a Values) -> Vec<(Cow<'static, st
             all.extend(given("input", input.as_deref()));
             all.extend(given("output", output.as_deref()));
         }
-        Values::Function {
-            inputs,
-            outputs,
-            message,
-            ..
-        } => {
+        Values::Function { inputs, outputs, message, .. } => {
             all.extend(given("message", Some(message)));
             for (at, input) in inputs.iter().enumerate() {
                 all.push((numbered("input", at), Some(input)));
-                all.extend(
-                    outputs
-                        .get(at)
-                        .map(|output| (numbered("output", at), Some(output.as_str()))),
-                );
+                all.extend(outputs.get(at).map(|output| (numbered("output", at), Some(output.as_str()))));
             }
         }
         Values::Math { question, answer } => {
             all.extend(given("question", Some(question)));
             all.extend(given("answer", Some(answer)));
         }
-        Values::Code {
-            question,
-            canonical,
-            entry_point,
-            starter_code,
-            tests,
-        } => {
+        Values::Code { question, canonical, entry_point, starter_code, tests } => {
             all.extend(given("question", Some(question)));
             all.extend(given("entry point", entry_point.as_deref()));
             all.extend(given("starter code", starter_code.as_deref()));
@@ -139,20 +124,10 @@ impl<'a> Statement<'a> {
                 std::iter::once(named("message", message)).chain(numbered).collect()
             }
             Self::Math { question } => vec![named("question", question)],
-            Self::Code {
-                question,
-                entry_point,
-                starter_code,
-            } => {
-                let texts = [
-                    ("entry point", *entry_point),
-                    ("question", Some(*question)),
-                    ("starter code", *starter_code),
-                ];
-                texts
-                    .into_iter()
-                    .filter_map(|(name, text)| Some(named(name, text?)))
-                    .collect()
+            Self::Code { question, entry_point, starter_code } => {
+                let texts =
+                    [("entry point", *entry_point), ("question", Some(*question)), ("starter code", *starter_code)];
+                texts.into_iter().filter_map(|(name, text)| Some(named(name, text?))).collect()
             }
         }
     }
@@ -164,11 +139,7 @@ impl<'a> Statement<'a> {
                 program.len() + value.len()
             }
             Self::Function { message, pairs } => {
-                message.len()
-                    + pairs
-                        .iter()
-                        .map(|(input, output)| input.len() + output.len())
-                        .sum::<usize>()
+                message.len() + pairs.iter().map(|(input, output)| input.len() + output.len()).sum::<usize>()
             }
             Self::Math { .. } | Self::Code { .. } => self.texts().iter().map(|(_, text)| text.len()).sum(),
         }
@@ -233,40 +204,23 @@ impl Values {
     /// The values of a function; a solver sees the first half (Absolute Zero).
     pub fn function(inputs: Vec<String>, outputs: Vec<String>, message: String) -> Self {
         let shown = inputs.len() / 2;
-        Self::Function {
-            inputs,
-            outputs,
-            message,
-            shown,
-        }
+        Self::Function { inputs, outputs, message, shown }
     }
 
     /// What a solver sees of a problem of `kind` about `program`. Missing text is empty.
     pub fn statement<'a>(&'a self, kind: ProblemKind, program: &'a str) -> Statement<'a> {
         match self {
-            Self::Io { input, .. } if kind == ProblemKind::CodeO => Statement::Output {
-                program,
-                input: input.as_deref().unwrap_or_default(),
-            },
-            Self::Io { output, .. } => Statement::Input {
-                program,
-                output: output.as_deref().unwrap_or_default(),
-            },
-            Self::Function { message, shown, .. } => Statement::Function {
-                message,
-                pairs: self.pairs().take(*shown).collect(),
-            },
+            Self::Io { input, .. } if kind == ProblemKind::CodeO => {
+                Statement::Output { program, input: input.as_deref().unwrap_or_default() }
+            }
+            Self::Io { output, .. } => Statement::Input { program, output: output.as_deref().unwrap_or_default() },
+            Self::Function { message, shown, .. } => {
+                Statement::Function { message, pairs: self.pairs().take(*shown).collect() }
+            }
             Self::Math { question, .. } => Statement::Math { question },
-            Self::Code {
-                question,
-                entry_point,
-                starter_code,
-                ..
-            } => Statement::Code {
-                question,
-                entry_point: entry_point.as_deref(),
-                starter_code: starter_code.as_deref(),
-            },
+            Self::Code { question, entry_point, starter_code, .. } => {
+                Statement::Code { question, entry_point: entry_point.as_deref(), starter_code: starter_code.as_deref() }
+            }
         }
     }
 

@@ -17,12 +17,10 @@ mod size;
 mod tagged;
 mod template;
 
-pub use self::{
-    code::{CODE_TEMPLATES, Reference, task_name},
-    config::{PromptConfig, Style, shipped_sets},
-    grammar::{Answer, Field, Grammar, ProposalText, Take, compact_literal},
-    reading::{Format, Reading},
-    set::{PromptError, PromptSet, Rendered},
-    size::Size,
-    template::{Sample, Template, Variable},
-};
+pub use self::code::{CODE_TEMPLATES, Reference, task_name};
+pub use self::config::{PromptConfig, Style, shipped_sets};
+pub use self::grammar::{Answer, Field, Grammar, ProposalText, Take, compact_literal};
+pub use self::reading::{Format, Reading};
+pub use self::set::{PromptError, PromptSet, Rendered};
+pub use self::size::Size;
+pub use self::template::{Sample, Template, Variable};

@@ -5,17 +5,13 @@ mod matchup;
 pub use self::matchup::{Decision, FrozenShare, Game, MatchupScore, RunRatings, Scores, mean_solve_rate, winner};
 
 use serde::{Deserialize, Serialize};
-use skillratings::{
-    Outcomes,
-    trueskill::{TrueSkillConfig as Constants, TrueSkillRating, expected_score, trueskill},
-};
+use skillratings::Outcomes;
+use skillratings::trueskill::{TrueSkillConfig as Constants, TrueSkillRating, expected_score, trueskill};
 use std::collections::BTreeMap;
 
-use crate::{
-    contract::{RatingRecord, Role},
-    fault::Fault,
-    id::MemberId,
-};
+use crate::contract::{RatingRecord, Role};
+use crate::fault::Fault;
+use crate::id::MemberId;
 
 /// The estimate of a member's skill in one role: a normal distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,23 +42,14 @@ pub struct TrueSkillConfig {
 
 impl Default for TrueSkillConfig {
     fn default() -> Self {
-        Self {
-            mu: 25.0,
-            sigma: 25.0 / 3.0,
-            beta: 25.0 / 6.0,
-            tau: 25.0 / 300.0,
-            lcb_k: 3.0,
-        }
+        Self { mu: 25.0, sigma: 25.0 / 3.0, beta: 25.0 / 6.0, tau: 25.0 / 300.0, lcb_k: 3.0 }
     }
 }
 
 impl TrueSkillConfig {
     /// The rating of a new member.
     pub fn prior(&self) -> Rating {
-        Rating {
-            mu: self.mu,
-            sigma: self.sigma,
-        }
+        Rating { mu: self.mu, sigma: self.sigma }
     }
 
     /// Probability that `first` beats `second`: `Φ((μ₁ − μ₂) / √(2β² + σ₁² + σ₂²))`.
@@ -97,29 +84,19 @@ impl TrueSkillConfig {
     }
 
     fn constants(&self) -> Constants {
-        Constants {
-            draw_probability: 0.0,
-            beta: self.beta,
-            dynamics_factor: self.tau,
-        }
+        Constants { draw_probability: 0.0, beta: self.beta, dynamics_factor: self.tau }
     }
 }
 
 impl From<Rating> for TrueSkillRating {
     fn from(Rating { mu, sigma }: Rating) -> Self {
-        Self {
-            rating: mu,
-            uncertainty: sigma,
-        }
+        Self { rating: mu, uncertainty: sigma }
     }
 }
 
 impl From<TrueSkillRating> for Rating {
     fn from(TrueSkillRating { rating, uncertainty }: TrueSkillRating) -> Self {
-        Self {
-            mu: rating,
-            sigma: uncertainty,
-        }
+        Self { mu: rating, sigma: uncertainty }
     }
 }
 
@@ -132,10 +109,7 @@ impl Ratings {
     /// The rating of `member` in `role`; the prior if it has none yet.
     pub fn get(&self, member: MemberId, role: Role, config: &TrueSkillConfig) -> Rating {
         let of_member = self.0.get(&member);
-        of_member
-            .and_then(|roles| roles.get(&role))
-            .copied()
-            .unwrap_or_else(|| config.prior())
+        of_member.and_then(|roles| roles.get(&role)).copied().unwrap_or_else(|| config.prior())
     }
 
     /// Sets a rating, for example at a birth.
@@ -158,12 +132,7 @@ impl Ratings {
         let of_member = |(&member, roles): (&MemberId, &BTreeMap<Role, Rating>)| {
             roles
                 .iter()
-                .map(|(&role, &Rating { mu, sigma })| RatingRecord {
-                    member,
-                    role,
-                    mu,
-                    sigma,
-                })
+                .map(|(&role, &Rating { mu, sigma })| RatingRecord { member, role, mu, sigma })
                 .collect::<Vec<_>>()
         };
         self.0.iter().flat_map(of_member).collect()
@@ -203,25 +172,11 @@ mod tests {
     #[test]
     fn the_bound_and_the_prior_are_the_papers() {
         let config = TrueSkillConfig::default();
-        assert_eq!(
-            config.prior(),
-            Rating {
-                mu: 25.0,
-                sigma: 25.0 / 3.0
-            }
-        );
+        assert_eq!(config.prior(), Rating { mu: 25.0, sigma: 25.0 / 3.0 });
         assert_eq!(config.lower_bound(config.prior()), 0.0);
         assert_eq!(config.faults(""), []);
-        let broken = TrueSkillConfig {
-            beta: 0.0,
-            mu: f64::NAN,
-            ..config
-        };
-        let places: Vec<_> = broken
-            .faults("/rating")
-            .into_iter()
-            .map(|fault| fault.pointer)
-            .collect();
+        let broken = TrueSkillConfig { beta: 0.0, mu: f64::NAN, ..config };
+        let places: Vec<_> = broken.faults("/rating").into_iter().map(|fault| fault.pointer).collect();
         assert_eq!(places, ["/rating/beta", "/rating/mu"]);
     }
 

@@ -9,4 +9,9 @@ pub mod sage;
 #[cfg(test)]
 pub(crate) mod small_run;
 
-pub use self::{azr::Azr, gasp::Gasp, populora::Populora, rlvr::Rlvr, rzero::RZero, sage::Sage};
+pub use self::azr::Azr;
+pub use self::gasp::Gasp;
+pub use self::populora::Populora;
+pub use self::rlvr::Rlvr;
+pub use self::rzero::RZero;
+pub use self::sage::Sage;

@@ -61,11 +61,7 @@ mod tests {
         assert_eq!(student_reward(true, true), 1.0);
         assert_eq!(student_reward(true, false), -0.5);
         assert_eq!(student_reward(false, false), -1.0);
-        assert_eq!(
-            student_reward(false, true),
-            -1.0,
-            "a correct answer in the wrong form fails the format"
-        );
+        assert_eq!(student_reward(false, true), -1.0, "a correct answer in the wrong form fails the format");
     }
 
     #[test]

@@ -36,11 +36,7 @@ fn student(freedom: u32) -> f64 {
         (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0,
         (79.0 * z.powi(9) + 776.0 * z.powi(7) + 1482.0 * z.powi(5) - 1920.0 * z.powi(3) - 945.0 * z) / 92_160.0,
     ];
-    let sum = terms
-        .iter()
-        .zip(1..)
-        .map(|(term, power)| term / v.powi(power))
-        .sum::<f64>();
+    let sum = terms.iter().zip(1..).map(|(term, power)| term / v.powi(power)).sum::<f64>();
     z + sum
 }
 
@@ -68,9 +64,7 @@ impl MeanDifference {
             n,
             mean,
             deviation,
-            reach: deviation
-                .filter(|deviation| *deviation > ALIKE)
-                .map(|deviation| reach(deviation, n)),
+            reach: deviation.filter(|deviation| *deviation > ALIKE).map(|deviation| reach(deviation, n)),
         })
     }
 
@@ -134,18 +128,9 @@ impl SequentialTest {
 
     /// How the test stands after `differences`, in the order in which they were to come.
     pub fn of(&self, differences: &[f64]) -> Standing {
-        let (upper, lower) = (
-            ((1.0 - self.beta) / self.alpha).ln(),
-            (self.beta / (1.0 - self.alpha)).ln(),
-        );
+        let (upper, lower) = (((1.0 - self.beta) / self.alpha).ln(), (self.beta / (1.0 - self.alpha)).ln());
         let (mut squares_0, mut squares_1) = (0.0, 0.0);
-        let mut standing = Standing {
-            llr: None,
-            lower,
-            upper,
-            n: 0,
-            decision: Decision::Open,
-        };
+        let mut standing = Standing { llr: None, lower, upper, n: 0, decision: Decision::Open };
         for each in differences {
             squares_0 += (each - self.h0).powi(2);
             squares_1 += (each - self.h1).powi(2);
@@ -196,17 +181,9 @@ mod tests {
             close(student(freedom), quantile, 1e-5);
         }
         let alone = MeanDifference::of(&[0.1]).unwrap();
-        assert_eq!(
-            (alone.reach, alone.more_for(1.0)),
-            (None, None),
-            "one pair has no spread"
-        );
+        assert_eq!((alone.reach, alone.more_for(1.0)), (None, None), "one pair has no spread");
         let alike = MeanDifference::of(&[0.1; 3]).unwrap();
-        assert_eq!(
-            (alike.reach, alike.more_for(1.0)),
-            (None, None),
-            "equal ones are no certainty"
-        );
+        assert_eq!((alike.reach, alike.more_for(1.0)), (None, None), "equal ones are no certainty");
         assert_eq!(MeanDifference::of(&[]), None);
     }
 
@@ -224,46 +201,24 @@ mod tests {
     /// numpy: `n/2 * log(sum((d-h0)**2) / sum((d-h1)**2))`.
     #[test]
     fn the_log_likelihood_ratio_is_numpys_and_its_bounds_are_walds() {
-        for (h0, h1, llr) in [
-            (0.0, 0.02, 2.588_351_471_564_429),
-            (0.005, 0.015, 1.594_678_749_820_253),
-        ] {
-            let test = SequentialTest {
-                alpha: 0.05,
-                beta: 0.05,
-                h0,
-                h1,
-            };
+        for (h0, h1, llr) in [(0.0, 0.02, 2.588_351_471_564_429), (0.005, 0.015, 1.594_678_749_820_253)] {
+            let test = SequentialTest { alpha: 0.05, beta: 0.05, h0, h1 };
             let standing = test.of(&DIFFERENCES);
             close(standing.llr.unwrap(), llr, 1e-9);
             assert_eq!(standing.decision, Decision::Open);
         }
-        let test = SequentialTest {
-            alpha: 0.1,
-            beta: 0.2,
-            h0: 0.0,
-            h1: 0.02,
-        };
+        let test = SequentialTest { alpha: 0.1, beta: 0.2, h0: 0.0, h1: 0.02 };
         let standing = test.of(&DIFFERENCES);
         close(standing.upper, 2.079_441_541_679_835_7, 1e-12);
         close(standing.lower, -1.504_077_396_776_274, 1e-12);
         assert_eq!((standing.decision, standing.n), (Decision::H1, 5));
         let few = test.of(&DIFFERENCES[..4]);
-        assert_eq!(
-            (few.llr, few.decision),
-            (None, Decision::Open),
-            "four pairs decide nothing"
-        );
+        assert_eq!((few.llr, few.decision), (None, Decision::Open), "four pairs decide nothing");
     }
 
     #[test]
     fn equal_differences_decide_nothing() {
-        let test = SequentialTest {
-            alpha: 0.1,
-            beta: 0.2,
-            h0: 0.0,
-            h1: 0.02,
-        };
+        let test = SequentialTest { alpha: 0.1, beta: 0.2, h0: 0.0, h1: 0.02 };
         for each in [0.0, 0.02] {
             let standing = test.of(&[each; 8]);
             assert_eq!((standing.llr, standing.decision), (None, Decision::Open));
@@ -272,12 +227,7 @@ mod tests {
 
     #[test]
     fn what_comes_after_the_decision_changes_nothing() {
-        let test = SequentialTest {
-            alpha: 0.1,
-            beta: 0.2,
-            h0: 0.0,
-            h1: 0.02,
-        };
+        let test = SequentialTest { alpha: 0.1, beta: 0.2, h0: 0.0, h1: 0.02 };
         let mut more = DIFFERENCES.to_vec();
         more.extend([-1.0; 5]);
         assert_eq!(test.of(&more), test.of(&DIFFERENCES));
@@ -302,12 +252,7 @@ mod tests {
         };
         for (alpha, beta) in [(0.05, 0.05), (0.1, 0.02)] {
             for effect in [0.5, 1.0, 2.0] {
-                let test = SequentialTest {
-                    alpha,
-                    beta,
-                    h0: 0.0,
-                    h1: effect,
-                };
+                let test = SequentialTest { alpha, beta, h0: 0.0, h1: effect };
                 let mut errs = |mean, wrong| {
                     let wrongly = (0..TESTS).filter(|_| play(test, mean).decision == wrong);
                     wrongly.count() as f64 / TESTS as f64

@@ -4,15 +4,10 @@
 /// Rows that share no value have the largest distance. The cost is cubic in the number of rows.
 pub fn cluster_order(rows: &[Vec<Option<f64>>]) -> Vec<usize> {
     let mut clusters: Vec<Vec<usize>> = (0..rows.len()).map(|row| vec![row]).collect();
-    let distances: Vec<Vec<f64>> = rows
-        .iter()
-        .map(|one| rows.iter().map(|other| distance(one, other)).collect())
-        .collect();
+    let distances: Vec<Vec<f64>> =
+        rows.iter().map(|one| rows.iter().map(|other| distance(one, other)).collect()).collect();
     let between = |one: &[usize], other: &[usize]| {
-        let sum: f64 = one
-            .iter()
-            .flat_map(|row| other.iter().map(|column| distances[*row][*column]))
-            .sum();
+        let sum: f64 = one.iter().flat_map(|row| other.iter().map(|column| distances[*row][*column])).sum();
         sum / (one.len() * other.len()) as f64
     };
     while clusters.len() > 1 {
@@ -40,9 +35,7 @@ pub fn cluster_order(rows: &[Vec<Option<f64>>]) -> Vec<usize> {
             (reversed(left), right.clone()),
             (reversed(left), reversed(&right)),
         ];
-        let best = ways
-            .into_iter()
-            .min_by(|(l, r), (m, s)| ends(l, r).total_cmp(&ends(m, s)));
+        let best = ways.into_iter().min_by(|(l, r), (m, s)| ends(l, r).total_cmp(&ends(m, s)));
         if let Some((start, end)) = best {
             *left = start;
             right = end;

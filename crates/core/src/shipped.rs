@@ -1,13 +1,11 @@
 //! The recipes, and the planners of evaluations, that ship with Lyceum.
 
-use crate::{
-    contract::Registry,
-    evaluations::{
-        BenchmarkEvaluation, CrossPlayEvaluation, DatasetCheckEvaluation, FrozenSideEvaluation, GoalpostsEvaluation,
-        MajorityVoteEvaluation, OperatorRetentionEvaluation, RegenerateEvaluation,
-    },
-    recipes::{Azr, Gasp, Populora, RZero, Rlvr, Sage},
+use crate::contract::Registry;
+use crate::evaluations::{
+    BenchmarkEvaluation, CrossPlayEvaluation, DatasetCheckEvaluation, FrozenSideEvaluation, GoalpostsEvaluation,
+    MajorityVoteEvaluation, OperatorRetentionEvaluation, RegenerateEvaluation,
 };
+use crate::recipes::{Azr, Gasp, Populora, RZero, Rlvr, Sage};
 
 impl Registry {
     /// Everything that ships with Lyceum.
@@ -54,13 +52,7 @@ mod tests {
         for name in ["demo", "populora-seedling", "baseline-seedling", "azr-seedling"] {
             assert!(names.contains(&name.to_owned()), "{name} is missing among {names:?}");
         }
-        for base in [
-            "seedling-math",
-            "qwen3-4b",
-            "qwen3-8b",
-            "8b-to-4b",
-            "qwen2.5-1.5b-instruct",
-        ] {
+        for base in ["seedling-math", "qwen3-4b", "qwen3-8b", "8b-to-4b", "qwen2.5-1.5b-instruct"] {
             for dropout in ["", "-dropout"] {
                 let name = format!("rzero-{base}{dropout}");
                 assert!(names.contains(&name), "{name} is missing among {names:?}");
@@ -75,10 +67,7 @@ mod tests {
             assert!(names.contains(&name), "{name} is missing among {names:?}");
         }
         for recipe in ["populora", "baseline", "azr"] {
-            assert!(
-                names.contains(&format!("{recipe}-qwen2.5-coder-7b")),
-                "{recipe} at 7B is missing among {names:?}"
-            );
+            assert!(names.contains(&format!("{recipe}-qwen2.5-coder-7b")), "{recipe} at 7B is missing among {names:?}");
         }
     }
 
@@ -99,12 +88,8 @@ mod tests {
     fn no_recipe_asks_torchrun_for_pieces_of_a_gradient() {
         let mut covered = Vec::new();
         for preset in ["populora", "baseline", "azr", "rlvr", "rzero", "sage", "gasp"] {
-            let path = |suffix| {
-                format!(
-                    "{}/../../configs/runs/{preset}-seedling{suffix}.toml",
-                    env!("CARGO_MANIFEST_DIR")
-                )
-            };
+            let path =
+                |suffix| format!("{}/../../configs/runs/{preset}-seedling{suffix}.toml", env!("CARGO_MANIFEST_DIR"));
             let text = std::fs::read_to_string(path("")).or_else(|_| std::fs::read_to_string(path("-math")));
             let mut document: serde_json::Value = toml::from_str(&text.unwrap()).unwrap();
             document["compute"]["trainer"] = "torchrun".into();
@@ -113,15 +98,9 @@ mod tests {
             covered.push(resolved.recipe);
             document["parameters"]["items"]["gradient_pieces"] = 2.into();
             let faults = config::resolve(&document, &Registry::shipped()).unwrap_err().0;
-            let [fault] = &faults[..] else {
-                panic!("{preset}: {faults:?}")
-            };
+            let [fault] = &faults[..] else { panic!("{preset}: {faults:?}") };
             assert_eq!(fault.pointer, "/parameters/items/gradient_pieces");
-            assert!(
-                fault.detail.contains("`torchrun` (`compute.trainer`)"),
-                "{}",
-                fault.detail
-            );
+            assert!(fault.detail.contains("`torchrun` (`compute.trainer`)"), "{}", fault.detail);
         }
         for name in Registry::shipped().names() {
             assert!(covered.iter().any(|recipe| recipe == name), "{name} is not covered");

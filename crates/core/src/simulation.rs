@@ -12,12 +12,12 @@ use rand::seq::SliceRandom as _;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use uuid::Uuid;
 
-use crate::{
-    config::RunConfig,
-    contract::{DatasetRow, PlanError, ProblemRecord, Recipe, Records, RunState, StepView, Want, WorkItem, WorkState},
-    id::{DatasetId, ExecutionId, ProblemId},
-    seed::stream,
+use crate::config::RunConfig;
+use crate::contract::{
+    DatasetRow, PlanError, ProblemRecord, Recipe, Records, RunState, StepView, Want, WorkItem, WorkState,
 };
+use crate::id::{DatasetId, ExecutionId, ProblemId};
+use crate::seed::stream;
 
 /// The order in which simultaneously open items end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,19 +150,12 @@ impl<'r> Simulation<'r> {
             }
             if open.is_empty() {
                 let (step_number, plans) = (self.state.step, step.plans);
-                return Err(SimulationError::Stuck {
-                    step: step_number,
-                    plans,
-                });
+                return Err(SimulationError::Stuck { step: step_number, plans });
             }
             let take = match self.order {
                 Order::Together => open.len(),
                 Order::Shuffled(seed) => {
-                    open.shuffle(&mut stream(
-                        seed,
-                        "order",
-                        u64::from(self.state.step) << 32 | step.plans as u64,
-                    ));
+                    open.shuffle(&mut stream(seed, "order", u64::from(self.state.step) << 32 | step.plans as u64));
                     1
                 }
             };
@@ -178,11 +171,7 @@ impl<'r> Simulation<'r> {
     fn keep(&mut self, problems: &[ProblemRecord]) {
         for problem in problems {
             let (prompt, proposal) = (String::new(), String::new());
-            let slim = ProblemRecord {
-                prompt,
-                proposal,
-                ..problem.clone()
-            };
+            let slim = ProblemRecord { prompt, proposal, ..problem.clone() };
             self.problems.insert(problem.id, slim);
             self.kept.push_back(problem.id);
         }

@@ -1,6 +1,7 @@
 //! Problems that a person should look at: those that first show a collapse or reward hacking.
 
-use std::{collections::HashMap, fmt};
+use std::collections::HashMap;
+use std::fmt;
 
 use crate::duplicate::fingerprint;
 
@@ -133,10 +134,7 @@ fn medians<'a>(samples: &[Sample<'a>], length: impl Fn(&Sample) -> Option<u32>) 
         let middle = lengths.len() / 2;
         sorted(lengths.into_iter())[middle]
     };
-    lengths
-        .into_iter()
-        .map(|(kind, lengths)| (kind, median(lengths)))
-        .collect()
+    lengths.into_iter().map(|(kind, lengths)| (kind, median(lengths))).collect()
 }
 
 #[cfg(test)]
@@ -162,15 +160,8 @@ mod tests {
             sample("def f(c):\n return c + 9", 6.0, 0.5),
             sample("def f(c):\n return c * 9", 9.0, 1.0),
             sample("def f(c):\n return c - 9", 1.0, 0.0),
-            Sample {
-                kind: "code_f",
-                proposal_letters: 1600,
-                ..sample("def f(d):\n return d and 9", 6.0, 0.5)
-            },
-            Sample {
-                proposal_letters: 1600,
-                ..sample("def f(c):\n return c ** 9", 6.0, 0.5)
-            },
+            Sample { kind: "code_f", proposal_letters: 1600, ..sample("def f(d):\n return d and 9", 6.0, 0.5) },
+            Sample { proposal_letters: 1600, ..sample("def f(c):\n return c ** 9", 6.0, 0.5) },
             sample("def f(c):\n return c % 9", 5.0, 0.5),
         ];
         let found = suspicious(&samples);
@@ -185,10 +176,7 @@ mod tests {
 
     #[test]
     fn equal_complexities_are_neither_high_nor_low() {
-        let samples = [
-            sample("def f(a):\n return a", 1.0, 1.0),
-            sample("def f(a):\n return 1", 1.0, 0.0),
-        ];
+        let samples = [sample("def f(a):\n return a", 1.0, 1.0), sample("def f(a):\n return 1", 1.0, 0.0)];
         assert_eq!(suspicious(&samples), []);
         assert_eq!(suspicious(&[]), []);
     }

@@ -6,10 +6,8 @@ mod finding;
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    evidence::{Against, Comparison, Readings, SPAN, Signal, Trend},
-    finding::{Finding, LostSide, Sign},
-};
+pub use self::evidence::{Against, Comparison, Readings, SPAN, Signal, Trend};
+pub use self::finding::{Finding, LostSide, Sign};
 
 use serde::Serialize;
 
@@ -70,10 +68,7 @@ pub struct Verdict {
 impl Verdict {
     /// The verdict on `evidence`.
     pub fn of(evidence: &Evidence) -> Self {
-        Self {
-            findings: findings(evidence),
-            is_open: evidence.progress.is_open(),
-        }
+        Self { findings: findings(evidence), is_open: evidence.progress.is_open() }
     }
 
     /// The findings, the most urgent first.
@@ -88,10 +83,7 @@ impl Verdict {
 
     /// The findings in words, each a sentence.
     pub fn sentences(&self) -> Vec<String> {
-        self.findings
-            .iter()
-            .map(|finding| finding.sentence(self.is_open))
-            .collect()
+        self.findings.iter().map(|finding| finding.sentence(self.is_open)).collect()
     }
 }
 
@@ -140,25 +132,17 @@ fn collapse(readings: &Readings) -> Option<Finding> {
     let shown = |sign, signal, is_so: &dyn Fn(f64, f64) -> bool| {
         let trend = readings.of(signal)?;
         let early = trend.early?;
-        is_so(early, trend.late).then_some(Finding::Collapsing {
-            sign,
-            early: Some(early),
-            late: trend.late,
-        })
+        is_so(early, trend.late).then_some(Finding::Collapsing { sign, early: Some(early), late: trend.late })
     };
-    shown(Sign::Format, Signal::Format, &|early, late| {
-        late < FORMAT && early - late >= FORMAT_FALL
-    })
-    .or_else(|| {
-        shown(Sign::Entropy, Signal::Entropy, &|early, late| {
-            late < ENTROPY && late <= ENTROPY_LEFT * early
+    shown(Sign::Format, Signal::Format, &|early, late| late < FORMAT && early - late >= FORMAT_FALL)
+        .or_else(|| {
+            shown(Sign::Entropy, Signal::Entropy, &|early, late| late < ENTROPY && late <= ENTROPY_LEFT * early)
         })
-    })
-    .or_else(|| {
-        shown(Sign::Duplicates, Signal::Duplicates, &|early, late| {
-            late >= DUPLICATES && late - early >= DUPLICATES_RISE
+        .or_else(|| {
+            shown(Sign::Duplicates, Signal::Duplicates, &|early, late| {
+                late >= DUPLICATES && late - early >= DUPLICATES_RISE
+            })
         })
-    })
 }
 
 /// The side that has lost contact, if one has.

@@ -9,14 +9,14 @@ mod task;
 #[cfg(test)]
 mod tests;
 
+pub use self::fields::{LineError, read_line};
 pub(crate) use self::fields::{json_spelling, null_spelling};
-pub use self::{
-    fields::{LineError, read_line},
-    reward::{
-        CORRECT, MAX_REWARD_FILE, MAX_REWARD_PARTS, MAX_REWARD_TIMEOUT, Reward, RewardPackage, SCORE, check_reward,
-        is_part_name,
-    },
-    task::{Check, CodePair, JsonText, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance, Wordings},
+pub use self::reward::{
+    CORRECT, MAX_REWARD_FILE, MAX_REWARD_PARTS, MAX_REWARD_TIMEOUT, Reward, RewardPackage, SCORE, check_reward,
+    is_part_name,
+};
+pub use self::task::{
+    Check, CodePair, JsonText, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance, Wordings,
 };
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};

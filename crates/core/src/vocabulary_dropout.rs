@@ -4,9 +4,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{cmp::Ordering, collections::HashSet};
+use std::cmp::Ordering;
+use std::collections::HashSet;
 
-use crate::{fault::Fault, work::VocabularyMask};
+use crate::fault::Fault;
+use crate::work::VocabularyMask;
 
 /// Hides tokens at random from batches of proposals. A batch is an item of work (`items.propose` prompts), and every
 /// batch has a mask of its own. Tokens are masked while proposals are sampled; updates learn from log-probabilities
@@ -89,23 +91,14 @@ impl VocabularyDropout {
         let mut faults = Vec::new();
         let mut fault = |field: &str, detail: String| faults.push(Fault::new(format!("{pointer}/{field}"), detail));
         if !is_rate(self.keep_rate) {
-            fault(
-                "keep_rate",
-                format!("{}: more than 0 and up to 1 is valid", self.keep_rate),
-            );
+            fault("keep_rate", format!("{}: more than 0 and up to 1 is valid", self.keep_rate));
         }
-        if let Some(last) = self
-            .anneal_to
-            .filter(|last| !(*last >= self.keep_rate && is_rate(*last)))
-        {
+        if let Some(last) = self.anneal_to.filter(|last| !(*last >= self.keep_rate && is_rate(*last))) {
             let detail = format!("{last}: `keep_rate` ({}) to 1 is valid, or none", self.keep_rate);
             fault("anneal_to", detail);
         }
         if let Some(empty) = self.protected_texts.iter().position(|text| text.trim().is_empty()) {
-            fault(
-                &format!("protected_texts/{empty}"),
-                "an empty text has no tokens: remove it".to_owned(),
-            );
+            fault(&format!("protected_texts/{empty}"), "an empty text has no tokens: remove it".to_owned());
         }
         let other = bases.iter().find(|base| **base != bases[0]);
         if let Some(other) = other.filter(|_| !self.protected_ids.is_empty()) {
@@ -154,10 +147,7 @@ impl Spelling {
         let model = &tokenizer["model"];
         let pieces = match &model["vocab"] {
             Value::Object(ids) => ids.keys().cloned().collect(),
-            Value::Array(scored) => scored
-                .iter()
-                .filter_map(|piece| piece[0].as_str().map(str::to_owned))
-                .collect(),
+            Value::Array(scored) => scored.iter().filter_map(|piece| piece[0].as_str().map(str::to_owned)).collect(),
             _ => HashSet::new(),
         };
         let has_bytes = || (0..=255_u8).all(|byte| pieces.contains(&format!("<0x{byte:02X}>")));
@@ -259,10 +249,7 @@ mod tests {
         let mask = dropout(json!({"keep_rate": 0.9, "protected_ids": [7], "protected_texts": ["<q>"]}));
         let mask = mask.mask(Purpose::Train, 0.95, 3).unwrap();
         assert_eq!((mask.seed, mask.keep_rate), (3, 0.95));
-        assert_eq!(
-            (mask.protected, mask.protected_texts),
-            (vec![7], vec!["<q>".to_owned()])
-        );
+        assert_eq!((mask.protected, mask.protected_texts), (vec![7], vec!["<q>".to_owned()]));
     }
 
     #[test]
@@ -291,11 +278,7 @@ mod tests {
     }
 
     fn vocabulary(tokenizer: &Value) -> Vocabulary {
-        Vocabulary {
-            base: "small".to_owned(),
-            size: 100,
-            spelling: Spelling::of_tokenizer(tokenizer),
-        }
+        Vocabulary { base: "small".to_owned(), size: 100, spelling: Spelling::of_tokenizer(tokenizer) }
     }
 
     fn pointers(document: Value, tokenizer: &Value) -> Vec<String> {
@@ -311,10 +294,7 @@ mod tests {
             "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "cd": 3}},
         });
         let texts = json!({"keep_rate": 0.5, "protected_texts": ["<q>", "a b", "cd", "dc", "<z>"]});
-        assert_eq!(
-            pointers(texts.clone(), &letters),
-            ["/d/protected_texts/3", "/d/protected_texts/4"]
-        );
+        assert_eq!(pointers(texts.clone(), &letters), ["/d/protected_texts/3", "/d/protected_texts/4"]);
         for any in [
             json!({"model": {"type": "BPE", "vocab": {"a": 0}}, "decoder": {"type": "Sequence", "decoders": [{"type": "ByteLevel"}]}}),
             json!({"model": {"type": "WordPiece", "vocab": {"a": 0}}}),

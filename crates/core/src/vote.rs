@@ -17,18 +17,10 @@ impl Vote {
     /// The vote of answers with these `clusters`, in the order of the samples; `None` if no answer has one.
     pub fn of(clusters: &[Option<u32>]) -> Option<Self> {
         let count = |cluster: u32| clusters.iter().filter(|of| **of == Some(cluster)).count();
-        let first = clusters
-            .iter()
-            .enumerate()
-            .filter_map(|(at, cluster)| Some((at, (*cluster)?)));
+        let first = clusters.iter().enumerate().filter_map(|(at, cluster)| Some((at, (*cluster)?)));
         // `max_by_key` takes the last of equals, so they are compared from behind.
         let (label, winner) = first.rev().max_by_key(|(_, cluster)| count(*cluster))?;
-        Some(Self {
-            winner,
-            label,
-            count: count(winner) as u32,
-            of: clusters.len() as u32,
-        })
+        Some(Self { winner, label, count: count(winner) as u32, of: clusters.len() as u32 })
     }
 
     /// The share of all answers that are in the largest cluster.

@@ -39,10 +39,7 @@ impl Interval {
             return None;
         }
         let share = clusters.iter().map(|(successes, _)| successes).sum::<f64>() / trials;
-        let squares: f64 = clusters
-            .iter()
-            .map(|(successes, trials)| (successes - share * trials).powi(2))
-            .sum();
+        let squares: f64 = clusters.iter().map(|(successes, trials)| (successes - share * trials).powi(2)).sum();
         let binomial = share * (1.0 - share);
         let effective = match clusters.len() {
             _ if binomial == 0.0 => count,
@@ -60,10 +57,7 @@ impl Interval {
             return Self::score(mean, rows as f64, Self::Z_95);
         }
         let reach = Self::Z_95 * standard_error;
-        Self {
-            low: (mean - reach).max(0.0),
-            high: (mean + reach).min(1.0),
-        }
+        Self { low: (mean - reach).max(0.0), high: (mean + reach).min(1.0) }
     }
 
     fn score(share: f64, n: f64, z: f64) -> Self {
@@ -91,10 +85,7 @@ mod tests {
             (500, 1000, 0.469_069_600_368_104_2, 0.530_930_399_631_895_8),
         ] {
             let interval = Interval::wilson(successes, trials, Interval::Z_95).unwrap();
-            assert!(
-                (interval.low - low).abs() < 1e-9 && (interval.high - high).abs() < 1e-9,
-                "{interval:?}"
-            );
+            assert!((interval.low - low).abs() < 1e-9 && (interval.high - high).abs() < 1e-9, "{interval:?}");
         }
         assert_eq!(Interval::wilson(0, 0, 2.0), None);
     }
@@ -120,19 +111,13 @@ mod tests {
         // Each problem solved always or never: eight problems say no more than about eight attempts.
         let alike = clustered(&[(8, 8), (0, 8), (8, 8), (0, 8), (8, 8), (0, 8), (8, 8), (0, 8)]);
         let of_problems = Interval::wilson(4, 8, Interval::Z_95).unwrap();
-        assert!(
-            width(alike) > width(of_problems) && width(alike) < 1.1 * width(of_problems),
-            "{alike:?}"
-        );
+        assert!(width(alike) > width(of_problems) && width(alike) < 1.1 * width(of_problems), "{alike:?}");
         // Problems that differ less than chance would have them: every attempt counts.
         let independent = clustered(&[(4, 8); 8]);
         assert_eq!(independent, Interval::wilson(32, 64, Interval::Z_95).unwrap());
         // One attempt at each: the effective number differs from the plain one by the sample variance's n - 1.
         let single = clustered(&[(1, 1), (0, 1), (0, 1), (1, 1)]);
-        assert!(
-            (width(single) - width(Interval::score(0.5, 3.0, Interval::Z_95))).abs() < 1e-12,
-            "{single:?}"
-        );
+        assert!((width(single) - width(Interval::score(0.5, 3.0, Interval::Z_95))).abs() < 1e-12, "{single:?}");
         assert_eq!(clustered(&[(0, 8); 5]), Interval::wilson(0, 5, Interval::Z_95).unwrap());
         assert_eq!(clustered(&[(0, 0), (8, 8)]).high, 1.0);
         assert_eq!(Interval::clustered(&[(0, 0)], 2.0), None);

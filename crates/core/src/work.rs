@@ -10,34 +10,31 @@ mod rollout;
 mod update;
 mod version;
 
-pub use self::{
-    benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample},
-    compute::{Compute, Device, Dtype, Kernels, ProgramLimits, Sampler, Trainer},
-    evolve::{EvolvePayload, EvolveResult, Geometry, MemberGeometry, PairGeometry, VersionGeometry},
-    lora::{LoraShape, LoraShapeError, Projection},
-    observer::Observer,
-    requirements::Requirements,
-    rollout::{
-        Completion, Diversity, DiversityRequest, Embedded, EmbeddingBatch, FinishReason, Generated, MAX_TEMPERATURE,
-        Message, Prompt, RolloutPayload, RolloutRequest, RolloutResult, RolloutUsage, Sampling, TokenDifference,
-        VocabularyMask,
-    },
-    update::{
-        KlReference, Loss, LossAggregation, MemberDiagnostics, MemberUpdate, MemberUpdated, OldPolicy, Optimizer,
-        Piece, PolicyLoss, SequenceRef, UpdatePayload, UpdateResult,
-    },
-    version::{AdapterRef, BaseModel},
+pub use self::benchmark::{BenchmarkPayload, BenchmarkResult, BenchmarkSample};
+pub use self::compute::{Compute, Device, Dtype, Kernels, ProgramLimits, Sampler, Trainer};
+pub use self::evolve::{EvolvePayload, EvolveResult, Geometry, MemberGeometry, PairGeometry, VersionGeometry};
+pub use self::lora::{LoraShape, LoraShapeError, Projection};
+pub use self::observer::Observer;
+pub use self::requirements::Requirements;
+pub use self::rollout::{
+    Completion, Diversity, DiversityRequest, Embedded, EmbeddingBatch, FinishReason, Generated, MAX_TEMPERATURE,
+    Message, Prompt, RolloutPayload, RolloutRequest, RolloutResult, RolloutUsage, Sampling, TokenDifference,
+    VocabularyMask,
 };
+pub use self::update::{
+    KlReference, Loss, LossAggregation, MemberDiagnostics, MemberUpdate, MemberUpdated, OldPolicy, Optimizer, Piece,
+    PolicyLoss, SequenceRef, UpdatePayload, UpdateResult,
+};
+pub use self::version::{AdapterRef, BaseModel};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
+use std::fmt;
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::{
-    artifact::Digest,
-    verify::{Check, Task, Verdict},
-};
+use crate::artifact::Digest;
+use crate::verify::{Check, Task, Verdict};
 
 /// The work of an item, by kind. The arithmetic depends on nothing else.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -275,12 +272,7 @@ pub struct NotAPhase(String);
 impl WorkKey {
     /// The first chunk of the first round of `phase`.
     pub fn new(step: u32, phase: impl Into<String>) -> Self {
-        Self {
-            step,
-            phase: phase.into(),
-            round: 0,
-            chunk: 0,
-        }
+        Self { step, phase: phase.into(), round: 0, chunk: 0 }
     }
 
     /// The same key in another round.
@@ -295,15 +287,8 @@ impl WorkKey {
 
     /// Refuses a phase name that could be mistaken for a path.
     pub fn check(&self) -> Result<(), NotAPhase> {
-        let letters = self
-            .phase
-            .bytes()
-            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
-        if letters && (1..=63).contains(&self.phase.len()) {
-            Ok(())
-        } else {
-            Err(NotAPhase(self.phase.clone()))
-        }
+        let letters = self.phase.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
+        if letters && (1..=63).contains(&self.phase.len()) { Ok(()) } else { Err(NotAPhase(self.phase.clone())) }
     }
 }
 

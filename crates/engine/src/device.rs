@@ -31,17 +31,11 @@ pub struct Placement {
 
 impl Placement {
     /// The reference: fp32 on the CPU.
-    pub const REFERENCE: Self = Self {
-        device: Device::Cpu,
-        dtype: Dtype::Fp32,
-    };
+    pub const REFERENCE: Self = Self { device: Device::Cpu, dtype: Dtype::Fp32 };
 
     /// `asked` is `cpu`, `cuda`, `cuda:N`, or `auto` (the first GPU if there is one, else the CPU).
     pub fn new(asked: &str, dtype: Dtype) -> Result<Self> {
-        Ok(Self {
-            device: device(asked)?,
-            dtype,
-        })
+        Ok(Self { device: device(asked)?, dtype })
     }
 
     /// The GPU's index, as CUDA counts.
@@ -63,11 +57,7 @@ impl Placement {
 pub fn set_threads(threads: Option<u32>) {
     static AT_START: OnceLock<i32> = OnceLock::new();
     let at_start = *AT_START.get_or_init(tch::get_num_threads);
-    tch::set_num_threads(
-        threads
-            .and_then(|threads| i32::try_from(threads).ok())
-            .unwrap_or(at_start),
-    );
+    tch::set_num_threads(threads.and_then(|threads| i32::try_from(threads).ok()).unwrap_or(at_start));
 }
 
 /// Numbers of the host as a tensor on `device`. For a GPU they are put into pinned memory first, so that the copy waits for no
@@ -78,9 +68,7 @@ pub(crate) fn upload<T: Element>(values: &[T], device: Device) -> Result<Tensor>
         return Ok(here.f_to_device(device)?);
     }
     // `f_pin_memory` always names the device, which libtorch warns of twice for each tensor.
-    Ok(here
-        .f_internal_pin_memory(device)?
-        .f_to_device_(device, here.kind(), true, false)?)
+    Ok(here.f_internal_pin_memory(device)?.f_to_device_(device, here.kind(), true, false)?)
 }
 
 /// The name of the GPU that CUDA counts as `index`, such as `NVIDIA H100 80GB HBM3`; `None` if there is no driver to tell it.
@@ -89,10 +77,7 @@ pub fn gpu_name(index: usize) -> Option<String> {
 }
 
 fn device(asked: &str) -> Result<Device> {
-    let refuse = |reason: String| EngineError::Device {
-        asked: asked.to_owned(),
-        reason,
-    };
+    let refuse = |reason: String| EngineError::Device { asked: asked.to_owned(), reason };
     let index = match asked {
         "cpu" => return Ok(Device::Cpu),
         "auto" if cuda::load().is_err() || !tch::Cuda::is_available() => return Ok(Device::Cpu),

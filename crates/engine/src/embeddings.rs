@@ -55,10 +55,7 @@ impl Embeddings {
             // All vectors are zero: centred texts that are all equal.
             return Ok(1.0);
         }
-        let shares = eigenvalues
-            .iter()
-            .map(|value| value / total)
-            .filter(|share| *share > 0.0);
+        let shares = eigenvalues.iter().map(|value| value / total).filter(|share| *share > 0.0);
         Ok((-shares.map(|share| share * share.ln()).sum::<f64>()).exp())
     }
 
@@ -102,22 +99,15 @@ impl Model {
         let padded = Padded::new(sequences, self.placement.device)?;
         let hidden = self.hidden_states(&padded.ids, None)?.f_to_kind(Kind::Float)?;
         let positions = Tensor::f_arange(padded.length, (Kind::Int64, self.placement.device))?.f_unsqueeze(0)?;
-        let real = positions
-            .f_lt_tensor(&padded.lengths.f_unsqueeze(1)?)?
-            .f_to_kind(Kind::Float)?
-            .f_unsqueeze(2)?;
+        let real = positions.f_lt_tensor(&padded.lengths.f_unsqueeze(1)?)?.f_to_kind(Kind::Float)?.f_unsqueeze(2)?;
         // Normalisation removes the scale, so the sum is enough.
-        let sums = hidden
-            .f_mul(&real)?
-            .f_sum_dim_intlist([1].as_slice(), false, Kind::Float)?;
+        let sums = hidden.f_mul(&real)?.f_sum_dim_intlist([1].as_slice(), false, Kind::Float)?;
         let norms = sums.f_norm_scalaropt_dim(2.0, [1], true)?;
         // Products of finite weights may overflow to NaN, or to zero in a norm.
         let lengths: Vec<f32> = Vec::try_from(&norms.f_flatten(0, -1)?.f_to_device(Device::Cpu)?)?;
         if let Some(at) = lengths.iter().position(|length| !length.is_finite() || *length == 0.0) {
-            let reason = format!(
-                "the sum of its hidden states has length {}; it must be finite and not 0",
-                lengths[at]
-            );
+            let reason =
+                format!("the sum of its hidden states has length {}; it must be finite and not 0", lengths[at]);
             return Err(refusal(first + at, reason));
         }
         Ok(Vec::try_from(&sums.f_div(&norms)?.f_to_device(Device::Cpu)?)?)

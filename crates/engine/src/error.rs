@@ -89,11 +89,7 @@ impl EngineError {
 
     /// `tensor` of a file has a `problem`, such as "is missing".
     pub fn tensor(path: impl Into<PathBuf>, tensor: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self::Tensor {
-            path: path.into(),
-            tensor: tensor.into(),
-            problem: problem.into(),
-        }
+        Self::Tensor { path: path.into(), tensor: tensor.into(), problem: problem.into() }
     }
 
     /// An adapter or a population does not fit.
@@ -103,19 +99,15 @@ impl EngineError {
 
     /// A request is invalid.
     pub fn request(id: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::Request {
-            id: id.into(),
-            reason: reason.into(),
-        }
+        Self::Request { id: id.into(), reason: reason.into() }
     }
 
     /// If memory ran out, and nothing has said over what: `what` did not fit, and what would.
     pub(crate) fn if_out_of_memory(self, device: Device, what: impl FnOnce() -> String) -> Self {
         match self {
-            Self::Torch(_) if self.is_out_of_memory() => Self::OutOfMemory {
-                device: format!("{device:?}"),
-                detail: format!("{} ({self})", what()),
-            },
+            Self::Torch(_) if self.is_out_of_memory() => {
+                Self::OutOfMemory { device: format!("{device:?}"), detail: format!("{} ({self})", what()) }
+            }
             other => other,
         }
     }
@@ -140,13 +132,8 @@ impl EngineError {
 
 /// How libtorch, CUDA and its libraries say that memory ran out. With no memory left for its message, libtorch reports an error
 /// of `what()` itself. cuBLAS and cuDNN allocate workspaces of their own.
-const OUT_OF_MEMORY: [&str; 5] = [
-    "out of memory",
-    "can't allocate memory",
-    "bad_alloc",
-    "Error computing Error::what()",
-    "_STATUS_ALLOC_FAILED",
-];
+const OUT_OF_MEMORY: [&str; 5] =
+    ["out of memory", "can't allocate memory", "bad_alloc", "Error computing Error::what()", "_STATUS_ALLOC_FAILED"];
 
 /// Whether a message of libtorch, which it may also panic with, tells of an error after which every call of CUDA in this process
 /// fails, whatever it is asked: such errors stay until the process ends (CUDA Runtime API, `cudaErrorIllegalAddress` and others).
@@ -183,10 +170,7 @@ mod tests {
             "CUDA error: CUBLAS_STATUS_EXECUTION_FAILED when calling `cublasSgemm( handle, opa)`",
             "cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
         ] {
-            assert!(
-                error(text).is_device_lost() && !error(text).is_out_of_memory(),
-                "{text}"
-            );
+            assert!(error(text).is_device_lost() && !error(text).is_out_of_memory(), "{text}");
         }
         for text in [
             "CUDA error: out of memory",
@@ -194,10 +178,7 @@ mod tests {
             "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
             "cuDNN error: CUDNN_STATUS_ALLOC_FAILED",
         ] {
-            assert!(
-                error(text).is_out_of_memory() && !error(text).is_device_lost(),
-                "{text}"
-            );
+            assert!(error(text).is_out_of_memory() && !error(text).is_device_lost(), "{text}");
         }
         let recording = error("CUDA error: operation not permitted when stream is capturing");
         assert!(!recording.is_device_lost() && !recording.is_out_of_memory());

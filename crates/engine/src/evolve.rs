@@ -57,17 +57,8 @@ impl Birth {
         let operator = operator(name)?;
         let parameters = operator.resolve(parameters)?;
         operator.check_arity(parents.len())?;
-        let fits = parents
-            .iter()
-            .map(|parent| parent.fit(&parents[0]))
-            .collect::<Result<_>>()?;
-        let birth = Self {
-            operator,
-            parameters,
-            parents,
-            fits,
-            seed,
-        };
+        let fits = parents.iter().map(|parent| parent.fit(&parents[0])).collect::<Result<_>>()?;
+        let birth = Self { operator, parameters, parents, fits, seed };
         birth.kernel()?;
         birth.parents.iter().try_for_each(Parent::check_finite)?;
         Ok(birth)
@@ -87,23 +78,14 @@ impl Birth {
     pub fn make_files(&self) -> Result<(AdapterFiles, Vec<String>)> {
         let sink = Sink::memory();
         let notes = self.make(&sink)?;
-        let files = AdapterFiles {
-            config: self.parents[0].config_text().to_vec(),
-            weights: sink.into_bytes(),
-        };
+        let files = AdapterFiles { config: self.parents[0].config_text().to_vec(), weights: sink.into_bytes() };
         Ok((files, notes))
     }
 
     fn kernel(&self) -> Result<Kernel> {
         let first = &self.parents[0];
         let mut draws = Seeded::new(self.seed, "child");
-        Ok(Kernel::new(
-            self.operator,
-            &self.parameters,
-            first.modules(),
-            first.rank(),
-            &mut draws,
-        )?)
+        Ok(Kernel::new(self.operator, &self.parameters, first.modules(), first.rank(), &mut draws)?)
     }
 
     fn make(&self, sink: &Sink) -> Result<Vec<String>> {
@@ -121,25 +103,14 @@ impl Birth {
         sink.reserve(layout.length);
         sink.write(0, &layout.header)?;
         for_each(first.modules(), |index| {
-            let parents = self
-                .parents
-                .iter()
-                .zip(&self.fits)
-                .map(|(parent, fit)| parent.module(index, *fit));
+            let parents = self.parents.iter().zip(&self.fits).map(|(parent, fit)| parent.module(index, *fit));
             let mut draws = Seeded::new(self.seed, first.name(index));
             let Some(module) = kernel.child(index, parents.collect(), &mut draws, &notes) else {
-                return Err(EngineError::population(format!(
-                    "operator {} lacks a parent",
-                    self.operator.name
-                )));
+                return Err(EngineError::population(format!("operator {} lacks a parent", self.operator.name)));
             };
             if !module.is_finite() {
-                let what = format!(
-                    "the child's `{}` by {} at {:?}",
-                    first.name(index),
-                    self.operator.name,
-                    self.parameters
-                );
+                let what =
+                    format!("the child's `{}` by {} at {:?}", first.name(index), self.operator.name, self.parameters);
                 return Err(EngineError::NonFinite { what });
             }
             let [a, b] = layout.places[index];
@@ -202,9 +173,5 @@ fn for_each(count: usize, work: impl Fn(usize) -> Result<()> + Sync) -> Result<(
 /// A fresh adapter for a base of these sizes, initialised as in peft: A drawn from `seed`, B zero. `base_name` goes
 /// into its configuration.
 pub fn init(base: &ModelConfig, base_name: &str, shape: LoraShape, seed: u64) -> Result<AdapterFiles> {
-    member_files(
-        &Population::initialise(base, shape, 1, seed, Device::Cpu)?,
-        0,
-        base_name,
-    )
+    member_files(&Population::initialise(base, shape, 1, seed, Device::Cpu)?, 0, base_name)
 }

@@ -15,8 +15,7 @@ mod step;
 mod upload;
 
 pub use mask::dropped;
-pub use options::GenerationOptions;
-pub use options::{Completion, GenerationRequest, GenerationResult};
+pub use options::{Completion, GenerationOptions, GenerationRequest, GenerationResult};
 
 use crate::error::{EngineError, Result};
 use crate::model::Model;
@@ -143,9 +142,6 @@ impl Generator<'_> {
             halved.push(slots);
             observe(GenerationEvent::Halved { slots });
         }
-        Ok(Generated {
-            results: run.into_results(),
-            halved,
-        })
+        Ok(Generated { results: run.into_results(), halved })
     }
 }

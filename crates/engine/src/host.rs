@@ -55,11 +55,7 @@ pub(crate) fn product<'a>(
     unsafe {
         let stack = |of: Strided| Stack::new(slice::from_raw_parts(of.start, of.span()), of.count, of.step, of.shape);
         let numbers = slice::from_raw_parts_mut(out.start, out.span());
-        Some((
-            stack(left),
-            stack(right),
-            StackMut::new(numbers, out.count, out.step, out.shape),
-        ))
+        Some((stack(left), stack(right), StackMut::new(numbers, out.count, out.step, out.shape)))
     }
 }
 

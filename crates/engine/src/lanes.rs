@@ -72,9 +72,7 @@ pub fn side_by_side<J: Send, T: Send, E: Send>(
     // The number is per thread, but new threads start with the last one set.
     tch::set_num_threads(threads);
     let answers = ended.iter().filter_map(|lane| locked(lane).take());
-    answers
-        .map(|answer| answer.unwrap_or_else(|panicked| panic::resume_unwind(panicked)))
-        .collect()
+    answers.map(|answer| answer.unwrap_or_else(|panicked| panic::resume_unwind(panicked))).collect()
 }
 
 /// Runs `work` in each of the threads that are kept for lanes, such as what returns a thread's freed memory.

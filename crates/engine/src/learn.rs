@@ -23,11 +23,9 @@ mod piece;
 mod rows;
 mod update;
 
-pub use adamw::AdamW;
-pub use adamw::clip_gradients;
+pub use adamw::{AdamW, clip_gradients};
 pub use head::{HeadGradient, TokenWeights, Weigh, backward_through_head};
-pub use optimizer_state::TrainedTensor;
-pub use optimizer_state::{Moments, OptimizerState};
+pub use optimizer_state::{Moments, OptimizerState, TrainedTensor};
 pub use padding::Padding;
 pub use piece::GradientPiece;
 pub use rows::TrainingSequence;

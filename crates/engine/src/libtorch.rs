@@ -21,10 +21,7 @@ impl Libtorch {
         // Without its CUDA half libtorch has no version of CUDA, and throws when it is asked for one.
         let has_cuda = cuda::load().is_ok() && tch::utils::has_cudart();
         let cuda = has_cuda.then(|| version(tch::utils::version_cudart()));
-        Self {
-            cuda,
-            gpus: tch::Cuda::device_count(),
-        }
+        Self { cuda, gpus: tch::Cuda::device_count() }
     }
 }
 

@@ -29,11 +29,7 @@ pub fn merge(base: &Path, adapter: &Path, output: &Path) -> Result<()> {
     let names: Vec<String> = checkpoint.names().map(str::to_owned).collect();
     for name in names {
         let stored = checkpoint.read(&name)?;
-        let file = stored
-            .path
-            .file_name()
-            .map(|file| file.to_string_lossy().into_owned())
-            .unwrap_or_default();
+        let file = stored.path.file_name().map(|file| file.to_string_lossy().into_owned()).unwrap_or_default();
         let values = merged(&name, stored, &adapter)?;
         files.entry(file).or_default().push((name, values));
     }
@@ -54,28 +50,18 @@ fn merged(name: &str, stored: CheckpointTensor, adapter: &Adapter) -> Result<Ten
     };
     let refuse = |problem: String| Err(EngineError::tensor(&path, name, problem));
     if !weight.is_floating_point() {
-        return refuse(format!(
-            "is {:?}; only F32, BF16, F16 or F64 can be merged into",
-            weight.kind()
-        ));
+        return refuse(format!("is {:?}; only F32, BF16, F16 or F64 can be merged into", weight.kind()));
     }
     let delta = factors.b.f_matmul(&factors.a)?.f_mul_scalar(adapter.shape.scaling())?;
     if weight.size() != delta.size() {
-        return refuse(format!(
-            "has shape {:?}; expected {:?} from the configuration",
-            weight.size(),
-            delta.size()
-        ));
+        return refuse(format!("has shape {:?}; expected {:?} from the configuration", weight.size(), delta.size()));
     }
     if !is_finite(&weight)? {
         return refuse("holds NaN or infinity, which cannot be merged into".to_owned());
     }
     let sum = weight.f_to_kind(Kind::Float)?.f_add(&delta)?.f_to_kind(weight.kind())?;
     if !is_finite(&sum)? {
-        return refuse(format!(
-            "is no longer finite in {:?} with the adapter merged into it",
-            weight.kind()
-        ));
+        return refuse(format!("is no longer finite in {:?} with the adapter merged into it", weight.kind()));
     }
     Ok(sum)
 }
@@ -89,9 +75,7 @@ fn name_of(layer: usize, projection: Projection) -> String {
 fn projection_of(name: &str) -> Option<(usize, Projection)> {
     let rest = name.strip_prefix("model.layers.")?;
     let layer = rest.split_once('.')?.0.parse().ok()?;
-    let projection = Projection::ALL
-        .into_iter()
-        .find(|&projection| name_of(layer, projection) == name)?;
+    let projection = Projection::ALL.into_iter().find(|&projection| name_of(layer, projection) == name)?;
     Some((layer, projection))
 }
 

@@ -89,26 +89,13 @@ impl Model {
         } else {
             checkpoint.tensor("lm_head.weight", &embedding, placement)?
         };
-        Self {
-            config,
-            placement,
-            embed_tokens,
-            layers,
-            norm,
-            lm_head,
-        }
-        .arranged()
+        Self { config, placement, embed_tokens, layers, norm, lm_head }.arranged()
     }
 
     /// The same model with its projection weights laid out for the fastest products with few rows.
     pub fn arranged(mut self) -> Result<Self> {
         for layer in &mut self.layers {
-            for weight in [
-                &mut layer.qkv_proj,
-                &mut layer.o_proj,
-                &mut layer.gate_up_proj,
-                &mut layer.down_proj,
-            ] {
+            for weight in [&mut layer.qkv_proj, &mut layer.o_proj, &mut layer.gate_up_proj, &mut layer.down_proj] {
                 *weight = arranged(weight)?;
             }
         }

@@ -50,11 +50,7 @@ pub fn observe(
         micro_batch_tokens: observer.micro_batch_tokens as usize,
         ..UpdateOptions::default()
     };
-    let update = Update {
-        model,
-        options: &options,
-        reference: None,
-    };
+    let update = Update { model, options: &options, reference: None };
     for pass in 1..=observer.epochs {
         let batches = texts.chunks(observer.batch.max(1) as usize);
         let of_pass = batches.len() as f32;
@@ -68,10 +64,7 @@ pub fn observe(
             }
             (population, state) = (updated.population, updated.state);
         }
-        losses.passes.push([
-            total(model, &population, &texts)?,
-            total(model, &population, &validation)?,
-        ]);
+        losses.passes.push([total(model, &population, &texts)?, total(model, &population, &validation)?]);
         if losses.has_converged(observer.patience) {
             break;
         }
@@ -96,13 +89,8 @@ fn sequence(ids: &[i64]) -> TrainingSequence {
 
 /// The loss on texts, in nats, summed over tokens.
 fn total(model: &Model, population: &Population, texts: &[Vec<i64>]) -> Result<f64> {
-    let requests: Vec<ScoreRequest> = texts
-        .iter()
-        .map(|ids| ScoreRequest {
-            ids: ids.clone(),
-            adapter: Some(0),
-        })
-        .collect();
+    let requests: Vec<ScoreRequest> =
+        texts.iter().map(|ids| ScoreRequest { ids: ids.clone(), adapter: Some(0) }).collect();
     let scores = score(model, Some(population), &requests, ScoreOptions::default())?;
     let logprobs = scores.iter().flat_map(|score| &score.logprobs);
     Ok(-logprobs.map(|logprob| f64::from(*logprob)).sum::<f64>())

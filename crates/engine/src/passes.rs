@@ -98,9 +98,7 @@ impl Padded {
             row[..ids.len()].copy_from_slice(ids);
         }
         Ok(Self {
-            ids: Tensor::f_from_slice(&padded)?
-                .f_view([sequences.len() as i64, length])?
-                .f_to_device(device)?,
+            ids: Tensor::f_from_slice(&padded)?.f_view([sequences.len() as i64, length])?.f_to_device(device)?,
             lengths: Tensor::f_from_slice(&lengths)?.f_to_device(device)?,
             length,
         })

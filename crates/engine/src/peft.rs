@@ -3,23 +3,19 @@
 pub use lyceum_models::peft::{AdapterConfig, AdapterFiles, CONFIG, WEIGHTS};
 pub(crate) use lyceum_models::peft::{key, require_new};
 
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 
 use lyceum_core::work::{LoraShape, Projection};
 use lyceum_models::peft::{PICKLE, PICKLED};
 use safetensors::tensor::{Dtype, TensorView};
 use tch::{Device, Kind, Tensor};
 
-use crate::{
-    config::{ModelConfig, read_json},
-    device::Placement,
-    error::{EngineError, Result},
-    population::{Factors, LayerFactors, Population},
-    weights::Checkpoint,
-};
+use crate::config::{ModelConfig, read_json};
+use crate::device::Placement;
+use crate::error::{EngineError, Result};
+use crate::population::{Factors, LayerFactors, Population};
+use crate::weights::Checkpoint;
 
 /// Writes one member as a PEFT adapter folder, in fp32. The same weights give the same bytes.
 pub fn write_member(population: &Population, member: usize, base: &str, folder: &Path) -> Result<()> {
@@ -45,18 +41,11 @@ pub fn member_files(population: &Population, member: usize, base: &str) -> Resul
         safetensors::serialize(views, Some(metadata)).map_err(|error| EngineError::file(WEIGHTS, error.to_string()))?;
     let config = AdapterConfig::new(&population.shape, base);
     let text = serde_json::to_string_pretty(&config).map_err(|error| EngineError::file(CONFIG, error.to_string()))?;
-    Ok(AdapterFiles {
-        config: (text + "\n").into_bytes(),
-        weights,
-    })
+    Ok(AdapterFiles { config: (text + "\n").into_bytes(), weights })
 }
 
 fn stored(name: String, tensor: &Tensor) -> Result<(String, Vec<usize>, Vec<u8>)> {
-    let tensor = tensor
-        .f_detach()?
-        .f_to_device(Device::Cpu)?
-        .f_to_kind(Kind::Float)?
-        .f_contiguous()?;
+    let tensor = tensor.f_detach()?.f_to_device(Device::Cpu)?.f_to_kind(Kind::Float)?.f_contiguous()?;
     let mut bytes = vec![0; tensor.numel() * size_of::<f32>()];
     tensor.f_copy_data_u8(&mut bytes, tensor.numel())?;
     Ok((name, tensor.size().iter().map(|&size| size as usize).collect(), bytes))
@@ -87,13 +76,9 @@ impl Adapter {
             return Err(EngineError::file(folder, PICKLED));
         }
         let weights = Checkpoint::from_file(&path)?;
-        let adapted: Vec<Projection> = Projection::ALL
-            .into_iter()
-            .filter(|&projection| weights.contains(&key(0, projection, 'A')))
-            .collect();
-        let shape = config
-            .shape(adapted)
-            .map_err(|reason| EngineError::file(folder.join(CONFIG), reason))?;
+        let adapted: Vec<Projection> =
+            Projection::ALL.into_iter().filter(|&projection| weights.contains(&key(0, projection, 'A'))).collect();
+        let shape = config.shape(adapted).map_err(|reason| EngineError::file(folder.join(CONFIG), reason))?;
         let mut expected = Vec::new();
         let mut layers = Vec::with_capacity(base.num_hidden_layers);
         for index in 0..base.num_hidden_layers {
@@ -107,10 +92,7 @@ impl Adapter {
                     expected.push(name);
                     tensor
                 };
-                let factors = Factors {
-                    a: factor('A', [rank, inputs])?,
-                    b: factor('B', [outputs, rank])?,
-                };
+                let factors = Factors { a: factor('A', [rank, inputs])?, b: factor('B', [outputs, rank])? };
                 layer.insert(projection, factors);
             }
             layers.push(layer);
@@ -122,12 +104,7 @@ impl Adapter {
             );
             return Err(EngineError::tensor(folder.join(WEIGHTS), stray, problem));
         }
-        Ok(Self {
-            folder: folder.to_owned(),
-            config,
-            shape,
-            layers,
-        })
+        Ok(Self { folder: folder.to_owned(), config, shape, layers })
     }
 }
 
@@ -139,19 +116,13 @@ impl Adapter {
         let place = tempfile::tempdir().map_err(|source| EngineError::io(std::env::temp_dir(), source))?;
         plain.write(place.path())?;
         let read = Self::read(place.path(), base)?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            ..read
-        })
+        Ok(Self { folder: folder.to_owned(), ..read })
     }
 }
 
 /// Reads adapters of the same shape and stacks them, in fp32, in the order given.
 pub fn read_population(folders: &[PathBuf], base: &ModelConfig, device: Device) -> Result<Population> {
-    let adapters = folders
-        .iter()
-        .map(|folder| Adapter::read(folder, base))
-        .collect::<Result<Vec<_>>>()?;
+    let adapters = folders.iter().map(|folder| Adapter::read(folder, base)).collect::<Result<Vec<_>>>()?;
     let Some(first) = adapters.first() else {
         return Err(EngineError::population("a population needs at least one adapter"));
     };

@@ -7,8 +7,7 @@ pub(crate) use groups::IdleRows;
 pub use groups::RowGroups;
 pub use low_rank::JointProjection;
 pub(crate) use low_rank::Selection;
-pub use low_rank::{Factors, LayerFactors};
-pub use low_rank::{LayerAdapters, LowRank};
+pub use low_rank::{Factors, LayerAdapters, LayerFactors, LowRank};
 
 use lyceum_core::work::{LoraShape, Projection};
 use rand_chacha::ChaCha8Rng;
@@ -49,9 +48,7 @@ impl Population {
                 let values: Vec<f32> = (0..n * r * inputs)
                     .map(|_| ((f64::from(random.next_u32()) / f64::from(u32::MAX) * 2.0 - 1.0) * bound) as f32)
                     .collect();
-                let a = Tensor::f_from_slice(&values)?
-                    .f_reshape([n, r, inputs])?
-                    .f_to_device(device)?;
+                let a = Tensor::f_from_slice(&values)?.f_reshape([n, r, inputs])?.f_to_device(device)?;
                 let b = Tensor::f_zeros([n, outputs, r], (Kind::Float, device))?;
                 layer.insert(projection, Factors { a, b });
             }
@@ -72,30 +69,17 @@ impl Population {
                 let mut a = Vec::with_capacity(adapters.len());
                 let mut b = Vec::with_capacity(adapters.len());
                 for (member, adapter) in adapters.iter().enumerate() {
-                    let factors = adapter
-                        .get(index)
-                        .and_then(|layer| layer.get(projection))
-                        .ok_or_else(|| {
-                            EngineError::population(format!("adapter {member} has no {projection} in layer {index}"))
-                        })?;
+                    let factors = adapter.get(index).and_then(|layer| layer.get(projection)).ok_or_else(|| {
+                        EngineError::population(format!("adapter {member} has no {projection} in layer {index}"))
+                    })?;
                     a.push(&factors.a);
                     b.push(&factors.b);
                 }
-                layer.insert(
-                    projection,
-                    Factors {
-                        a: Tensor::f_stack(&a, 0)?,
-                        b: Tensor::f_stack(&b, 0)?,
-                    },
-                );
+                layer.insert(projection, Factors { a: Tensor::f_stack(&a, 0)?, b: Tensor::f_stack(&b, 0)? });
             }
             layers.push(layer);
         }
-        Ok(Self {
-            shape,
-            layers,
-            members: adapters.len(),
-        })
+        Ok(Self { shape, layers, members: adapters.len() })
     }
 
     /// Number of members.
@@ -106,10 +90,7 @@ impl Population {
     /// Views of one member's factors: A `[r, in]`, B `[out, r]`.
     pub fn member(&self, index: usize) -> Result<Vec<LayerFactors>> {
         if index >= self.members {
-            return Err(EngineError::population(format!(
-                "member {index} of a population of {}",
-                self.members
-            )));
+            return Err(EngineError::population(format!("member {index} of a population of {}", self.members)));
         }
         self.map(|tensor| Ok(tensor.f_select(0, index as i64)?))
     }
@@ -117,11 +98,7 @@ impl Population {
     /// The same population with every tensor converted.
     pub fn to(&self, device: Device, kind: Kind) -> Result<Self> {
         let layers = self.map(|tensor| Ok(tensor.f_to_device(device)?.f_to_kind(kind)?))?;
-        Ok(Self {
-            shape: self.shape.clone(),
-            layers,
-            members: self.members,
-        })
+        Ok(Self { shape: self.shape.clone(), layers, members: self.members })
     }
 
     /// Another handle on the same weights, for another thread.
@@ -159,9 +136,7 @@ impl Population {
 
     /// Adapter parameters of one member.
     pub fn parameters_per_member(&self) -> i64 {
-        self.tensors()
-            .map(|(_, _, factors)| factors.a.numel() + factors.b.numel())
-            .sum::<usize>() as i64
+        self.tensors().map(|(_, _, factors)| factors.a.numel() + factors.b.numel()).sum::<usize>() as i64
             / self.members as i64
     }
 
@@ -180,13 +155,7 @@ impl Population {
             .map(|layer| {
                 let mut converted = LayerFactors::default();
                 for (projection, factors) in layer.iter() {
-                    converted.insert(
-                        projection,
-                        Factors {
-                            a: convert(&factors.a)?,
-                            b: convert(&factors.b)?,
-                        },
-                    );
+                    converted.insert(projection, Factors { a: convert(&factors.a)?, b: convert(&factors.b)? });
                 }
                 Ok(converted)
             })

@@ -12,11 +12,7 @@ use crate::host;
 /// `left · right`: `[m, k] · [k, n]`, or `[count, m, k] · [count, k, n]`.
 pub(crate) fn product(left: &Tensor, right: &Tensor) -> Result<Tensor> {
     if !host::is_here(left) || !host::is_here(right) {
-        return Ok(if left.dim() == 2 {
-            left.f_mm(right)
-        } else {
-            left.f_bmm(right)
-        }?);
+        return Ok(if left.dim() == 2 { left.f_mm(right) } else { left.f_bmm(right) }?);
     }
     let mut size = left.size();
     if let (Some(last), Some(columns)) = (size.last_mut(), right.size().last()) {
@@ -34,11 +30,7 @@ pub(crate) fn product_in_fp32(left: &Tensor, right: &Tensor) -> Result<Tensor> {
     if left.kind() == Kind::Float || rounds {
         return Ok(product(left, right)?.f_to_kind(Kind::Float)?);
     }
-    Ok(if left.dim() == 2 {
-        left.f_mm_dtype(right, Kind::Float)
-    } else {
-        left.f_bmm_dtype(right, Kind::Float)
-    }?)
+    Ok(if left.dim() == 2 { left.f_mm_dtype(right, Kind::Float) } else { left.f_bmm_dtype(right, Kind::Float) }?)
 }
 
 /// Writes `left · right` to `out`.
@@ -216,10 +208,7 @@ mod tests {
     fn a_linear_projection_is_that_of_libtorch_however_its_weight_lies() {
         let (x, weight, bias) = (random(&[9, 16]), random(&[12, 16]), random(&[12]));
         for weight in [&weight, &arranged(&weight).unwrap()] {
-            near(
-                &linear(&x, weight, Some(&bias)).unwrap(),
-                &x.linear(weight, Some(&bias)),
-            );
+            near(&linear(&x, weight, Some(&bias)).unwrap(), &x.linear(weight, Some(&bias)));
             near(&linear(&x, weight, None).unwrap(), &x.linear::<Tensor>(weight, None));
         }
         assert_eq!(arranged(&weight).unwrap(), weight);
@@ -229,11 +218,7 @@ mod tests {
     fn gradients_flow_through_what_asks_for_them() {
         let (x, weight) = (random(&[5, 4]), random(&[3, 4]).set_requires_grad(true));
         linear(&x, &weight, None).unwrap().sum(Kind::Float).backward();
-        near(
-            &weight.grad(),
-            &x.sum_dim_intlist([0i64].as_slice(), true, Kind::Float)
-                .expand([3, 4], false),
-        );
+        near(&weight.grad(), &x.sum_dim_intlist([0i64].as_slice(), true, Kind::Float).expand([3, 4], false));
     }
 
     #[test]
@@ -253,10 +238,7 @@ mod tests {
 
     #[test]
     fn other_precisions_are_left_to_libtorch() {
-        let (left, right) = (
-            random(&[5, 4]).to_kind(Kind::BFloat16),
-            random(&[4, 3]).to_kind(Kind::BFloat16),
-        );
+        let (left, right) = (random(&[5, 4]).to_kind(Kind::BFloat16), random(&[4, 3]).to_kind(Kind::BFloat16));
         assert_eq!(product(&left, &right).unwrap(), left.mm(&right));
     }
 }

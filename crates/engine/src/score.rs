@@ -57,11 +57,7 @@ impl Score {
         let not_finite = |numbers: &[f32]| numbers.iter().position(|number| !number.is_finite());
         let what = if let Some(at) = not_finite(&self.logprobs) {
             format!("log-probability {at} of request `{}`", id())
-        } else if self
-            .last_logits
-            .as_deref()
-            .is_some_and(|logits| not_finite(logits).is_some())
-        {
+        } else if self.last_logits.as_deref().is_some_and(|logits| not_finite(logits).is_some()) {
             format!("a logit after the last id of request `{}`", id())
         } else {
             return Ok(());
@@ -80,10 +76,7 @@ pub struct ScoreOptions {
 
 impl Default for ScoreOptions {
     fn default() -> Self {
-        Self {
-            tokens_per_pass: 16_384,
-            last_logits: false,
-        }
+        Self { tokens_per_pass: 16_384, last_logits: false }
     }
 }
 
@@ -95,14 +88,7 @@ pub fn score(
     requests: &[ScoreRequest],
     options: ScoreOptions,
 ) -> Result<Vec<Score>> {
-    score_observed(
-        model,
-        population,
-        requests,
-        options,
-        &|index| index.to_string(),
-        &mut |_| (),
-    )
+    score_observed(model, population, requests, options, &|index| index.to_string(), &mut |_| ())
 }
 
 /// Like [`score`]; `id` gives the name of a request in errors, and `halved` is called with the new number of tokens per
@@ -118,9 +104,7 @@ pub fn score_observed(
     let _no_grad = tch::no_grad_guard();
     let members = population.map_or(0, Population::members);
     for (index, request) in requests.iter().enumerate() {
-        request
-            .check(model, members)
-            .map_err(|reason| EngineError::request(id(index), reason))?;
+        request.check(model, members).map_err(|reason| EngineError::request(id(index), reason))?;
     }
     let lengths: Vec<usize> = requests.iter().map(|request| request.ids.len()).collect();
     in_passes(
@@ -161,21 +145,12 @@ fn pass(
         let hidden = hidden.f_get(index as i64)?;
         let targets = ids.f_get(index as i64)?.f_narrow(0, 1, count - 1)?;
         let logprobs = model.token_logprobs(&hidden.f_narrow(0, 0, count - 1)?, &targets, LOGIT_ROWS)?;
-        let last_logits = if last_logits {
-            Some(to_vec(&model.logits(&hidden.f_get(count - 1)?)?)?)
-        } else {
-            None
-        };
-        scores.push(Score {
-            logprobs: to_vec(&logprobs)?,
-            last_logits,
-        });
+        let last_logits = if last_logits { Some(to_vec(&model.logits(&hidden.f_get(count - 1)?)?)?) } else { None };
+        scores.push(Score { logprobs: to_vec(&logprobs)?, last_logits });
     }
     Ok(scores)
 }
 
 fn to_vec(tensor: &Tensor) -> Result<Vec<f32>> {
-    Ok(Vec::try_from(
-        &tensor.f_to_device(Device::Cpu)?.f_to_kind(Kind::Float)?,
-    )?)
+    Ok(Vec::try_from(&tensor.f_to_device(Device::Cpu)?.f_to_kind(Kind::Float)?)?)
 }

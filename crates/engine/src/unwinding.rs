@@ -67,10 +67,7 @@ mod tests {
             panic!("another error");
         };
         let told = error.to_string();
-        assert!(
-            told.contains("Dimension out of range") && told.lines().count() == 1,
-            "{told}"
-        );
+        assert!(told.contains("Dimension out of range") && told.lines().count() == 1, "{told}");
     }
 
     #[test]

@@ -56,10 +56,7 @@ impl Checkpoint {
         let mut files: Vec<&String> = weight_map.values().collect();
         files.sort();
         files.dedup();
-        let shards = files
-            .iter()
-            .map(|file| Shard::open(&folder.join(file)))
-            .collect::<Result<Vec<_>>>()?;
+        let shards = files.iter().map(|file| Shard::open(&folder.join(file))).collect::<Result<Vec<_>>>()?;
         let mut names = BTreeMap::new();
         for (name, file) in &weight_map {
             let Ok(shard) = files.binary_search(&file) else {
@@ -74,22 +71,14 @@ impl Checkpoint {
             }
             names.insert(name.clone(), shard);
         }
-        Ok(Self {
-            origin: index,
-            shards,
-            names,
-        })
+        Ok(Self { origin: index, shards, names })
     }
 
     /// One safetensors file.
     pub fn from_file(path: &Path) -> Result<Self> {
         let shard = Shard::open(path)?;
         let names = shard.metadata.tensors().into_keys().map(|name| (name, 0)).collect();
-        Ok(Self {
-            origin: path.to_owned(),
-            shards: vec![shard],
-            names,
-        })
+        Ok(Self { origin: path.to_owned(), shards: vec![shard], names })
     }
 
     /// Names of all tensors, sorted.
@@ -117,10 +106,7 @@ impl Checkpoint {
     /// Reads a tensor as it is stored.
     pub fn read(&self, name: &str) -> Result<CheckpointTensor> {
         let shard = self.shard_of(name)?;
-        Ok(CheckpointTensor {
-            values: shard.read(name)?,
-            path: shard.path.clone(),
-        })
+        Ok(CheckpointTensor { values: shard.read(name)?, path: shard.path.clone() })
     }
 
     /// Reads a tensor, checks its shape, and converts and moves it to `placement`; the converted values must be finite,
@@ -131,10 +117,7 @@ impl Checkpoint {
             return Err(EngineError::tensor(
                 &path,
                 name,
-                format!(
-                    "has shape {:?}; expected {shape:?} from the configuration",
-                    values.size()
-                ),
+                format!("has shape {:?}; expected {shape:?} from the configuration", values.size()),
             ));
         }
         let stored = values.f_to_device(placement.device)?;
@@ -176,19 +159,11 @@ impl Shard {
         let (header, metadata) =
             SafeTensors::read_metadata(&bytes).map_err(|error| malformed(path, &error, bytes.len()))?;
         // The data begins after the eight-byte header length and the header.
-        Ok(Self {
-            path: path.to_owned(),
-            bytes,
-            header: header + 8,
-            metadata,
-        })
+        Ok(Self { path: path.to_owned(), bytes, header: header + 8, metadata })
     }
 
     fn read(&self, name: &str) -> Result<Tensor> {
-        let info = self
-            .metadata
-            .info(name)
-            .ok_or_else(|| EngineError::tensor(&self.path, name, "is missing"))?;
+        let info = self.metadata.info(name).ok_or_else(|| EngineError::tensor(&self.path, name, "is missing"))?;
         let kind = match info.dtype {
             Dtype::F32 => Kind::Float,
             Dtype::BF16 => Kind::BFloat16,
@@ -202,19 +177,12 @@ impl Shard {
         };
         let (start, end) = info.data_offsets;
         let shape: Vec<i64> = info.shape.iter().map(|&size| size as i64).collect();
-        Ok(Tensor::f_from_data_size(
-            &self.bytes[self.header + start..self.header + end],
-            &shape,
-            kind,
-        )?)
+        Ok(Tensor::f_from_data_size(&self.bytes[self.header + start..self.header + end], &shape, kind)?)
     }
 }
 
 fn malformed(path: &Path, error: &safetensors::SafeTensorError, length: usize) -> EngineError {
-    EngineError::file(
-        path,
-        format!("not a complete safetensors file ({error}; the file has {length} bytes)"),
-    )
+    EngineError::file(path, format!("not a complete safetensors file ({error}; the file has {length} bytes)"))
 }
 
 /// Writes tensors of type F32, BF16, F16, F64 or I64 under their names. The same tensors give the same bytes.

@@ -44,15 +44,8 @@ pub fn step(threads: usize, step: Step, numbers: Numbers<'_>) {
     let count = numbers.gradient.len();
     let lengths = [numbers.values.len(), numbers.exp_avg.len(), numbers.exp_avg_sq.len()];
     assert!(lengths == [count; 3]);
-    let moments = numbers
-        .exp_avg
-        .chunks_mut(NUMBERS)
-        .zip(numbers.exp_avg_sq.chunks_mut(NUMBERS));
-    let jobs = numbers
-        .gradient
-        .chunks(NUMBERS)
-        .zip(numbers.values.chunks_mut(NUMBERS))
-        .zip(moments);
+    let moments = numbers.exp_avg.chunks_mut(NUMBERS).zip(numbers.exp_avg_sq.chunks_mut(NUMBERS));
+    let jobs = numbers.gradient.chunks(NUMBERS).zip(numbers.values.chunks_mut(NUMBERS)).zip(moments);
     share(threads, jobs, |((gradient, values), (exp_avg, exp_avg_sq))| {
         change(step, gradient, values, exp_avg, exp_avg_sq);
     });
@@ -71,7 +64,8 @@ fn change(step: Step, gradient: &[f32], values: &mut [f32], exp_avg: &mut [f32],
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection::vec, prelude::*};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     use super::{Numbers, Step, step};
 

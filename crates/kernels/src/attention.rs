@@ -19,9 +19,7 @@ use crate::sum::{largest, of_pairs};
 /// If `scores` is not a whole number of matrices.
 pub fn weights(threads: usize, length: usize, scale: f32, scores: &mut [f32]) {
     assert!(scores.len().is_multiple_of(length * length));
-    share(threads, scores.chunks_mut(length * length), |scores| {
-        forward(length, scale, scores)
-    });
+    share(threads, scores.chunks_mut(length * length), |scores| forward(length, scale, scores));
 }
 
 /// Replaces the gradient with respect to the weights with that of the scores.
@@ -30,12 +28,8 @@ pub fn weights(threads: usize, length: usize, scale: f32, scores: &mut [f32]) {
 /// If `weights` and `gradient` are not equal numbers of matrices `[length, length]`.
 pub fn weights_backward(threads: usize, length: usize, scale: f32, weights: &[f32], gradient: &mut [f32]) {
     assert!(weights.len() == gradient.len() && weights.len().is_multiple_of(length * length));
-    let jobs = weights
-        .chunks(length * length)
-        .zip(gradient.chunks_mut(length * length));
-    share(threads, jobs, |(weights, gradient)| {
-        backward(length, scale, weights, gradient)
-    });
+    let jobs = weights.chunks(length * length).zip(gradient.chunks_mut(length * length));
+    share(threads, jobs, |(weights, gradient)| backward(length, scale, weights, gradient));
 }
 
 /// Numbers in a vector of the widest unit.

@@ -60,10 +60,9 @@ mod tests {
 
     #[test]
     fn the_ends_are_finite_and_nan_stays() {
-        for (exp, sigmoid) in [
-            (exp::<false> as fn(f32) -> f32, sigmoid::<false> as fn(f32) -> f32),
-            (exp::<true>, sigmoid::<true>),
-        ] {
+        for (exp, sigmoid) in
+            [(exp::<false> as fn(f32) -> f32, sigmoid::<false> as fn(f32) -> f32), (exp::<true>, sigmoid::<true>)]
+        {
             assert_eq!(exp(0.0), 1.0);
             assert!(exp(f32::NEG_INFINITY) < 2e-38 && exp(f32::INFINITY).is_finite());
             assert!(exp(f32::NAN).is_nan() && sigmoid(f32::NAN).is_nan());

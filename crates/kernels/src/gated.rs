@@ -1,6 +1,7 @@
 //! The gated MLP's nonlinearity (SwiGLU, Shazeer 2020): `silu(gate) · up`, with `silu(x) = x · sigmoid(x)`.
 
-use multiversion::{multiversion, target::target_cfg_f};
+use multiversion::multiversion;
+use multiversion::target::target_cfg_f;
 
 use crate::exp::sigmoid;
 use crate::share::{ROWS, share};
@@ -56,7 +57,8 @@ fn backward(gate: &mut [f32], up: &mut [f32], gradient: &[f32]) {
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection::vec, prelude::*};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     use super::{gated, gated_backward};
 

@@ -1,6 +1,7 @@
 //! Log-probability and entropy of a row of logits, and the gradient with respect to the logits.
 
-use multiversion::{multiversion, target::target_cfg_f};
+use multiversion::multiversion;
+use multiversion::target::target_cfg_f;
 
 use crate::exp::exp;
 use crate::share::{ROWS, share};
@@ -36,13 +37,8 @@ pub struct Weights {
 pub fn scores(threads: usize, width: usize, logits: &[f32], targets: &[i64]) -> Vec<Scores> {
     assert!(logits.len() == targets.len() * width);
     let mut scores = vec![Scores::default(); targets.len()];
-    let jobs = logits
-        .chunks(width * ROWS)
-        .zip(targets.chunks(ROWS))
-        .zip(scores.chunks_mut(ROWS));
-    share(threads, jobs, |((logits, targets), out)| {
-        forward(width, logits, targets, out)
-    });
+    let jobs = logits.chunks(width * ROWS).zip(targets.chunks(ROWS)).zip(scores.chunks_mut(ROWS));
+    share(threads, jobs, |((logits, targets), out)| forward(width, logits, targets, out));
     scores
 }
 
@@ -61,9 +57,7 @@ pub fn gradient(
     assert!(logits.len() == targets.len() * width && scores.len() == targets.len() && weights.len() == targets.len());
     let rows = targets.chunks(ROWS).zip(scores.chunks(ROWS)).zip(weights.chunks(ROWS));
     let jobs = logits.chunks_mut(width * ROWS).zip(rows);
-    share(threads, jobs, |(logits, ((targets, scores), weights))| {
-        backward(width, logits, targets, scores, weights)
-    });
+    share(threads, jobs, |(logits, ((targets, scores), weights))| backward(width, logits, targets, scores, weights));
 }
 
 #[multiversion(targets = "simd")]
@@ -74,14 +68,8 @@ fn forward(width: usize, logits: &[f32], targets: &[i64], scores: &mut [Scores])
         let sum = of_pairs(logits, logits, |z, _| exp::<FUSED>(z - largest));
         let normaliser = largest + sum.ln();
         // Σ p z, relative to the largest logit, so that no digits are lost if logits are far from 0.
-        let mean = of_pairs(logits, logits, |z, _| {
-            exp::<FUSED>(z - largest) * (z - largest).max(LEAST)
-        }) / sum;
-        *scores = Scores {
-            logprob: logits[target as usize] - normaliser,
-            entropy: sum.ln() - mean,
-            normaliser,
-        };
+        let mean = of_pairs(logits, logits, |z, _| exp::<FUSED>(z - largest) * (z - largest).max(LEAST)) / sum;
+        *scores = Scores { logprob: logits[target as usize] - normaliser, entropy: sum.ln() - mean, normaliser };
     }
 }
 
@@ -108,7 +96,8 @@ fn backward(width: usize, logits: &mut [f32], targets: &[i64], scores: &[Scores]
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection::vec, prelude::*};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     use super::{Weights, gradient, scores};
 
@@ -158,10 +147,7 @@ mod tests {
         assert!((found[0].entropy - 2.0f32.ln()).abs() < 1e-6 && (found[0].logprob + 2.0f32.ln()).abs() < 1e-6);
         assert!(found[1].logprob.is_nan() && found[1].entropy.is_nan());
         let mut slopes = logits;
-        let weights = [Weights {
-            by_logprob: 1.0,
-            by_entropy: 0.5,
-        }; 2];
+        let weights = [Weights { by_logprob: 1.0, by_entropy: 0.5 }; 2];
         gradient(1, 3, &mut slopes, &[0, 2], &found, &weights);
         assert!((slopes[0] - 0.5).abs() < 1e-6 && slopes[1].abs() < 1e-30 && slopes[3..].iter().all(|z| z.is_nan()));
     }

@@ -26,9 +26,7 @@ pub fn rms_norm_backward(threads: usize, gradient: &[f32], x: &[f32], weight: &[
     assert!(gradient.len() == x.len() && x.len() == out.len() && x.len().is_multiple_of(width));
     let rows = width * ROWS;
     let jobs = gradient.chunks(rows).zip(x.chunks(rows)).zip(out.chunks_mut(rows));
-    share(threads, jobs, |((gradient, x), out)| {
-        backward(gradient, x, weight, eps, out)
-    });
+    share(threads, jobs, |((gradient, x), out)| backward(gradient, x, weight, eps, out));
 }
 
 #[multiversion(targets = "simd")]
@@ -45,10 +43,7 @@ fn forward(x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
 #[multiversion(targets = "simd")]
 fn backward(gradient: &[f32], x: &[f32], weight: &[f32], eps: f32, out: &mut [f32]) {
     let width = weight.len();
-    let rows = gradient
-        .chunks_exact(width)
-        .zip(x.chunks_exact(width))
-        .zip(out.chunks_exact_mut(width));
+    let rows = gradient.chunks_exact(width).zip(x.chunks_exact(width)).zip(out.chunks_exact_mut(width));
     for ((gradient, x), out) in rows {
         let reciprocal = 1.0 / (of_pairs(x, x, |x, y| x * y) / width as f32 + eps).sqrt();
         for ((out, &gradient), &weight) in out.iter_mut().zip(gradient).zip(weight) {
@@ -63,7 +58,8 @@ fn backward(gradient: &[f32], x: &[f32], weight: &[f32], eps: f32, out: &mut [f3
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection::vec, prelude::*};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     use super::{rms_norm, rms_norm_backward};
 

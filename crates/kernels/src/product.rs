@@ -45,12 +45,7 @@ impl Shape {
 
     /// Whether all of its numbers are at different offsets.
     fn is_apart(&self) -> bool {
-        let Self {
-            rows,
-            columns,
-            row_step,
-            column_step,
-        } = *self;
+        let Self { rows, columns, row_step, column_step } = *self;
         let within = |inner: usize, count: usize, outer: usize, others: usize| {
             (count <= 1 || inner > 0) && (others <= 1 || outer > inner * count.saturating_sub(1))
         };
@@ -64,11 +59,7 @@ impl<'a> Matrix<'a> {
     /// # Panics
     /// If it extends beyond `numbers`.
     pub fn new(numbers: &'a [f32], shape: Shape) -> Self {
-        assert!(
-            shape.span() <= numbers.len(),
-            "{shape:?} is more than {} numbers",
-            numbers.len()
-        );
+        assert!(shape.span() <= numbers.len(), "{shape:?} is more than {} numbers", numbers.len());
         Self { numbers, shape }
     }
 }
@@ -79,11 +70,7 @@ impl<'a> MatrixMut<'a> {
     /// # Panics
     /// If it extends beyond `numbers`, or two of its entries share an offset.
     pub fn new(numbers: &'a mut [f32], shape: Shape) -> Self {
-        assert!(
-            shape.span() <= numbers.len(),
-            "{shape:?} is more than {} numbers",
-            numbers.len()
-        );
+        assert!(shape.span() <= numbers.len(), "{shape:?} is more than {} numbers", numbers.len());
         assert!(shape.is_apart(), "{shape:?} has numbers in two places");
         Self { numbers, shape }
     }
@@ -110,12 +97,7 @@ pub struct StackMut<'a> {
 impl<'a> Stack<'a> {
     /// `count` matrices of this shape; the first starts at the first of `numbers`, each other one `step` later.
     pub fn new(numbers: &'a [f32], count: usize, step: usize, shape: Shape) -> Self {
-        Self {
-            numbers,
-            count,
-            step,
-            shape,
-        }
+        Self { numbers, count, step, shape }
     }
 
     fn matrices(self) -> impl Iterator<Item = Matrix<'a>> + Send {
@@ -129,16 +111,8 @@ impl<'a> StackMut<'a> {
     /// # Panics
     /// If matrices overlap.
     pub fn new(numbers: &'a mut [f32], count: usize, step: usize, shape: Shape) -> Self {
-        assert!(
-            count <= 1 || shape.span() <= step,
-            "matrices of {shape:?} begin {step} numbers apart"
-        );
-        Self {
-            numbers,
-            count,
-            step,
-            shape,
-        }
+        assert!(count <= 1 || shape.span() <= step, "matrices of {shape:?} begin {step} numbers apart");
+        Self { numbers, count, step, shape }
     }
 
     fn matrices(self) -> impl Iterator<Item = MatrixMut<'a>> + Send {
@@ -220,19 +194,12 @@ pub fn room(threads: usize, left: Stack<'_>, right: Stack<'_>) -> usize {
 /// If shapes do not match, or one stack has fewer matrices than another.
 pub fn products(threads: usize, left: Stack<'_>, right: Stack<'_>, before: Before, out: StackMut<'_>) {
     let count = out.count;
-    assert!(
-        left.count == count && right.count == count,
-        "stacks of {}, {} and {count}",
-        left.count,
-        right.count
-    );
+    assert!(left.count == count && right.count == count, "stacks of {}, {} and {count}", left.count, right.count);
     let work = count * left.shape.rows * left.shape.columns * right.shape.columns;
     let threads = if work < WORTH_SHARING { 1 } else { threads };
     let threads_each = if count == 1 { threads } else { 1 };
     let jobs = left.matrices().zip(right.matrices()).zip(out.matrices());
-    share(threads, jobs, |((left, right), out)| {
-        product(threads_each, left, right, before, out)
-    });
+    share(threads, jobs, |((left, right), out)| product(threads_each, left, right, before, out));
 }
 
 #[cfg(test)]
@@ -250,19 +217,9 @@ mod tests {
     /// With a margin after each row or, if transposed, after each column.
     fn shape(rows: usize, columns: usize, margin: usize, transposed: bool) -> Shape {
         if transposed {
-            Shape {
-                rows,
-                columns,
-                row_step: 1,
-                column_step: rows + margin,
-            }
+            Shape { rows, columns, row_step: 1, column_step: rows + margin }
         } else {
-            Shape {
-                rows,
-                columns,
-                row_step: columns + margin,
-                column_step: 1,
-            }
+            Shape { rows, columns, row_step: columns + margin, column_step: 1 }
         }
     }
 
@@ -316,12 +273,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "two places")]
     fn what_is_written_has_each_number_once() {
-        let columns_over_rows = Shape {
-            rows: 2,
-            columns: 3,
-            row_step: 2,
-            column_step: 1,
-        };
+        let columns_over_rows = Shape { rows: 2, columns: 3, row_step: 2, column_step: 1 };
         MatrixMut::new(&mut [0.0; 9], columns_over_rows);
     }
 }

@@ -10,9 +10,7 @@ const NUMBERS: usize = 1 << 16;
 /// The sum of squares, in f64.
 pub fn sum(threads: usize, values: &[f32]) -> f64 {
     let mut sums = vec![0.0; values.len().div_ceil(NUMBERS)];
-    share(threads, values.chunks(NUMBERS).zip(&mut sums), |(values, sum)| {
-        *sum = of_block(values)
-    });
+    share(threads, values.chunks(NUMBERS).zip(&mut sums), |(values, sum)| *sum = of_block(values));
     sums.iter().sum()
 }
 
@@ -32,7 +30,8 @@ fn of_block(values: &[f32]) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection::vec, prelude::*};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     use super::sum;
 

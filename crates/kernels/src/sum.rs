@@ -27,9 +27,5 @@ pub(crate) fn largest(values: &[f32]) -> f32 {
             lanes[lane] = larger(lanes[lane], chunk[lane]);
         }
     }
-    lanes
-        .iter()
-        .chain(chunks.remainder())
-        .copied()
-        .fold(f32::NEG_INFINITY, larger)
+    lanes.iter().chain(chunks.remainder()).copied().fold(f32::NEG_INFINITY, larger)
 }

@@ -41,17 +41,12 @@ impl ChatTemplate {
     /// if there is neither.
     pub fn load(folder: &Path) -> Result<Option<Self>> {
         let config_path = folder.join("tokenizer_config.json");
-        let config: TokenizerConfig = if config_path.exists() {
-            read_json(&config_path)?
-        } else {
-            TokenizerConfig::default()
-        };
+        let config: TokenizerConfig =
+            if config_path.exists() { read_json(&config_path)? } else { TokenizerConfig::default() };
         let path = folder.join("chat_template.jinja");
         if path.exists() {
             let source = std::fs::read_to_string(&path).map_err(|error| ModelError::io(&path, error))?;
-            return Self::new(&source, &config)
-                .map(Some)
-                .map_err(|error| ModelError::file(path, error.to_string()));
+            return Self::new(&source, &config).map(Some).map_err(|error| ModelError::file(path, error.to_string()));
         }
         let Some(field) = &config.chat_template else {
             return Ok(None);
@@ -68,9 +63,7 @@ impl ChatTemplate {
                 &one.template
             }
         };
-        Self::new(source, &config)
-            .map(Some)
-            .map_err(|error| ModelError::file(config_path, error.to_string()))
+        Self::new(source, &config).map(Some).map_err(|error| ModelError::file(config_path, error.to_string()))
     }
 
     /// A template from its source, with the special tokens that a `tokenizer_config.json` names.
@@ -91,18 +84,10 @@ impl ChatTemplate {
         variables.insert("messages".to_owned(), Value::from(conversation.messages.clone()));
         variables.insert("tools".to_owned(), list(&conversation.tools));
         variables.insert("documents".to_owned(), Value::Null);
-        variables.insert(
-            "add_generation_prompt".to_owned(),
-            conversation.add_generation_prompt.into(),
-        );
+        variables.insert("add_generation_prompt".to_owned(), conversation.add_generation_prompt.into());
         variables.extend(conversation.extra.clone());
-        let template = self
-            .environment
-            .get_template(environment::NAME)
-            .map_err(|error| refusal(&error))?;
-        template
-            .render(environment::value(&Value::Object(variables)))
-            .map_err(|error| refusal(&error))
+        let template = self.environment.get_template(environment::NAME).map_err(|error| refusal(&error))?;
+        template.render(environment::value(&Value::Object(variables))).map_err(|error| refusal(&error))
     }
 }
 

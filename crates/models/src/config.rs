@@ -125,11 +125,7 @@ impl ModelConfig {
         let (hidden, query, key_value) = (self.hidden_size, self.query_size(), self.key_value_size());
         let attention = hidden * (query + 2 * key_value) + query * hidden;
         let biases = if self.attention_bias { query + 2 * key_value } else { 0 };
-        let head_norms = if self.architecture == Architecture::Qwen3 {
-            2 * self.head_dim
-        } else {
-            0
-        };
+        let head_norms = if self.architecture == Architecture::Qwen3 { 2 * self.head_dim } else { 0 };
         let layer = attention + biases + head_norms + 3 * hidden * self.intermediate_size + 2 * hidden;
         let embeddings = self.vocab_size * hidden * if self.tie_word_embeddings { 1 } else { 2 };
         embeddings + self.num_hidden_layers as i64 * layer + hidden
@@ -245,11 +241,7 @@ impl ConfigFile {
             ));
         }
         let positive = |name: &str, value: i64| {
-            if value > 0 {
-                Ok(value)
-            } else {
-                Err(format!("`{name}` is {value}; it must be positive"))
-            }
+            if value > 0 { Ok(value) } else { Err(format!("`{name}` is {value}; it must be positive")) }
         };
         positive("vocab_size", self.vocab_size)?;
         positive("hidden_size", self.hidden_size)?;
@@ -275,15 +267,11 @@ impl ConfigFile {
         }
         // Qwen2 states the window even where `use_sliding_window` is false.
         if let (Architecture::Llama, Some(window)) = (architecture, self.sliding_window) {
-            return Err(format!(
-                "`sliding_window` is {window}; sliding-window attention is not supported, only null"
-            ));
+            return Err(format!("`sliding_window` is {window}; sliding-window attention is not supported, only null"));
         }
         let mut kinds = self.layer_types.iter().flatten();
         if let Some(kind) = kinds.find(|kind| *kind != "full_attention") {
-            return Err(format!(
-                "`layer_types` has `{kind}`; only `full_attention` in all layers is supported"
-            ));
+            return Err(format!("`layer_types` has `{kind}`; only `full_attention` in all layers is supported"));
         }
         if let Some(share) = self.partial_rotary_factor.filter(|share| *share != 1.0) {
             return Err(format!("`partial_rotary_factor` is {share}; only 1 is supported"));
@@ -308,9 +296,7 @@ impl ConfigFile {
             }
         };
         if head_dim % 2 != 0 {
-            return Err(format!(
-                "the head width is {head_dim}; rotary embedding needs an even width"
-            ));
+            return Err(format!("the head width is {head_dim}; rotary embedding needs an even width"));
         }
         Ok(ModelConfig {
             architecture,
@@ -379,9 +365,7 @@ mod tests {
             "num_attention_heads": 4,
         });
         file[field] = value.clone();
-        serde_json::from_value::<ConfigFile>(file)
-            .expect("the fields of a configuration")
-            .resolve()
+        serde_json::from_value::<ConfigFile>(file).expect("the fields of a configuration").resolve()
     }
 
     #[test]
@@ -392,15 +376,10 @@ mod tests {
                 "num_attention_heads": 4,
             });
             file[field] = value;
-            serde_json::from_value::<ConfigFile>(file)
-                .expect("the fields of a configuration")
-                .resolve()
+            serde_json::from_value::<ConfigFile>(file).expect("the fields of a configuration").resolve()
         };
         let config = with("llama", "attention_bias", json!(false)).expect("a Llama");
-        assert_eq!(
-            (config.architecture, config.attention_bias, config.head_dim),
-            (Architecture::Llama, false, 8)
-        );
+        assert_eq!((config.architecture, config.attention_bias, config.head_dim), (Architecture::Llama, false, 8));
         assert_eq!(with("mistral", "sliding_window", json!(null)), Ok(config));
         assert!(with("qwen2", "sliding_window", json!(4096)).is_ok(), "it is not used");
         for (field, value, found) in [
@@ -416,44 +395,21 @@ mod tests {
     #[test]
     fn what_would_change_the_computation_unsaid_is_refused_by_name() {
         for (field, value, part) in [
-            (
-                "rope_scaling",
-                json!({"factor": 4.0, "original_max_position_embeddings": 64}),
-                "`factor` (4.0)",
-            ),
-            (
-                "rope_parameters",
-                json!({"mrope_section": [8, 12, 12]}),
-                "`mrope_section`",
-            ),
+            ("rope_scaling", json!({"factor": 4.0, "original_max_position_embeddings": 64}), "`factor` (4.0)"),
+            ("rope_parameters", json!({"mrope_section": [8, 12, 12]}), "`mrope_section`"),
             (
                 "rope_parameters",
                 json!({"full_attention": {"rope_type": "default"}, "sliding_attention": {"rope_type": "default"}}),
                 "for `full_attention`",
             ),
-            (
-                "layer_types",
-                json!(["full_attention", "sliding_attention"]),
-                "`sliding_attention`",
-            ),
+            ("layer_types", json!(["full_attention", "sliding_attention"]), "`sliding_attention`"),
             ("layer_types", json!(["chunked_attention"]), "`chunked_attention`"),
             ("partial_rotary_factor", json!(0.5), "0.5"),
-            (
-                "quantization_config",
-                json!({"quant_method": "gptq", "bits": 4}),
-                "(gptq)",
-            ),
-            (
-                "quantization_config",
-                json!({"load_in_4bit": true}),
-                "(bitsandbytes, 4 bit)",
-            ),
+            ("quantization_config", json!({"quant_method": "gptq", "bits": 4}), "(gptq)"),
+            ("quantization_config", json!({"load_in_4bit": true}), "(bitsandbytes, 4 bit)"),
         ] {
             let refusal = with(field, &value).expect_err("it changes the computation");
-            assert!(
-                refusal.contains(&format!("`{field}`")) && refusal.contains(part),
-                "{refusal}"
-            );
+            assert!(refusal.contains(&format!("`{field}`")) && refusal.contains(part), "{refusal}");
         }
         for (field, value) in [
             ("rope_parameters", json!({"rope_theta": 1e6})),

@@ -66,25 +66,16 @@ pub enum ModelError {
 impl ModelError {
     /// An I/O error on a file or folder.
     pub fn io(path: impl Into<PathBuf>, source: std::io::Error) -> Self {
-        Self::Io {
-            path: path.into(),
-            source,
-        }
+        Self::Io { path: path.into(), source }
     }
 
     /// A file's contents are malformed or do not fit.
     pub fn file(path: impl Into<PathBuf>, reason: impl Into<String>) -> Self {
-        Self::File {
-            path: path.into(),
-            reason: reason.into(),
-        }
+        Self::File { path: path.into(), reason: reason.into() }
     }
 
     pub(crate) fn text(id: impl Into<String>, reason: impl Into<String>) -> Self {
-        Self::Text {
-            id: id.into(),
-            reason: reason.into(),
-        }
+        Self::Text { id: id.into(), reason: reason.into() }
     }
 
     /// Whether trying again may help: a file could not be read now, or the hub did not answer.

@@ -16,12 +16,8 @@ pub struct ModelsFolder(PathBuf);
 impl ModelsFolder {
     /// `named`, else `models` in the current folder or above it or above the running executable.
     pub fn resolve(named: Option<&Path>) -> Self {
-        let above = |start: PathBuf| {
-            start
-                .ancestors()
-                .map(|folder| folder.join("models"))
-                .find(|models| models.is_dir())
-        };
+        let above =
+            |start: PathBuf| start.ancestors().map(|folder| folder.join("models")).find(|models| models.is_dir());
         let found = named.map(Path::to_owned).or_else(|| {
             let here = std::env::current_dir().ok().and_then(above);
             here.or_else(|| std::env::current_exe().ok().and_then(above))
@@ -46,24 +42,18 @@ impl ModelsFolder {
             return Ok(inside);
         }
         if inside.is_dir() {
-            return Err(lacking(
-                "its folder has no config.json, so it is not a model folder".to_owned(),
-            ));
+            return Err(lacking("its folder has no config.json, so it is not a model folder".to_owned()));
         }
         if !name.contains('/') {
             let shown = "the worker's models folder (`--models`) has no such folder";
-            return Err(lacking(format!(
-                "{shown}; a model of the hub is named like `Qwen/Qwen2.5-0.5B`"
-            )));
+            return Err(lacking(format!("{shown}; a model of the hub is named like `Qwen/Qwen2.5-0.5B`")));
         }
         if !hub::is_cached(name) {
             tracing::info!(base_model = %name, "fetching base model {name} from the hub");
         }
         hub::hub_model(name).map_err(|error| match error {
             ModelError::Unreachable { .. } => error,
-            _ => lacking(format!(
-                "the worker's models folder (`--models`) has no such folder; {error}"
-            )),
+            _ => lacking(format!("the worker's models folder (`--models`) has no such folder; {error}")),
         })
     }
 }
@@ -93,10 +83,7 @@ pub fn check_revision(base: &BaseModel, folder: &Path) -> Result<()> {
     if found == *revision {
         return Ok(());
     }
-    Err(ModelError::Lacking(format!(
-        "base model `{}` has revision {found}; {revision} was requested",
-        base.name
-    )))
+    Err(ModelError::Lacking(format!("base model `{}` has revision {found}; {revision} was requested", base.name)))
 }
 
 #[cfg(test)]
@@ -104,10 +91,7 @@ mod tests {
     use super::*;
 
     fn located(models: &Path, name: &str) -> std::result::Result<PathBuf, String> {
-        let base = BaseModel {
-            name: name.to_owned(),
-            revision: None,
-        };
+        let base = BaseModel { name: name.to_owned(), revision: None };
         let models = ModelsFolder::resolve(Some(models));
         models.locate(&base).map_err(|error| error.to_string())
     }
@@ -120,10 +104,7 @@ mod tests {
             std::fs::create_dir(folder.path().join(name)).unwrap();
         }
         std::fs::write(folder.path().join("other/model.safetensors"), "other weights").unwrap();
-        let base = |name: &str| BaseModel {
-            name: name.to_owned(),
-            revision: Some("0".repeat(64)),
-        };
+        let base = |name: &str| BaseModel { name: name.to_owned(), revision: Some("0".repeat(64)) };
         let lacks = |error: &ModelError| matches!(error, ModelError::Lacking(_));
         for name in ["missing", "empty"] {
             assert!(models.locate(&base(name)).is_err_and(|error| lacks(&error)), "{name}");

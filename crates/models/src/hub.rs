@@ -45,10 +45,7 @@ pub fn model_folder(name: &str) -> Result<PathBuf> {
         return Ok(folder.to_owned());
     }
     if folder.exists() {
-        return Err(ModelError::file(
-            folder,
-            "has no config.json, so it is not a model folder",
-        ));
+        return Err(ModelError::file(folder, "has no config.json, so it is not a model folder"));
     }
     fetch(name)
 }
@@ -65,8 +62,5 @@ fn fetch_adapter(name: &str) -> Result<PathBuf> {
 
 #[cfg(not(feature = "hub"))]
 fn fetch(name: &str) -> Result<PathBuf> {
-    Err(ModelError::file(
-        name,
-        "no such folder, and this build has no hub support (feature `hub`)",
-    ))
+    Err(ModelError::file(name, "no such folder, and this build has no hub support (feature `hub`)"))
 }

@@ -23,8 +23,5 @@ pub const CONFIG: &str = "adapter_config.json";
 
 /// The key of a factor: peft's prefix, the module's path, and the factor (`A` or `B`).
 pub fn key(layer: usize, projection: Projection, factor: char) -> String {
-    format!(
-        "base_model.model.model.layers.{layer}.{}.{projection}.lora_{factor}.weight",
-        projection.block()
-    )
+    format!("base_model.model.model.layers.{layer}.{}.{projection}.lora_{factor}.weight", projection.block())
 }

@@ -63,10 +63,7 @@ impl Texts {
     /// The model has no tokenizer.
     pub fn encode(&self, text: &str) -> Result<Vec<i64>> {
         let tokenizer = self.tokenizer.as_ref().ok_or_else(|| {
-            ModelError::Base(format!(
-                "base model `{}` has no tokenizer.json, which a text prompt needs",
-                self.name
-            ))
+            ModelError::Base(format!("base model `{}` has no tokenizer.json, which a text prompt needs", self.name))
         })?;
         tokenizer.encode(text)
     }
@@ -78,19 +75,13 @@ impl Texts {
     /// The model has no template, or the template rejects the conversation.
     pub fn render(&self, messages: &[Message]) -> Result<String> {
         let template = self.chat_template.as_ref().ok_or_else(|| {
-            ModelError::Base(format!(
-                "base model `{}` has no chat template, which a conversation needs",
-                self.name
-            ))
+            ModelError::Base(format!("base model `{}` has no chat template, which a conversation needs", self.name))
         })?;
         let (messages, begun) = match messages.split_last() {
             Some((last, others)) if last.role == "assistant" => (others, last.content.as_str()),
             _ => (messages, ""),
         };
-        let messages = messages
-            .iter()
-            .map(serde_json::to_value)
-            .collect::<std::result::Result<_, _>>();
+        let messages = messages.iter().map(serde_json::to_value).collect::<std::result::Result<_, _>>();
         let conversation = Conversation {
             messages: messages.map_err(|error| ModelError::ChatTemplate(error.to_string()))?,
             add_generation_prompt: true,
@@ -102,12 +93,10 @@ impl Texts {
 
 /// SHA-256 of a model's chat template, in hex: of `chat_template.jinja`, or of the text in `tokenizer_config.json`.
 fn chat_template_sha256(folder: &Path) -> Option<String> {
-    let text = std::fs::read_to_string(folder.join("chat_template.jinja"))
-        .ok()
-        .or_else(|| {
-            let config = std::fs::read_to_string(folder.join("tokenizer_config.json")).ok()?;
-            let config: serde_json::Value = serde_json::from_str(&config).ok()?;
-            Some(config.get("chat_template")?.as_str()?.to_owned())
-        })?;
+    let text = std::fs::read_to_string(folder.join("chat_template.jinja")).ok().or_else(|| {
+        let config = std::fs::read_to_string(folder.join("tokenizer_config.json")).ok()?;
+        let config: serde_json::Value = serde_json::from_str(&config).ok()?;
+        Some(config.get("chat_template")?.as_str()?.to_owned())
+    })?;
     Some(Digest(Sha256::digest(text).into()).to_string())
 }

@@ -97,16 +97,11 @@ impl TokenBatch {
             });
         }
         if ids.len() != logprobs.len() || ids.len() != sampling.len() {
-            return Err(fault(
-                "a sample's numbers of ids and log-probabilities differ".to_owned(),
-            ));
+            return Err(fault("a sample's numbers of ids and log-probabilities differ".to_owned()));
         }
         let tokens = ids.len() / 4;
         let view = |dtype, bytes| TensorView::new(dtype, vec![tokens], bytes).map_err(|error| fault(error.to_string()));
-        let mut views = vec![
-            ("ids", view(Dtype::I32, &ids)?),
-            ("logprobs", view(Dtype::F32, &logprobs)?),
-        ];
+        let mut views = vec![("ids", view(Dtype::I32, &ids)?), ("logprobs", view(Dtype::F32, &logprobs)?)];
         if is_masked {
             views.push((SAMPLING, view(Dtype::F32, &sampling)?));
         }
@@ -136,11 +131,7 @@ impl TokenBatch {
         };
         let (ids, logprobs) = (words("ids", Dtype::I32)?, words("logprobs", Dtype::F32)?);
         let is_masked = file.names().contains(&SAMPLING);
-        let sampling = if is_masked {
-            words(SAMPLING, Dtype::F32)?
-        } else {
-            Vec::new()
-        };
+        let sampling = if is_masked { words(SAMPLING, Dtype::F32)? } else { Vec::new() };
         let mut at = 0;
         let mut take = |count: usize| -> Result<(Vec<i64>, Vec<f32>, Vec<f32>)> {
             let range = at..at + count;
@@ -152,28 +143,16 @@ impl TokenBatch {
                 return Err(fault("it holds fewer tokens than `requests` declares"));
             };
             let floats = |words: &[[u8; 4]]| words.iter().map(|word| f32::from_le_bytes(*word)).collect();
-            Ok((
-                ids.iter().map(|word| i64::from(i32::from_le_bytes(*word))).collect(),
-                floats(scores),
-                floats(masked),
-            ))
+            Ok((ids.iter().map(|word| i64::from(i32::from_le_bytes(*word))).collect(), floats(scores), floats(masked)))
         };
         let mut requests = Vec::with_capacity(lengths.len());
         for request in lengths {
             let (prompt, ..) = take(request.prompt)?;
             let samples = request.samples.into_iter().map(|length| {
                 let (ids, logprobs, sampling_logprobs) = take(length)?;
-                Ok(SampleTokens {
-                    ids,
-                    logprobs,
-                    sampling_logprobs,
-                })
+                Ok(SampleTokens { ids, logprobs, sampling_logprobs })
             });
-            requests.push(RequestTokens {
-                id: request.id,
-                prompt,
-                samples: samples.collect::<Result<_>>()?,
-            });
+            requests.push(RequestTokens { id: request.id, prompt, samples: samples.collect::<Result<_>>()? });
         }
         Ok(Self { requests })
     }
@@ -191,16 +170,8 @@ mod tests {
         };
         TokenBatch {
             requests: vec![
-                RequestTokens {
-                    id: "a".to_owned(),
-                    prompt: vec![1, 2],
-                    samples: vec![sample(&[3]), sample(&[])],
-                },
-                RequestTokens {
-                    id: "\"b\" é".to_owned(),
-                    prompt: vec![151_935],
-                    samples: vec![sample(&[4, 5, 6])],
-                },
+                RequestTokens { id: "a".to_owned(), prompt: vec![1, 2], samples: vec![sample(&[3]), sample(&[])] },
+                RequestTokens { id: "\"b\" é".to_owned(), prompt: vec![151_935], samples: vec![sample(&[4, 5, 6])] },
             ],
         }
     }

@@ -35,10 +35,7 @@ impl Tokenizer {
     /// Ids of a text. Special tokens in it are recognised; none are added.
     pub fn encode(&self, text: &str) -> Result<Vec<i64>> {
         let encoding = self.inner.encode_fast(text, false).map_err(|error| {
-            ModelError::text(
-                text.chars().take(40).collect::<String>(),
-                format!("cannot be tokenized: {error}"),
-            )
+            ModelError::text(text.chars().take(40).collect::<String>(), format!("cannot be tokenized: {error}"))
         })?;
         Ok(encoding.get_ids().iter().map(|&id| i64::from(id)).collect())
     }

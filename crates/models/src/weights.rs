@@ -29,11 +29,7 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>> {
         let names: BTreeSet<String> = weight_map.into_values().collect();
         names.into_iter().map(|name| folder.join(name)).collect()
     };
-    let missing: Vec<String> = files
-        .iter()
-        .filter(|file| !file.exists())
-        .map(|file| file_name(file))
-        .collect();
+    let missing: Vec<String> = files.iter().filter(|file| !file.exists()).map(|file| file_name(file)).collect();
     match missing.as_slice() {
         [] => {}
         [_] if !index.exists() => return Err(ModelError::file(folder, without_weights(folder))),
@@ -42,10 +38,7 @@ pub fn files(folder: &Path) -> Result<Vec<PathBuf>> {
                 1 => "its weights are".to_owned(),
                 all => format!("{} of {all} weight files are", missing.len()),
             };
-            let reason = format!(
-                "{shards} missing: {}; download them into the folder",
-                missing.join(", ")
-            );
+            let reason = format!("{shards} missing: {}; download them into the folder", missing.join(", "));
             return Err(ModelError::file(folder, reason));
         }
     }
@@ -82,9 +75,7 @@ fn without_weights(folder: &Path) -> String {
 }
 
 fn file_name(path: &Path) -> String {
-    path.file_name()
-        .map(|name| name.to_string_lossy().into_owned())
-        .unwrap_or_default()
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
 const START: &[u8] = b"version https://git-lfs.github.com/spec/";
@@ -146,17 +137,11 @@ mod tests {
             (&[index], &["2 of 2", "1.safetensors, 2.safetensors"]),
             (&[("pytorch_model.bin", "")], &["pytorch_model.bin", "safetensors"]),
             (&[("model.Q4_K_M.gguf", "")], &["model.Q4_K_M.gguf"]),
-            (
-                &[("model-00001-of-00002.safetensors", "")],
-                &["model.safetensors.index.json is missing"],
-            ),
+            (&[("model-00001-of-00002.safetensors", "")], &["model.safetensors.index.json is missing"]),
             (&[("adapter_model.safetensors", "")], &["an adapter"]),
             (&[("model.safetensors", pointer)], &["model.safetensors", "Git LFS"]),
             (&[("model.safetensors.index.json", pointer)], &["index.json", "Git LFS"]),
-            (
-                &[index, ("1.safetensors", ""), ("2.safetensors", pointer)],
-                &["2.safetensors", "Git LFS"],
-            ),
+            (&[index, ("1.safetensors", ""), ("2.safetensors", pointer)], &["2.safetensors", "Git LFS"]),
         ] {
             let said = said(names);
             for part in parts {

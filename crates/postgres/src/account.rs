@@ -30,17 +30,10 @@ impl Account {
     pub(crate) fn for_home(home: &Path) -> Result<Self> {
         let me = geteuid();
         if let Some(owner) = owner(home).filter(|owner| *owner != me) {
-            return Err(Error::OtherOwner {
-                path: home.to_owned(),
-                owner: name_of(owner),
-                me: name_of(me),
-            });
+            return Err(Error::OtherOwner { path: home.to_owned(), owner: name_of(owner), me: name_of(me) });
         }
         let user = if !me.is_root() {
-            User::from_uid(me)
-                .ok()
-                .flatten()
-                .ok_or(Error::NoPasswdEntry { uid: me.as_raw() })?
+            User::from_uid(me).ok().flatten().ok_or(Error::NoPasswdEntry { uid: me.as_raw() })?
         } else {
             let user = match owner(&home.join("cluster")).filter(|owner| !owner.is_root()) {
                 Some(owner) => User::from_uid(owner),
@@ -48,23 +41,14 @@ impl Account {
             };
             user.ok().flatten().ok_or(Error::NoAccount)?
         };
-        Ok(Self {
-            name: user.name,
-            uid: user.uid,
-            gid: user.gid,
-            drop_root: me.is_root(),
-        })
+        Ok(Self { name: user.name, uid: user.uid, gid: user.gid, drop_root: me.is_root() })
     }
 
     /// A command that runs as this account, with a clean environment: `PGDATA` and similar variables would change what
     /// Postgres does.
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
-        command
-            .env_clear()
-            .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-            .env("LC_ALL", "C.UTF-8")
-            .env("TZ", "UTC");
+        command.env_clear().env("PATH", "/usr/local/bin:/usr/bin:/bin").env("LC_ALL", "C.UTF-8").env("TZ", "UTC");
         command.current_dir("/").stdin(Stdio::null());
         if self.drop_root {
             command.uid(self.uid.as_raw()).gid(self.gid.as_raw());
@@ -96,10 +80,7 @@ impl Account {
         ancestors.reverse();
         for ancestor in ancestors {
             if !self.can_enter(ancestor)? {
-                return Err(Error::Unreachable {
-                    account: self.name.clone(),
-                    blocked: ancestor.to_owned(),
-                });
+                return Err(Error::Unreachable { account: self.name.clone(), blocked: ancestor.to_owned() });
             }
         }
         Ok(())
@@ -133,8 +114,5 @@ fn owner(path: &Path) -> Option<Uid> {
 
 /// The name of a user, or its number if it has none.
 fn name_of(uid: Uid) -> String {
-    User::from_uid(uid)
-        .ok()
-        .flatten()
-        .map_or_else(|| uid.to_string(), |user| user.name)
+    User::from_uid(uid).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }

@@ -35,9 +35,7 @@ impl Binaries {
             return Err(Error::NotInstalled { searched: searched() });
         }
         let majors: Vec<_> = installed.iter().map(|binaries| binaries.major.to_string()).collect();
-        let found = installed
-            .into_iter()
-            .find(|binaries| binaries.major.to_string() == cluster_major);
+        let found = installed.into_iter().find(|binaries| binaries.major.to_string() == cluster_major);
         found.map(Self::check_age).unwrap_or_else(|| {
             Err(Error::OtherMajor {
                 path: cluster.to_owned(),
@@ -76,11 +74,7 @@ impl Binaries {
 
     fn check_age(self) -> Result<Self> {
         if self.major < OLDEST_MAJOR {
-            return Err(Error::TooOld {
-                found: self.major,
-                oldest: OLDEST_MAJOR,
-                folder: self.folder,
-            });
+            return Err(Error::TooOld { found: self.major, oldest: OLDEST_MAJOR, folder: self.folder });
         }
         Ok(self)
     }
@@ -91,11 +85,7 @@ impl Binaries {
         }
         let output = Command::new(folder.join("postgres")).arg("--version").output().ok()?;
         let (version, major) = parse_version(&String::from_utf8_lossy(&output.stdout))?;
-        Some(Self {
-            folder: folder.canonicalize().unwrap_or(folder),
-            major,
-            version,
-        })
+        Some(Self { folder: folder.canonicalize().unwrap_or(folder), major, version })
     }
 }
 
@@ -122,9 +112,7 @@ fn candidate_folders() -> Vec<PathBuf> {
     if let Some(folder) = named_folder() {
         return vec![folder];
     }
-    let mut folders: Vec<PathBuf> = below("/usr/lib/postgresql", "")
-        .map(|folder| folder.join("bin"))
-        .collect();
+    let mut folders: Vec<PathBuf> = below("/usr/lib/postgresql", "").map(|folder| folder.join("bin")).collect();
     folders.extend(below("/usr", "pgsql-").map(|folder| folder.join("bin")));
     folders.push("/usr/local/pgsql/bin".into());
     folders.extend(env::var_os("PATH").iter().flat_map(env::split_paths));
@@ -133,9 +121,7 @@ fn candidate_folders() -> Vec<PathBuf> {
 
 fn below(parent: &str, prefix: &'static str) -> impl Iterator<Item = PathBuf> {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
-    entries
-        .filter(move |entry| entry.file_name().to_string_lossy().starts_with(prefix))
-        .map(|entry| entry.path())
+    entries.filter(move |entry| entry.file_name().to_string_lossy().starts_with(prefix)).map(|entry| entry.path())
 }
 
 #[cfg(test)]
@@ -145,10 +131,7 @@ mod tests {
     #[test]
     fn versions_are_read_as_postgres_prints_them() {
         let parsed = |said| parse_version(said).unwrap();
-        assert_eq!(
-            parsed("postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)\n"),
-            ("15.20".into(), 15)
-        );
+        assert_eq!(parsed("postgres (PostgreSQL) 15.20 (Debian 15.20-0+deb12u1)\n"), ("15.20".into(), 15));
         assert_eq!(parsed("postgres (PostgreSQL) 17.2\n"), ("17.2".into(), 17));
         assert_eq!(parsed("postgres (PostgreSQL) 18beta1\n"), ("18beta1".into(), 18));
         assert_eq!(parse_version("postgres: not found"), None);

@@ -44,12 +44,7 @@ impl Cluster {
             Ok(major) => Binaries::matching(major.trim(), &data)?,
             Err(_) => Binaries::newest()?,
         };
-        let cluster = Self {
-            home: home.to_owned(),
-            binaries,
-            account,
-            durability,
-        };
+        let cluster = Self { home: home.to_owned(), binaries, account, durability };
         if !data.join("PG_VERSION").is_file() {
             if fs::read_dir(&data).is_ok_and(|mut entries| entries.next().is_some()) {
                 return Err(Error::NotACluster { path: data });
@@ -87,30 +82,22 @@ impl Cluster {
 
     fn initdb(&self, folder: &Path) -> Result<()> {
         let mut command = self.account.command(&self.binaries.program("initdb"));
-        command
-            .arg("-D")
-            .arg(folder)
-            .args(["-U", USER, "-E", "UTF8", "--locale=C.UTF-8"]);
+        command.arg("-D").arg(folder).args(["-U", USER, "-E", "UTF8", "--locale=C.UTF-8"]);
         command.args(["--auth-local=trust", "--auth-host=reject", "--no-instructions"]);
         if self.durability == Durability::Volatile {
             command.arg("--no-sync");
         }
-        let output = command
-            .output()
-            .map_err(Error::io("run", self.binaries.program("initdb")))?;
+        let output = command.output().map_err(Error::io("run", self.binaries.program("initdb")))?;
         if !output.status.success() {
             return Err(failed("initdb", output.status, &output.stderr));
         }
         let settings = folder.join("postgresql.conf");
-        let written = fs::OpenOptions::new()
-            .append(true)
-            .open(&settings)
-            .and_then(|mut file| {
-                writeln!(
-                    file,
-                    "\n# Lyceum's defaults; yours may follow.\nmax_connections = 200\nlog_min_duration_statement = 1s"
-                )
-            });
+        let written = fs::OpenOptions::new().append(true).open(&settings).and_then(|mut file| {
+            writeln!(
+                file,
+                "\n# Lyceum's defaults; yours may follow.\nmax_connections = 200\nlog_min_duration_statement = 1s"
+            )
+        });
         written.map_err(Error::io("write", settings))
     }
 
@@ -119,10 +106,7 @@ impl Cluster {
         let program = self.binaries.program("postgres");
         let mut command = self.account.command(&program);
         command.args(["--single", "-D"]).arg(folder).arg("postgres");
-        command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(Error::io("run", &program))?;
         let mut input = child.stdin.take().ok_or(Error::Abandoned)?;
         let sent = writeln!(input, "CREATE DATABASE {DATABASE};");
@@ -146,14 +130,10 @@ impl Cluster {
         ];
         match self.durability {
             Durability::Durable => settings.extend(
-                [
-                    "logging_collector=on",
-                    "log_directory=log",
-                    "log_filename=postgresql-%a.log",
-                ]
-                .into_iter()
-                .chain(["log_truncate_on_rotation=on", "log_rotation_age=1d"])
-                .map(str::to_owned),
+                ["logging_collector=on", "log_directory=log", "log_filename=postgresql-%a.log"]
+                    .into_iter()
+                    .chain(["log_truncate_on_rotation=on", "log_rotation_age=1d"])
+                    .map(str::to_owned),
             ),
             Durability::Volatile => {
                 settings.extend(["fsync=off", "synchronous_commit=off", "full_page_writes=off"].map(str::to_owned));
@@ -161,10 +141,7 @@ impl Cluster {
                 settings.push("max_connections=1000".to_owned());
             }
         }
-        settings
-            .into_iter()
-            .flat_map(|setting| ["-c".to_owned(), setting])
-            .collect()
+        settings.into_iter().flat_map(|setting| ["-c".to_owned(), setting]).collect()
     }
 }
 
@@ -178,19 +155,11 @@ fn quoted(folder: &Path) -> String {
 }
 
 pub(crate) fn failed(program: &'static str, status: std::process::ExitStatus, said: &[u8]) -> Error {
-    Error::Failed {
-        program,
-        status: status.to_string(),
-        output: last_lines(&String::from_utf8_lossy(said)),
-    }
+    Error::Failed { program, status: status.to_string(), output: last_lines(&String::from_utf8_lossy(said)) }
 }
 
 /// The end of an output, on one line.
 pub(crate) fn last_lines(said: &str) -> String {
     let lines: Vec<_> = said.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
-    if lines.is_empty() {
-        "it said nothing".to_owned()
-    } else {
-        lines[lines.len().saturating_sub(4)..].join("; ")
-    }
+    if lines.is_empty() { "it said nothing".to_owned() } else { lines[lines.len().saturating_sub(4)..].join("; ") }
 }

@@ -36,13 +36,11 @@ impl LastWords {
         self.lock().lines.clear();
         self.lock().readers += 1;
         let words = self.clone();
-        let reading = std::thread::Builder::new()
-            .name("last words".to_owned())
-            .spawn(move || {
-                words.read(stderr);
-                words.lock().readers -= 1;
-                words.shared.1.notify_all();
-            });
+        let reading = std::thread::Builder::new().name("last words".to_owned()).spawn(move || {
+            words.read(stderr);
+            words.lock().readers -= 1;
+            words.shared.1.notify_all();
+        });
         if reading.is_err() {
             self.lock().readers -= 1;
         }
@@ -51,10 +49,7 @@ impl LastWords {
 
     /// The last lines, once the process has ended.
     pub fn take(&self) -> String {
-        let waited = self
-            .shared
-            .1
-            .wait_timeout_while(self.lock(), REST, |heard| heard.readers > 0);
+        let waited = self.shared.1.wait_timeout_while(self.lock(), REST, |heard| heard.readers > 0);
         let mut heard = waited.unwrap_or_else(PoisonError::into_inner).0;
         let lines: Vec<String> = heard.lines.drain(..).collect();
         lines.join("\n")
@@ -64,18 +59,11 @@ impl LastWords {
         let mut stderr = BufReader::new(stderr);
         let mut line = Vec::new();
         // A line without an end is passed on in parts.
-        while (&mut stderr)
-            .take(WIDTH as u64)
-            .read_until(b'\n', &mut line)
-            .is_ok_and(|read| read > 0)
-        {
+        while (&mut stderr).take(WIDTH as u64).read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
             // The process must not stop because nobody reads our own output any more.
             let _ = std::io::stderr().write_all(&line);
             // Without the colours of a terminal.
-            let text = strip_str(&String::from_utf8_lossy(&line))
-                .to_string()
-                .trim_end()
-                .to_owned();
+            let text = strip_str(&String::from_utf8_lossy(&line)).to_string().trim_end().to_owned();
             line.clear();
             let mut heard = self.lock();
             if heard.lines.len() == LINES {
@@ -107,10 +95,7 @@ mod tests {
 
     #[test]
     fn the_last_lines_are_kept_whole() {
-        assert_eq!(
-            said("seq 1 100 >&2"),
-            (89..=100).map(|n| n.to_string()).collect::<Vec<_>>().join("\n")
-        );
+        assert_eq!(said("seq 1 100 >&2"), (89..=100).map(|n| n.to_string()).collect::<Vec<_>>().join("\n"));
         assert_eq!(said("printf 'no end' >&2"), "no end");
         assert_eq!(said("printf '\\033[31merror\\033[0m: no' >&2"), "error: no");
         assert_eq!(said(":"), "");

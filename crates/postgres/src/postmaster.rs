@@ -53,10 +53,7 @@ pub(crate) fn stop_orphan(data: &Path) -> Result<()> {
     let Some(orphan) = PidFile::read(data).filter(|orphan| orphan.is_alive(data)) else {
         return Ok(());
     };
-    tracing::warn!(
-        postgres.pid = orphan.pid.as_raw(),
-        "stopping a Postgres that an earlier start left behind"
-    );
+    tracing::warn!(postgres.pid = orphan.pid.as_raw(), "stopping a Postgres that an earlier start left behind");
     for signal in [Signal::SIGINT, Signal::SIGQUIT] {
         let _ = kill(orphan.pid, signal);
         let deadline = Instant::now() + PATIENCE;
@@ -67,10 +64,7 @@ pub(crate) fn stop_orphan(data: &Path) -> Result<()> {
             return Ok(());
         }
     }
-    Err(Error::DoesNotStop {
-        pid: orphan.pid.as_raw(),
-        path: data.to_owned(),
-    })
+    Err(Error::DoesNotStop { pid: orphan.pid.as_raw(), path: data.to_owned() })
 }
 
 /// Starts a postmaster and waits until it accepts connections.
@@ -86,21 +80,13 @@ pub(crate) fn start(cluster: &Cluster, socket: &Path, spawned: &mut dyn FnMut(&C
         let mut child = spawn(cluster, socket, &log)?;
         let wanted = spawned(&child);
         if wanted && await_ready(&mut child, &data)? {
-            tracing::info!(
-                postgres.pid = child.id(),
-                "Postgres {} is ready",
-                cluster.binaries.version()
-            );
+            tracing::info!(postgres.pid = child.id(), "Postgres {} is ready", cluster.binaries.version());
             return Ok(child);
         }
         let status = child.wait().map_err(Error::io("wait for", &data))?;
         let said = fs::read_to_string(&log).unwrap_or_default();
         if !wanted || !is_leftover(&said) || Instant::now() >= deadline {
-            return Err(Error::Failed {
-                program: "postgres",
-                status: status.to_string(),
-                output: last_lines(&said),
-            });
+            return Err(Error::Failed { program: "postgres", status: status.to_string(), output: last_lines(&said) });
         }
         sleep(Duration::from_millis(100));
     }
@@ -111,12 +97,7 @@ fn spawn(cluster: &Cluster, socket: &Path, log: &Path) -> Result<Child> {
     let said = private_file(log)?;
     let heard = said.try_clone().map_err(Error::io("write", log))?;
     let mut command = cluster.account.command(&program);
-    command
-        .arg("-D")
-        .arg(cluster.data())
-        .args(cluster.server_arguments(socket))
-        .stdout(said)
-        .stderr(heard);
+    command.arg("-D").arg(cluster.data()).args(cluster.server_arguments(socket)).stdout(said).stderr(heard);
     own_session(&mut command);
     stop_with_parent(&mut command, Signal::SIGINT);
     command.spawn().map_err(Error::io("run", program))

@@ -16,12 +16,8 @@ use crate::socket::SocketFolder;
 use crate::{Error, Result};
 
 /// Postgres' "fast" shutdown, then its "immediate" one.
-const POLICY: Policy = Policy {
-    name: "Postgres",
-    stop: Signal::SIGINT,
-    patience: Duration::from_secs(30),
-    stop_now: Signal::SIGQUIT,
-};
+const POLICY: Policy =
+    Policy { name: "Postgres", stop: Signal::SIGINT, patience: Duration::from_secs(30), stop_now: Signal::SIGQUIT };
 
 /// A private Postgres in a folder, on a unix socket; restarted when it dies, stopped when dropped.
 #[derive(Debug)]
@@ -38,12 +34,8 @@ impl PrivatePostgres {
     /// # Errors
     /// Any [`Error`]. A failed start leaves nothing behind that would make a second one fail.
     pub async fn start(data_dir: &Path) -> Result<Self> {
-        let home = std::path::absolute(data_dir)
-            .map_err(Error::io("resolve", data_dir))?
-            .join("postgres");
-        let opened = tokio::task::spawn_blocking(move || open(&home))
-            .await
-            .map_err(|_| Error::Abandoned)?;
+        let home = std::path::absolute(data_dir).map_err(Error::io("resolve", data_dir))?.join("postgres");
+        let opened = tokio::task::spawn_blocking(move || open(&home)).await.map_err(|_| Error::Abandoned)?;
         let (lock, cluster, socket) = opened?;
         let url = socket.url(DATABASE);
         // The thread holds the lock, so that it is held for as long as there may be a postmaster.
@@ -51,12 +43,10 @@ impl PrivatePostgres {
             let _held = &lock;
             postmaster::start(&cluster, socket.path(), spawned)
         };
-        let process = KeptProcess::start(POLICY, LastWords::default(), start)
-            .await
-            .map_err(|error| match error {
-                StartError::Failed(error) => error,
-                StartError::Abandoned => Error::Abandoned,
-            })?;
+        let process = KeptProcess::start(POLICY, LastWords::default(), start).await.map_err(|error| match error {
+            StartError::Failed(error) => error,
+            StartError::Abandoned => Error::Abandoned,
+        })?;
         Ok(Self { url, process })
     }
 

@@ -87,12 +87,7 @@ impl KeptProcess {
             let shared = Arc::clone(&shared);
             move || {
                 let report = |cause: String| {
-                    let ending = Ending {
-                        name: policy.name,
-                        at: SystemTime::now(),
-                        cause,
-                        last_words: words.take(),
-                    };
+                    let ending = Ending { name: policy.name, at: SystemTime::now(), cause, last_words: words.take() };
                     // Nobody needs to read them.
                     let _ = told.try_send(ending);
                 };
@@ -101,16 +96,8 @@ impl KeptProcess {
             }
         });
         let thread = thread.map_err(|_| StartError::Abandoned)?;
-        answer
-            .await
-            .map_err(|_| StartError::Abandoned)?
-            .map_err(StartError::Failed)?;
-        Ok(Self {
-            policy,
-            shared,
-            thread: Some(thread),
-            endings: Some(endings),
-        })
+        answer.await.map_err(|_| StartError::Abandoned)?.map_err(StartError::Failed)?;
+        Ok(Self { policy, shared, thread: Some(thread), endings: Some(endings) })
     }
 
     /// Its future endings; for the first caller only.
@@ -264,16 +251,12 @@ impl Shared {
 
     /// Sleeps for `delay`; returns false if a stop interrupted it.
     fn pause(&self, delay: Duration) -> bool {
-        let waited = self
-            .changed
-            .wait_timeout_while(self.lock(), delay, |state| state.stopping.is_none());
+        let waited = self.changed.wait_timeout_while(self.lock(), delay, |state| state.stopping.is_none());
         waited.unwrap_or_else(PoisonError::into_inner).0.stopping.is_none()
     }
 
     fn wait_for_end(&self, limit: Duration) -> bool {
-        let waited = self
-            .changed
-            .wait_timeout_while(self.lock(), limit, |state| !state.ended);
+        let waited = self.changed.wait_timeout_while(self.lock(), limit, |state| !state.ended);
         waited.unwrap_or_else(PoisonError::into_inner).0.ended
     }
 
@@ -300,12 +283,8 @@ mod tests {
 
     use super::*;
 
-    const POLICY: Policy = Policy {
-        name: "a shell",
-        stop: Signal::SIGTERM,
-        patience: Duration::from_secs(60),
-        stop_now: Signal::SIGKILL,
-    };
+    const POLICY: Policy =
+        Policy { name: "a shell", stop: Signal::SIGTERM, patience: Duration::from_secs(60), stop_now: Signal::SIGKILL };
 
     #[tokio::test]
     async fn every_ending_is_told_with_its_cause_and_the_last_words() {

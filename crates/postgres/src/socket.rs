@@ -26,23 +26,15 @@ impl SocketFolder {
             (own, None)
         } else {
             let parent = std::env::temp_dir();
-            let folder = tempfile::Builder::new()
-                .prefix("lyceum-")
-                .tempdir()
-                .map_err(Error::io("write to", &parent))?;
+            let folder =
+                tempfile::Builder::new().prefix("lyceum-").tempdir().map_err(Error::io("write to", &parent))?;
             (folder.path().to_owned(), Some(folder))
         };
         if !fits(&path) {
-            return Err(Error::SocketPathTooLong {
-                folder: path,
-                limit: LONGEST_PATH,
-            });
+            return Err(Error::SocketPathTooLong { folder: path, limit: LONGEST_PATH });
         }
         account.own_folder(&path)?;
-        Ok(Self {
-            path,
-            _temporary: temporary,
-        })
+        Ok(Self { path, _temporary: temporary })
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -100,11 +100,7 @@ impl TestCluster {
         let name = format!("test_{}", Uuid::new_v4().simple());
         let create = format!("CREATE DATABASE {name} {options}");
         blocking(move || self.sql(&create)).await?;
-        Ok(TestDatabase {
-            url: socket::url(&self.socket, &name),
-            name,
-            cluster: self,
-        })
+        Ok(TestDatabase { url: socket::url(&self.socket, &name), name, cluster: self })
     }
 
     fn join() -> Result<Self> {
@@ -123,24 +119,14 @@ impl TestCluster {
             cluster.account.own_folder(&socket)?;
             start(&cluster, &socket)?;
         }
-        Ok(Self {
-            socket,
-            psql: cluster.binaries.program("psql"),
-            _in_use: in_use,
-        })
+        Ok(Self { socket, psql: cluster.binaries.program("psql"), _in_use: in_use })
     }
 
     fn sql(&self, statement: &str) -> Result<()> {
         let mut command = Command::new(&self.psql);
-        command
-            .args(["--no-psqlrc", "--quiet", "--command", statement])
-            .arg(socket::url(&self.socket, "postgres"));
+        command.args(["--no-psqlrc", "--quiet", "--command", statement]).arg(socket::url(&self.socket, "postgres"));
         let output = command.output().map_err(Error::io("run", &self.psql))?;
-        if output.status.success() {
-            Ok(())
-        } else {
-            Err(failed("psql", output.status, &output.stderr))
-        }
+        if output.status.success() { Ok(()) } else { Err(failed("psql", output.status, &output.stderr)) }
     }
 }
 
@@ -162,25 +148,12 @@ fn home() -> PathBuf {
     let name = format!("lyceum-test-postgres-{}", geteuid());
     let in_memory = Path::new("/dev/shm");
     let has_room = statvfs(in_memory).is_ok_and(|found| found.blocks_available() * found.fragment_size() >= ROOM);
-    let home = if has_room {
-        in_memory.join(&name)
-    } else {
-        std::env::temp_dir().join(&name)
-    };
-    if socket::fits(&home.join("socket")) {
-        home
-    } else {
-        Path::new("/tmp").join(name)
-    }
+    let home = if has_room { in_memory.join(&name) } else { std::env::temp_dir().join(&name) };
+    if socket::fits(&home.join("socket")) { home } else { Path::new("/tmp").join(name) }
 }
 
 fn open_lock(path: &Path) -> Result<File> {
-    let file = fs::OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .open(path);
+    let file = fs::OpenOptions::new().create(true).truncate(false).read(true).write(true).open(path);
     file.map_err(Error::io("open", path))
 }
 
@@ -190,25 +163,15 @@ fn start(cluster: &Cluster, socket: &Path) -> Result<()> {
     let said = File::create(&log).map_err(Error::io("write", &log))?;
     let heard = said.try_clone().map_err(Error::io("write", &log))?;
     let mut keeper = cluster.account.command(Path::new("sh"));
-    keeper
-        .args(["-c", KEEPER, "lyceum-test-postgres"])
-        .arg(cluster.home.join("in-use"))
-        .arg(&cluster.home);
-    keeper
-        .arg(cluster.binaries.program("postgres"))
-        .arg("-D")
-        .arg(cluster.data());
+    keeper.args(["-c", KEEPER, "lyceum-test-postgres"]).arg(cluster.home.join("in-use")).arg(&cluster.home);
+    keeper.arg(cluster.binaries.program("postgres")).arg("-D").arg(cluster.data());
     keeper.args(cluster.server_arguments(socket)).stdout(said).stderr(heard);
     own_session(&mut keeper);
     let mut keeper = keeper.spawn().map_err(Error::io("run", "sh"))?;
     while !is_ready(&cluster.data()) {
         if let Some(status) = keeper.try_wait().map_err(Error::io("wait for", "sh"))? {
             let said = fs::read_to_string(&log).unwrap_or_default();
-            return Err(Error::Failed {
-                program: "postgres",
-                status: status.to_string(),
-                output: last_lines(&said),
-            });
+            return Err(Error::Failed { program: "postgres", status: status.to_string(), output: last_lines(&said) });
         }
         sleep(POLL);
     }

@@ -13,12 +13,7 @@ pub(super) struct ArrayLines<R> {
 
 impl<R: BufRead> ArrayLines<R> {
     pub(super) fn new(array: R) -> Self {
-        Self {
-            array,
-            depth: 0,
-            is_string: false,
-            is_escaped: false,
-        }
+        Self { array, depth: 0, is_string: false, is_escaped: false }
     }
 
     fn written(&mut self, byte: u8) -> u8 {

@@ -72,15 +72,11 @@ fn header(text: &str) -> Option<String> {
     let is_name = |name: &str| {
         let name = name.trim().trim_matches('"');
         let mut letters = name.chars();
-        letters
-            .next()
-            .is_some_and(|first| first.is_alphabetic() || first == '_')
+        letters.next().is_some_and(|first| first.is_alphabetic() || first == '_')
             && letters
                 .all(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '-' | '.' | ' ' | '/' | '(' | ')'))
     };
-    let is_header = [',', '\t', ';', '|']
-        .iter()
-        .any(|mark| line.contains(*mark) && line.split(*mark).all(is_name));
+    let is_header = [',', '\t', ';', '|'].iter().any(|mark| line.contains(*mark) && line.split(*mark).all(is_name));
     is_header.then(|| line.chars().take(LENGTH).collect())
 }
 

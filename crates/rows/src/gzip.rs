@@ -89,10 +89,7 @@ mod tests {
     fn members_and_padding_are_read_and_anything_else_is_refused() {
         let (one, two) = (packed("one\n"), packed("two\n"));
         assert_eq!(unpacked(&[&one[..], &two].concat()).unwrap(), "one\ntwo\n");
-        assert_eq!(
-            unpacked(&[&one[..], &[0; 9], &two, &[0; 3]].concat()).unwrap(),
-            "one\ntwo\n"
-        );
+        assert_eq!(unpacked(&[&one[..], &[0; 9], &two, &[0; 3]].concat()).unwrap(), "one\ntwo\n");
         let said = unpacked(&[&one[..], b"garbage"].concat()).unwrap_err().to_string();
         assert!(said.contains("after its gzip data"), "{said}");
         for cut in 1..one.len() {

@@ -15,11 +15,7 @@ pub struct Joined<'f, I> {
 impl<'f, I: Iterator<Item = io::Result<Text<'f>>>> Joined<'f, I> {
     /// Those of `files`, in order.
     pub fn new(files: I) -> Self {
-        Self {
-            files,
-            current: None,
-            is_open: false,
-        }
+        Self { files, current: None, is_open: false }
     }
 }
 

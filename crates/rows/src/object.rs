@@ -50,12 +50,7 @@ pub(super) struct ObjectLines<R> {
 
 impl<R: BufRead> ObjectLines<R> {
     pub(super) fn new(text: R) -> Self {
-        Self {
-            text,
-            line: Vec::new(),
-            at: 0,
-            count: 0,
-        }
+        Self { text, line: Vec::new(), at: 0, count: 0 }
     }
 
     /// Reads the next object, or what stands between two of them.
@@ -80,11 +75,7 @@ impl<R: BufRead> ObjectLines<R> {
                     byte if self.line.is_empty() && byte.is_ascii_whitespace() => {}
                     byte => self.line.push(*byte),
                 }
-                let ends = if was_deep {
-                    nesting.depth == 0
-                } else {
-                    *byte == b'\n' && !self.line.is_empty()
-                };
+                let ends = if was_deep { nesting.depth == 0 } else { *byte == b'\n' && !self.line.is_empty() };
                 if ends {
                     if was_deep {
                         self.line.push(b'\n');
@@ -96,10 +87,7 @@ impl<R: BufRead> ObjectLines<R> {
             let read = piece.len();
             self.text.consume(read);
             if self.line.len() as u64 > LONGEST_LINE {
-                return Err(self.fault(&format!(
-                    "is longer than {} MiB, the maximum for a row",
-                    LONGEST_LINE >> 20
-                )));
+                return Err(self.fault(&format!("is longer than {} MiB, the maximum for a row", LONGEST_LINE >> 20)));
             }
         }
     }
@@ -148,10 +136,7 @@ mod tests {
 
     #[test]
     fn what_is_no_object_stays_a_line_and_what_is_cut_short_is_refused() {
-        assert_eq!(
-            lines("{\n}\nnonsense, and\n{\n\"a\": 1}").unwrap(),
-            ["{ }", "nonsense, and", "{ \"a\": 1}"]
-        );
+        assert_eq!(lines("{\n}\nnonsense, and\n{\n\"a\": 1}").unwrap(), ["{ }", "nonsense, and", "{ \"a\": 1}"]);
         let said = lines("{\n}\n{\n\"a\": {").unwrap_err().to_string();
         assert!(said.contains("object 2"), "{said}");
     }

@@ -35,20 +35,13 @@ impl ParquetLines {
         if !binary.is_empty() {
             return Err(io::Error::new(
                 io::ErrorKind::InvalidData,
-                format!(
-                    "rows cannot have columns of this type: {}; write the file without them",
-                    binary.join(", ")
-                ),
+                format!("rows cannot have columns of this type: {}; write the file without them", binary.join(", ")),
             ));
         }
         if let Some(unreadable) = unreadable_compression(reader.metadata()) {
             return Err(io::Error::new(io::ErrorKind::InvalidData, unreadable));
         }
-        Ok(Self {
-            rows: RowIter::from_file_into(Box::new(reader)),
-            line: Vec::new(),
-            at: 0,
-        })
+        Ok(Self { rows: RowIter::from_file_into(Box::new(reader)), line: Vec::new(), at: 0 })
     }
 }
 
@@ -70,10 +63,7 @@ impl Read for ParquetLines {
 }
 
 fn damaged(error: ParquetError) -> io::Error {
-    io::Error::new(
-        io::ErrorKind::InvalidData,
-        format!("the Parquet file is damaged: {error}"),
-    )
+    io::Error::new(io::ErrorKind::InvalidData, format!("the Parquet file is damaged: {error}"))
 }
 
 /// Whether the crate can read the column as something else than bytes. It panics at what it does not know.
@@ -82,10 +72,9 @@ fn is_readable(column: &ColumnDescriptor) -> bool {
     let kind = column.converted_type();
     match column.physical_type() {
         Physical::BOOLEAN | Physical::FLOAT | Physical::DOUBLE | Physical::INT96 => true,
-        Physical::INT32 => !matches!(
-            kind,
-            C::INT_64 | C::UINT_64 | C::TIME_MICROS | C::TIMESTAMP_MILLIS | C::TIMESTAMP_MICROS
-        ),
+        Physical::INT32 => {
+            !matches!(kind, C::INT_64 | C::UINT_64 | C::TIME_MICROS | C::TIMESTAMP_MILLIS | C::TIMESTAMP_MICROS)
+        }
         Physical::INT64 => matches!(
             kind,
             C::NONE | C::INT_64 | C::UINT_64 | C::TIME_MICROS | C::TIMESTAMP_MILLIS | C::TIMESTAMP_MICROS | C::DECIMAL

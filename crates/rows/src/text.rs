@@ -3,13 +3,11 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek as _};
 
-use super::{
-    array::ArrayLines,
-    foreign,
-    gzip::Gunzip,
-    object::{ObjectLines, has_open_line},
-    parquet::ParquetLines,
-};
+use super::array::ArrayLines;
+use super::foreign;
+use super::gzip::Gunzip;
+use super::object::{ObjectLines, has_open_line};
+use super::parquet::ParquetLines;
 
 /// Bytes at the start of a file that tell what it is.
 const START: u64 = 64 << 10;
@@ -114,11 +112,7 @@ mod tests {
                     .filter(|line| !line.trim().is_empty())
                     .map(|line| serde_json::from_str(line).unwrap())
                     .collect();
-                assert_eq!(
-                    read,
-                    [serde_json::json!({"a": 1}), serde_json::json!({"a": 2})],
-                    "{start:?} {text}"
-                );
+                assert_eq!(read, [serde_json::json!({"a": 1}), serde_json::json!({"a": 2})], "{start:?} {text}");
             }
         }
         let long = format!("{}[{{\"a\":1}}]", " \n".repeat(100_000));
@@ -131,10 +125,7 @@ mod tests {
     fn other_files_are_refused_by_name() {
         for (bytes, name) in [(&b"problem,answer\n1,2\n"[..], "CSV"), (b"\xff\xfe{\0}\0", "UTF-16")] {
             for bytes in [bytes.to_vec(), packed(bytes)] {
-                let said = json_lines(&bytes[..])
-                    .err()
-                    .map(|error| error.to_string())
-                    .unwrap_or_default();
+                let said = json_lines(&bytes[..]).err().map(|error| error.to_string()).unwrap_or_default();
                 assert!(said.contains(name), "{said}");
             }
         }
@@ -145,11 +136,7 @@ mod tests {
         for text in ["{\"a\":1}\n{\"a\":2}", "[{\"a\":1},{\"a\":2}]"] {
             for bytes in [text.as_bytes().to_vec(), packed(text.as_bytes())] {
                 let read = lines(&bytes);
-                let read: Vec<&str> = read
-                    .iter()
-                    .map(|line| line.trim())
-                    .filter(|line| !line.is_empty())
-                    .collect();
+                let read: Vec<&str> = read.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();
                 assert_eq!(read, ["{\"a\":1}", "{\"a\":2}"], "{text}");
             }
         }

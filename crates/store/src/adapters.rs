@@ -1,19 +1,16 @@
 //! Imported adapters, which members may begin with.
 
 use chrono::{DateTime, Utc};
-use lyceum_core::{
-    artifact::Digest,
-    work::{BaseModel, LoraShape},
-};
+use lyceum_core::artifact::Digest;
+use lyceum_core::work::{BaseModel, LoraShape};
 use serde::Serialize;
-use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder, types::Json};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result, StoreError,
-    page::{Page, Window, by_seq, keyed_by_seq},
-};
+use crate::page::{Page, Window, by_seq, keyed_by_seq};
+use crate::{Result, StoreError};
 
 /// An imported adapter.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -93,11 +90,7 @@ pub async fn find(db: &PgPool, id: Uuid) -> Result<Adapter> {
 pub async fn find_called(db: &mut PgConnection, text: &str) -> Result<Option<Adapter>> {
     let query =
         format!("SELECT {COLUMNS} FROM adapters WHERE id = $1 OR name = $2 ORDER BY id = $1 DESC NULLS LAST LIMIT 1");
-    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query))
-        .bind(text.parse::<Uuid>().ok())
-        .bind(text)
-        .fetch_optional(db)
-        .await?)
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(text.parse::<Uuid>().ok()).bind(text).fetch_optional(db).await?)
 }
 
 /// Deletes an adapter. Runs that began with it hold its weights themselves.
@@ -105,10 +98,7 @@ pub async fn find_called(db: &mut PgConnection, text: &str) -> Result<Option<Ada
 /// # Errors
 /// [`StoreError::NotFound`].
 pub async fn remove(db: &PgPool, id: Uuid) -> Result<()> {
-    let removed = sqlx::query("DELETE FROM adapters WHERE id = $1")
-        .bind(id)
-        .execute(db)
-        .await?;
+    let removed = sqlx::query("DELETE FROM adapters WHERE id = $1").bind(id).execute(db).await?;
     match removed.rows_affected() {
         0 => Err(StoreError::not_found("adapter", id)),
         _ => Ok(()),

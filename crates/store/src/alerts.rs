@@ -145,9 +145,7 @@ pub async fn acknowledge(db: &PgPool, id: Uuid, who: &str) -> Result<Alert> {
 
 /// Removes alerts older than thirty days, with their deliveries.
 pub async fn tidy(db: &PgPool) -> Result<()> {
-    sqlx::query("DELETE FROM alerts WHERE created_at < now() - interval '30 days'")
-        .execute(db)
-        .await?;
+    sqlx::query("DELETE FROM alerts WHERE created_at < now() - interval '30 days'").execute(db).await?;
     Ok(())
 }
 

@@ -6,17 +6,19 @@ mod span;
 pub use page::{AttemptFilter, page};
 
 use chrono::{DateTime, Utc};
-use lyceum_core::{
-    id::{AttemptId, ExecutionId, ProblemId},
-    recipe::{AttemptRecord, Role, Side},
-    verify::Status,
-};
+use lyceum_core::id::{AttemptId, ExecutionId, ProblemId};
+use lyceum_core::recipe::{AttemptRecord, Role, Side};
+use lyceum_core::verify::Status;
 use serde::Serialize;
-use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder, types::Json};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{Result, StoreError, page::keyed_by_seq, steps::StepRef, text::storable};
+use crate::page::keyed_by_seq;
+use crate::steps::StepRef;
+use crate::text::storable;
+use crate::{Result, StoreError};
 
 /// The roles of `side`, for queries. Attempts of planners and critics are rows, but not failed solutions.
 pub(crate) fn roles_of(side: Side) -> Vec<Role> {
@@ -135,13 +137,10 @@ pub(crate) async fn write(
                 insert.push_bind(at.run.0);
             }
             Some(id) => {
-                insert
-                    .push(" INSERT INTO evaluated_cross_play AS known SELECT ")
-                    .push_bind(id.0)
-                    .push(
-                        ", sums.* FROM sums ON CONFLICT (evaluation_id, step, teacher_id, student_id, type) DO UPDATE
+                insert.push(" INSERT INTO evaluated_cross_play AS known SELECT ").push_bind(id.0).push(
+                    ", sums.* FROM sums ON CONFLICT (evaluation_id, step, teacher_id, student_id, type) DO UPDATE
                      SET attempts = known.attempts + excluded.attempts, solved = known.solved + excluded.solved",
-                    );
+                );
             }
         }
         insert.build().execute(&mut *tx).await?;
@@ -167,11 +166,7 @@ impl Answers {
 pub async fn answers(db: &PgPool, problem: ProblemId) -> Result<Answers> {
     let count = "SELECT count(*) AS count, count(*) FILTER (WHERE correct) AS correct FROM attempts
         WHERE problem_id = $1 AND role = ANY($2) AND evaluation_id IS NULL";
-    Ok(sqlx::query_as(count)
-        .bind(problem.0)
-        .bind(roles_of(Side::Solves))
-        .fetch_one(db)
-        .await?)
+    Ok(sqlx::query_as(count).bind(problem.0).bind(roles_of(Side::Solves)).fetch_one(db).await?)
 }
 
 /// The mean of a reward, or of one of its parts, over the attempts in a role.
@@ -222,9 +217,5 @@ pub async fn place(db: &PgPool, id: AttemptId) -> Result<AttemptPlace> {
         .fetch_optional(db)
         .await?;
     let (run, step, problem) = row.ok_or_else(|| StoreError::not_found("attempt", id))?;
-    Ok(AttemptPlace {
-        run: ExecutionId(run),
-        step: step.cast_unsigned(),
-        problem: ProblemId(problem),
-    })
+    Ok(AttemptPlace { run: ExecutionId(run), step: step.cast_unsigned(), problem: ProblemId(problem) })
 }

@@ -1,18 +1,18 @@
 //! Births, with their parents.
 
-use lyceum_core::{id::ExecutionId, recipe::BirthRecord};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::BirthRecord;
 use serde::{Deserialize, Serialize};
-use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder, types::Json};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result,
-    artifact::{self, Reason},
-    page::{Page, Window, by_seq, keyed_by_seq},
-    seed::Seed,
-    steps::StepRef,
-};
+use crate::Result;
+use crate::artifact::{self, Reason};
+use crate::page::{Page, Window, by_seq, keyed_by_seq};
+use crate::seed::Seed;
+use crate::steps::StepRef;
 
 /// A birth.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -131,10 +131,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[BirthRe
                     .fetch_optional(&mut *tx)
                     .await?;
             let (weights, optimizer) = artifacts.unzip();
-            for digest in [weights, optimizer.flatten()]
-                .into_iter()
-                .flatten()
-                .filter_map(|digest| digest.parse().ok())
+            for digest in [weights, optimizer.flatten()].into_iter().flatten().filter_map(|digest| digest.parse().ok())
             {
                 // The optimizer state of an early version may be gone.
                 artifact::hold_if_there(tx, digest, at.run, Reason::Birth, record.child.0, None).await?;

@@ -4,7 +4,8 @@ use chrono::{DateTime, Utc};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 
-use crate::{Result, text::storable};
+use crate::Result;
+use crate::text::storable;
 
 /// A program that ended for one cause, once or several times in a row.
 #[derive(Clone, Debug, FromRow, PartialEq, Eq, Serialize)]
@@ -58,9 +59,7 @@ pub async fn record(
 
 /// Removes crashes of more than 90 days ago.
 pub async fn tidy(db: &PgPool) -> Result<()> {
-    sqlx::query("DELETE FROM crashes WHERE last_at < now() - interval '90 days'")
-        .execute(db)
-        .await?;
+    sqlx::query("DELETE FROM crashes WHERE last_at < now() - interval '90 days'").execute(db).await?;
     Ok(())
 }
 

@@ -5,7 +5,8 @@ use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
 
-use crate::{Result, page::and};
+use crate::Result;
+use crate::page::and;
 
 /// Attempts of a student at a teacher's problems.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize)]
@@ -44,9 +45,7 @@ pub async fn pairs(db: &PgPool, run: ExecutionId, filter: &CrossPlayFilter) -> R
     query.push_bind(filter.width.map(u32::cast_signed));
     query.push("::int IS NULL THEN 0 ELSE (step - ");
     query.push_bind(filter.from.cast_signed());
-    query
-        .push("::int) / ")
-        .push_bind(filter.width.unwrap_or(1).max(1).cast_signed());
+    query.push("::int) / ").push_bind(filter.width.unwrap_or(1).max(1).cast_signed());
     query.push(
         "::int END)::int AS window, teacher_id, student_id, sum(attempts)::bigint AS attempts, sum(solved)::bigint AS solved, ",
     );
@@ -75,12 +74,10 @@ pub async fn evaluated(db: &PgPool, run: ExecutionId) -> Result<Vec<(Uuid, Uuid)
 
 /// Types of attempted problems of `run`.
 pub async fn types(db: &PgPool, run: ExecutionId) -> Result<Vec<String>> {
-    Ok(
-        sqlx::query_scalar("SELECT DISTINCT type FROM cross_play WHERE run_id = $1 ORDER BY type")
-            .bind(run.0)
-            .fetch_all(db)
-            .await?,
-    )
+    Ok(sqlx::query_scalar("SELECT DISTINCT type FROM cross_play WHERE run_id = $1 ORDER BY type")
+        .bind(run.0)
+        .fetch_all(db)
+        .await?)
 }
 
 /// Up to `limit` of the newest valid problems that each of these teachers proposed before `step`: teacher and problem,
@@ -105,8 +102,5 @@ pub async fn problems_to_play(
     .bind(i64::from(limit))
     .fetch_all(db)
     .await?;
-    Ok(rows
-        .into_iter()
-        .map(|(teacher, problem)| (MemberId(teacher), ProblemId(problem)))
-        .collect())
+    Ok(rows.into_iter().map(|(teacher, problem)| (MemberId(teacher), ProblemId(problem))).collect())
 }

@@ -1,17 +1,16 @@
 //! Rows of a dataset in the runs that learn from them: their answers over time.
 
-use lyceum_core::{id::ExecutionId, recipe::RowAnswersRecord};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::RowAnswersRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result,
-    page::{Key, Keyed, Order, Page, Window, and, limited, order_by_value},
-    steps::{StepRef, Stretch},
-};
+use crate::Result;
+use crate::page::{Key, Keyed, Order, Page, Window, and, limited, order_by_value};
+use crate::steps::{StepRef, Stretch};
 
 /// How a row was answered when it was last asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -57,10 +56,7 @@ pub struct RowProgress {
 
 impl Keyed for RowProgress {
     fn key(&self) -> Key {
-        Key {
-            value: Some(self.position),
-            seq: i64::from(self.row),
-        }
+        Key { value: Some(self.position), seq: i64::from(self.row) }
     }
 }
 
@@ -125,9 +121,7 @@ pub async fn page(db: &PgPool, run: ExecutionId, filter: &RowFilter, window: &Wi
                  min(step) FILTER (WHERE correct > 0) AS first_solved,
                  sum(answers) AS answers, sum(correct) AS correct, ",
     );
-    query
-        .push(position)
-        .push(" AS position FROM row_answers WHERE run_id = ");
+    query.push(position).push(" AS position FROM row_answers WHERE run_id = ");
     query.push_bind(run.0);
     query.push(" GROUP BY row, problem_id) rows WHERE true");
     match filter.solved {
@@ -141,16 +135,8 @@ pub async fn page(db: &PgPool, run: ExecutionId, filter: &RowFilter, window: &Wi
         Some(LatestAnswers::Always) => " AND last[3] = last[2]",
         None => "",
     });
-    and(
-        &mut query,
-        "first_solved >= ",
-        filter.first_solved_from.map(u32::cast_signed),
-    );
-    and(
-        &mut query,
-        "first_solved <= ",
-        filter.first_solved_to.map(u32::cast_signed),
-    );
+    and(&mut query, "first_solved >= ", filter.first_solved_from.map(u32::cast_signed));
+    and(&mut query, "first_solved <= ", filter.first_solved_to.map(u32::cast_signed));
     let window = Window { order, ..*window };
     order_by_value(&mut query, ("position", "row"), &window);
     limited(db, query, &window).await

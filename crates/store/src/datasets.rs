@@ -10,21 +10,18 @@ pub use derived::{sample, without_bad_rows};
 pub use import::{Import, create, create_as};
 
 use chrono::{DateTime, Utc};
-use lyceum_core::{
-    benchmark::reader::self_play,
-    dataset::{ImportReport, Purpose},
-    id::DatasetId,
-};
+use lyceum_core::benchmark::reader::self_play;
+use lyceum_core::dataset::{ImportReport, Purpose};
+use lyceum_core::id::DatasetId;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder, types::Json};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Remote, Result, StoreError,
-    page::{Key, Keyed, Page, Window, by_seq},
-};
+use crate::page::{Key, Keyed, Page, Window, by_seq};
+use crate::{Remote, Result, StoreError};
 
 /// A dataset.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -284,10 +281,7 @@ pub async fn overlapping_rows(
 
 /// Keeps a dataset from being deleted until the transaction ends; false if it is not there any more.
 pub async fn hold(tx: &mut PgConnection, id: DatasetId) -> Result<bool> {
-    let held = sqlx::query("SELECT FROM datasets WHERE id = $1 FOR KEY SHARE")
-        .bind(id.0)
-        .execute(tx)
-        .await?;
+    let held = sqlx::query("SELECT FROM datasets WHERE id = $1 FOR KEY SHARE").bind(id.0).execute(tx).await?;
     Ok(held.rows_affected() > 0)
 }
 
@@ -326,32 +320,20 @@ pub async fn remove(db: &PgPool, id: DatasetId) -> Result<()> {
             Some(name) => format!("run `{name}` ({}, {})", user.id, user.state),
             None => format!("{} {} ({})", user.kind, user.id, user.state),
         });
-        return Err(StoreError::InUse {
-            name,
-            users: users.collect::<Vec<_>>().join(", "),
-        });
+        return Err(StoreError::InUse { name, users: users.collect::<Vec<_>>().join(", ") });
     }
-    sqlx::query("DELETE FROM datasets WHERE id = $1")
-        .bind(id.0)
-        .execute(&mut *tx)
-        .await?;
+    sqlx::query("DELETE FROM datasets WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
     Ok(tx.commit().await?)
 }
 
 impl Keyed for Dataset {
     fn key(&self) -> Key {
-        Key {
-            value: None,
-            seq: self.seq,
-        }
+        Key { value: None, seq: self.seq }
     }
 }
 
 impl Keyed for DatasetRow {
     fn key(&self) -> Key {
-        Key {
-            value: None,
-            seq: i64::from(self.index),
-        }
+        Key { value: None, seq: i64::from(self.index) }
     }
 }

@@ -54,12 +54,7 @@ pub async fn questions(db: &PgPool, run: ExecutionId, step: u32, limit: u32) -> 
     let question = |(id, step, index, Json(values)): (Uuid, i32, i32, Json<Value>)| {
         let question = values.get("question").and_then(Value::as_str);
         let question = question.unwrap_or_default().to_owned();
-        Question {
-            id,
-            step,
-            index,
-            question,
-        }
+        Question { id, step, index, question }
     };
     Ok(stored.into_iter().map(question).collect())
 }
@@ -91,9 +86,6 @@ pub async fn vectors(db: &PgPool, run: ExecutionId, step: u32) -> Result<Option<
     .fetch_optional(db)
     .await?;
     Ok(row.and_then(|row| {
-        Some(StoredVectors {
-            digest: row.digest.parse().ok()?,
-            bytes: row.bytes.max(0).cast_unsigned(),
-        })
+        Some(StoredVectors { digest: row.digest.parse().ok()?, bytes: row.bytes.max(0).cast_unsigned() })
     }))
 }

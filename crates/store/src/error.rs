@@ -1,9 +1,13 @@
 //! Errors of the store.
 
-use lyceum_core::{artifact::Digest, id::ExecutionId};
-use std::{error::Error, io, time::Duration};
+use lyceum_core::artifact::Digest;
+use lyceum_core::id::ExecutionId;
+use std::error::Error;
+use std::io;
+use std::time::Duration;
 
-use crate::{artifact::ArtifactPlace, remote::RemoteError};
+use crate::artifact::ArtifactPlace;
+use crate::remote::RemoteError;
 
 pub type Result<T, E = StoreError> = std::result::Result<T, E>;
 
@@ -131,18 +135,12 @@ impl StoreError {
 
     /// There is no `what` with this id.
     pub fn not_found(what: &'static str, id: impl ToString) -> Self {
-        Self::NotFound {
-            what,
-            id: id.to_string(),
-        }
+        Self::NotFound { what, id: id.to_string() }
     }
 
     /// The name is in use.
     pub(crate) fn taken(what: &'static str, name: &str) -> Self {
-        Self::Taken {
-            what,
-            name: name.to_owned(),
-        }
+        Self::Taken { what, name: name.to_owned() }
     }
 
     /// Whether trying again within minutes may succeed: something is being restarted, or busy. A full disk is no such
@@ -174,10 +172,7 @@ impl StoreError {
 
     /// Whether what is stored was read and not understood: another release may have written it.
     pub fn is_unreadable(&self) -> bool {
-        matches!(
-            self,
-            Self::Json { .. } | Self::Database(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_))
-        )
+        matches!(self, Self::Json { .. } | Self::Database(sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_)))
     }
 
     /// Whether a later retry may succeed.

@@ -1,22 +1,19 @@
 //! Evaluations.
 
 use chrono::{DateTime, Utc};
-use lyceum_core::{
-    config::RunConfig,
-    evaluation::EvaluationSpec,
-    id::ExecutionId,
-    recipe::{DatasetCheckParameters, RunState, SuiteSlice},
-};
+use lyceum_core::config::RunConfig;
+use lyceum_core::evaluation::EvaluationSpec;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{DatasetCheckParameters, RunState, SuiteSlice};
 use serde::{Deserialize as _, Serialize};
-use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder, types::Json};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result, StoreError, datasets, event,
-    executions::{self, NewExecution, State},
-    page::{Page, Window, and, by_seq, keyed_by_seq},
-};
+use crate::executions::{self, NewExecution, State};
+use crate::page::{Page, Window, and, by_seq, keyed_by_seq};
+use crate::{Result, StoreError, datasets, event};
 
 #[derive(Clone, Debug)]
 pub struct NewEvaluation<'a> {

@@ -3,13 +3,12 @@
 use chrono::{DateTime, Utc};
 use lyceum_core::id::ExecutionId;
 use serde::Serialize;
-use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, types::Json};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection, PgExecutor, PgPool};
 use utoipa::ToSchema;
 
-use crate::{
-    Result, StoreError,
-    listener::{Listener, Notifications},
-};
+use crate::listener::{Listener, Notifications};
+use crate::{Result, StoreError};
 
 /// The channel that tells coordinators which execution to plan; the payload is its id.
 pub(crate) const PLAN_CHANNEL: &str = "lyceum_plan";
@@ -59,11 +58,7 @@ pub async fn append(tx: &mut PgConnection, execution: ExecutionId, kind: &str, d
         .bind(Json(data))
         .execute(&mut *tx)
         .await?;
-    sqlx::query("SELECT pg_notify($1, $2)")
-        .bind(EVENT_CHANNEL)
-        .bind(execution.to_string())
-        .execute(&mut *tx)
-        .await?;
+    sqlx::query("SELECT pg_notify($1, $2)").bind(EVENT_CHANNEL).bind(execution.to_string()).execute(&mut *tx).await?;
     Ok(number)
 }
 
@@ -86,19 +81,13 @@ pub async fn last_numbers(db: &PgPool, executions: &[ExecutionId]) -> Result<Vec
     if ids.is_empty() {
         return Ok(Vec::new());
     }
-    let rows: Vec<(uuid::Uuid, i64)> = sqlx::query_as("SELECT id, last_event FROM executions WHERE id = ANY($1)")
-        .bind(ids)
-        .fetch_all(db)
-        .await?;
+    let rows: Vec<(uuid::Uuid, i64)> =
+        sqlx::query_as("SELECT id, last_event FROM executions WHERE id = ANY($1)").bind(ids).fetch_all(db).await?;
     Ok(rows.into_iter().map(|(id, last)| (ExecutionId(id), last)).collect())
 }
 
 /// Tells coordinators, when the transaction commits, that there may be something to plan.
 pub async fn wake_coordinator(db: impl PgExecutor<'_>, execution: ExecutionId) -> Result<()> {
-    sqlx::query("SELECT pg_notify($1, $2)")
-        .bind(PLAN_CHANNEL)
-        .bind(execution.to_string())
-        .execute(db)
-        .await?;
+    sqlx::query("SELECT pg_notify($1, $2)").bind(PLAN_CHANNEL).bind(execution.to_string()).execute(db).await?;
     Ok(())
 }

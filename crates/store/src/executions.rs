@@ -35,9 +35,7 @@ pub(crate) struct NewExecution<'a> {
 /// Writes an execution and opens its first step.
 pub(crate) async fn insert(tx: &mut PgConnection, new: &NewExecution<'_>) -> Result<()> {
     let scheduling = &new.config.scheduling;
-    let max_attempts = scheduling
-        .max_attempts
-        .unwrap_or(lyceum_core::config::SchedulingConfig::DEFAULT_MAX_ATTEMPTS);
+    let max_attempts = scheduling.max_attempts.unwrap_or(lyceum_core::config::SchedulingConfig::DEFAULT_MAX_ATTEMPTS);
     sqlx::query(
         "INSERT INTO executions (id, kind, recipe, config, metrics, state, priority, max_concurrent, max_attempts, step,
              steps, stage, trace_id)

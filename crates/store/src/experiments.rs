@@ -8,10 +8,8 @@ use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result, StoreError,
-    page::{Key, Keyed, Page, Window, and, by_seq, prefix},
-};
+use crate::page::{Key, Keyed, Page, Window, and, by_seq, prefix};
+use crate::{Result, StoreError};
 
 /// An experiment.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -160,11 +158,7 @@ pub async fn update(db: &PgPool, id: ExperimentId, changes: &ExperimentChanges<'
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] while it has runs.
 pub async fn remove(db: &PgPool, id: ExperimentId) -> Result<()> {
-    match sqlx::query("DELETE FROM experiments WHERE id = $1")
-        .bind(id.0)
-        .execute(db)
-        .await
-    {
+    match sqlx::query("DELETE FROM experiments WHERE id = $1").bind(id.0).execute(db).await {
         Ok(removed) if removed.rows_affected() == 0 => Err(StoreError::not_found("experiment", id)),
         Ok(_) => Ok(()),
         Err(sqlx::Error::Database(error)) if error.is_foreign_key_violation() => Err(StoreError::Conflict {
@@ -180,9 +174,6 @@ pub async fn remove(db: &PgPool, id: ExperimentId) -> Result<()> {
 
 impl Keyed for Experiment {
     fn key(&self) -> Key {
-        Key {
-            value: None,
-            seq: self.seq,
-        }
+        Key { value: None, seq: self.seq }
     }
 }

@@ -48,10 +48,7 @@ impl Batch {
             Kind::Bool => Column::Bool(Vec::new()),
             Kind::Time => Column::Time(Vec::new()),
         };
-        Self {
-            columns: fields.iter().map(column).collect(),
-            rows: 0,
-        }
+        Self { columns: fields.iter().map(column).collect(), rows: 0 }
     }
 
     /// Adds a row whose columns from `fixed` on are the values of one array; returns the bytes of its text.

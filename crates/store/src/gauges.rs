@@ -27,11 +27,9 @@ pub async fn open_work(db: &PgPool) -> Result<Vec<Count>> {
 
 /// Runs and evaluations, by state.
 pub async fn executions(db: &PgPool) -> Result<Vec<Count>> {
-    Ok(
-        sqlx::query_as("SELECT kind, state, count(*) AS count FROM executions GROUP BY kind, state")
-            .fetch_all(db)
-            .await?,
-    )
+    Ok(sqlx::query_as("SELECT kind, state, count(*) AS count FROM executions GROUP BY kind, state")
+        .fetch_all(db)
+        .await?)
 }
 
 /// Workers that have not left, by state.

@@ -1,12 +1,14 @@
 //! Geometry of members' updates.
 
-use lyceum_core::{id::ExecutionId, recipe::GeometryRecord};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::GeometryRecord;
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{Result, steps::StepRef};
+use crate::Result;
+use crate::steps::StepRef;
 
 /// A version by itself.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]

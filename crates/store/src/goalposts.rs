@@ -1,11 +1,9 @@
 //! Counts of attempts at goalposts.
 
 use chrono::{DateTime, Utc};
-use lyceum_core::{
-    goalpost_map::Attempted,
-    id::{DatasetId, ExecutionId, ExperimentId},
-    recipe::GoalpostCountRecord,
-};
+use lyceum_core::goalpost_map::Attempted;
+use lyceum_core::id::{DatasetId, ExecutionId, ExperimentId};
+use lyceum_core::recipe::GoalpostCountRecord;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder};
 use uuid::Uuid;
 

@@ -1,16 +1,15 @@
 //! Measurements of a run's members on rows that they never learn from.
 
-use lyceum_core::{id::ExecutionId, recipe::HeldOutRecord};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::HeldOutRecord;
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result,
-    page::{Page, Window, by_seq, keyed_by_seq},
-    steps::StepRef,
-};
+use crate::Result;
+use crate::page::{Page, Window, by_seq, keyed_by_seq};
+use crate::steps::StepRef;
 
 /// A member's answers to the held-out rows in a step.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]

@@ -57,9 +57,7 @@ pub async fn begin(db: &PgPool, token: Uuid, key: &str, fingerprint: &[u8]) -> R
     if !mine {
         return Ok(Known::Running);
     }
-    sqlx::query("DELETE FROM idempotency_keys WHERE created_at < now() - interval '1 day'")
-        .execute(&mut *tx)
-        .await?;
+    sqlx::query("DELETE FROM idempotency_keys WHERE created_at < now() - interval '1 day'").execute(&mut *tx).await?;
     Ok(match find(&mut *tx, token, key, fingerprint).await? {
         None => Known::New(tx),
         Some(used) => Known::Used(used),

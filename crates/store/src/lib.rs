@@ -57,11 +57,10 @@ pub use error::{Result, StoreError};
 pub use remote::{Remote, RemoteError};
 pub use seed::Seed;
 
-use sqlx::{
-    PgPool,
-    postgres::{PgConnectOptions, PgPoolOptions},
-};
-use std::{str::FromStr as _, time::Duration};
+use sqlx::PgPool;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use std::str::FromStr as _;
+use std::time::Duration;
 
 /// The oldest Postgres that the migrations and queries work on (`NULLS NOT DISTINCT` came with it).
 pub const OLDEST_POSTGRES: i32 = 150_000;
@@ -90,9 +89,8 @@ impl Store {
     /// # Errors
     /// As [`Store::connect`].
     pub async fn connect_worker(url: &str, connections: u32) -> Result<Self> {
-        let options = PgConnectOptions::from_str(url)?
-            .application_name("lyceum-worker")
-            .options([("synchronous_commit", "off")]);
+        let options =
+            PgConnectOptions::from_str(url)?.application_name("lyceum-worker").options([("synchronous_commit", "off")]);
         Self::connect_with(options, connections).await
     }
 
@@ -104,14 +102,10 @@ impl Store {
             .acquire_timeout(Duration::from_secs(10))
             .connect_with(options)
             .await?;
-        let version: i32 = sqlx::query_scalar("SELECT current_setting('server_version_num')::int")
-            .fetch_one(&pool)
-            .await?;
+        let version: i32 =
+            sqlx::query_scalar("SELECT current_setting('server_version_num')::int").fetch_one(&pool).await?;
         if version < OLDEST_POSTGRES {
-            return Err(StoreError::PostgresTooOld {
-                found: version / 10_000,
-                oldest: OLDEST_POSTGRES / 10_000,
-            });
+            return Err(StoreError::PostgresTooOld { found: version / 10_000, oldest: OLDEST_POSTGRES / 10_000 });
         }
         Ok(Self { pool })
     }
@@ -121,9 +115,7 @@ impl Store {
     #[must_use]
     pub fn apart(&self) -> Self {
         let options = (*self.pool.connect_options()).clone();
-        Self {
-            pool: self.pool.options().clone().connect_lazy_with(options),
-        }
+        Self { pool: self.pool.options().clone().connect_lazy_with(options) }
     }
 
     /// Brings the schema up to this release: the product's own tables, then the queue's.
@@ -134,13 +126,9 @@ impl Store {
         // The queue's migrations come with its crate, in their own schema, and must not run concurrently; one lock over
         // both lets two servers start on one database.
         let mut lock = self.pool.acquire().await?;
-        sqlx::query("SELECT pg_advisory_lock(hashtext('lyceum.migrate'))")
-            .execute(&mut *lock)
-            .await?;
+        sqlx::query("SELECT pg_advisory_lock(hashtext('lyceum.migrate'))").execute(&mut *lock).await?;
         let outcome = self.migrate_locked().await;
-        sqlx::query("SELECT pg_advisory_unlock(hashtext('lyceum.migrate'))")
-            .execute(&mut *lock)
-            .await?;
+        sqlx::query("SELECT pg_advisory_unlock(hashtext('lyceum.migrate'))").execute(&mut *lock).await?;
         outcome
     }
 

@@ -1,15 +1,11 @@
 //! Notifications from Postgres: one connection listens to all channels and passes notifications on.
 
-use sqlx::{
-    PgPool,
-    postgres::{PgListener, PgNotification},
-};
+use sqlx::PgPool;
+use sqlx::postgres::{PgListener, PgNotification};
 use std::time::Duration;
-use tokio::{
-    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
-    task::JoinHandle,
-    time::sleep,
-};
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
 
 /// Time between two attempts to connect.
 const RETRY: Duration = Duration::from_secs(1);
@@ -42,10 +38,7 @@ pub struct Listening(JoinHandle<()>);
 impl Listener {
     /// A listener that will use one connection of `pool`.
     pub fn new(pool: &PgPool) -> Self {
-        Self {
-            pool: pool.clone(),
-            subscribers: Vec::new(),
-        }
+        Self { pool: pool.clone(), subscribers: Vec::new() }
     }
 
     /// Subscribes to `channel`. Payloads for which `read` returns `None` are skipped.

@@ -146,11 +146,7 @@ pub async fn played(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec<Pla
     let played = |(step, teacher, student, invalid, solve_rate, teacher_reward): (i32, _, _, _, _, _)| Played {
         step: step.cast_unsigned(),
         members: [MemberId(teacher), MemberId(student)],
-        scores: Scores {
-            invalid,
-            solve_rate,
-            teacher_reward,
-        },
+        scores: Scores { invalid, solve_rate, teacher_reward },
     };
     Ok(rows.into_iter().map(played).collect())
 }

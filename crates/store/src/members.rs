@@ -1,22 +1,19 @@
 //! Members of populations, and their relations.
 
-use lyceum_core::{
-    id::{ExecutionId, MemberId},
-    recipe::{DeathRecord, MemberRecord, PopulationRecord, Role},
-};
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::recipe::{DeathRecord, MemberRecord, PopulationRecord, Role};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder, types::Json};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result, StoreError,
-    births::Parent,
-    page::{Page, Window, and, by_seq, keyed_by_seq},
-    ratings::Rating,
-    steps::StepRef,
-};
+use crate::births::Parent;
+use crate::page::{Page, Window, and, by_seq, keyed_by_seq};
+use crate::ratings::Rating;
+use crate::steps::StepRef;
+use crate::{Result, StoreError};
 
 pub(crate) async fn write_populations(tx: &mut PgConnection, at: StepRef, records: &[PopulationRecord]) -> Result<()> {
     for record in records {
@@ -56,10 +53,8 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[MemberR
 
 /// Writes the deaths of members in this step, with their causes.
 pub(crate) async fn write_deaths(tx: &mut PgConnection, at: StepRef, records: &[DeathRecord]) -> Result<()> {
-    let (members, causes): (Vec<Uuid>, Vec<&str>) = records
-        .iter()
-        .map(|record| (record.member.0, record.cause.as_str()))
-        .unzip();
+    let (members, causes): (Vec<Uuid>, Vec<&str>) =
+        records.iter().map(|record| (record.member.0, record.cause.as_str())).unzip();
     if !members.is_empty() {
         sqlx::query(
             "UPDATE members m SET died_step = $3, cause_of_death = d.cause
@@ -206,13 +201,11 @@ pub struct MemberName {
 
 /// Names of the first `limit` members of `run`, by birth.
 pub async fn names(db: &PgPool, run: ExecutionId, limit: u32) -> Result<Vec<MemberName>> {
-    Ok(
-        sqlx::query_as("SELECT id, name, roles FROM members WHERE run_id = $1 ORDER BY seq LIMIT $2")
-            .bind(run.0)
-            .bind(i64::from(limit))
-            .fetch_all(db)
-            .await?,
-    )
+    Ok(sqlx::query_as("SELECT id, name, roles FROM members WHERE run_id = $1 ORDER BY seq LIMIT $2")
+        .bind(run.0)
+        .bind(i64::from(limit))
+        .fetch_all(db)
+        .await?)
 }
 
 /// How many members of `run` are alive, and how many died.

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use lyceum_core::{
-    id::{ExecutionId, MemberId},
-    recipe::{MetricRecord, REWARD_PART},
-};
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::recipe::{MetricRecord, REWARD_PART};
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool, Postgres, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{Result, steps::StepRef};
+use crate::Result;
+use crate::steps::StepRef;
 
 /// Steps of a bucket at level 1; each further level combines this many buckets of the one below.
 const FACTOR: u32 = 4;
@@ -78,11 +77,7 @@ async fn places<'p>(
         }
     }
     if names.len() > known {
-        sqlx::query("UPDATE executions SET metrics = $2 WHERE id = $1")
-            .bind(at.run.0)
-            .bind(names)
-            .execute(tx)
-            .await?;
+        sqlx::query("UPDATE executions SET metrics = $2 WHERE id = $1").bind(at.run.0).bind(names).execute(tx).await?;
     }
     Ok(places)
 }
@@ -190,20 +185,13 @@ pub async fn rows(db: &PgPool, run: ExecutionId, query: &MetricsQuery) -> Result
         .fetch_all(db)
         .await?;
     // A page ends between steps: a step that would be cut in two starts the next page.
-    let next = if rows.len() > query.limit as usize {
-        rows.pop().map(|row| row.step)
-    } else {
-        None
-    };
+    let next = if rows.len() > query.limit as usize { rows.pop().map(|row| row.step) } else { None };
     if let Some(next) = next
         && rows.first().is_some_and(|first| first.step < next)
     {
         rows.retain(|row| row.step < next);
     }
-    Ok(MetricRows {
-        rows,
-        next: next.map(i32::cast_unsigned),
-    })
+    Ok(MetricRows { rows, next: next.map(i32::cast_unsigned) })
 }
 
 /// Sums over the steps of `run` from `from` on of its own values of the metrics with the indices `places`, in that order.
@@ -215,9 +203,7 @@ pub async fn sums(db: &PgPool, run: ExecutionId, places: &[usize], from: u32) ->
     let mut query = QueryBuilder::new("SELECT ");
     push_each(&mut query, "sum", places);
     query.push(" FROM metrics WHERE run_id = ").push_bind(run.0);
-    query
-        .push(" AND member_id IS NULL AND step >= ")
-        .push_bind(i64::from(from));
+    query.push(" AND member_id IS NULL AND step >= ").push_bind(i64::from(from));
     Ok(query.build_query_scalar().fetch_one(db).await?)
 }
 
@@ -262,10 +248,7 @@ pub async fn ends_of_each(
     if places.is_empty() {
         return Ok(Vec::new());
     }
-    let places: Vec<i32> = places
-        .iter()
-        .map(|place| i32::try_from(*place).unwrap_or(i32::MAX - 1) + 1)
-        .collect();
+    let places: Vec<i32> = places.iter().map(|place| i32::try_from(*place).unwrap_or(i32::MAX - 1) + 1).collect();
     // Two ranges of the index: of a long run, what is between them is not looked at.
     Ok(sqlx::query_as(
         "SELECT run, ARRAY(SELECT \"values\"[place] FROM unnest($2::int[]) WITH ORDINALITY AS asked (place, rank)

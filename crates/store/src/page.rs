@@ -3,7 +3,8 @@
 //! A page starts after the last key of the previous one (keyset pagination), so it costs the same anywhere in the list,
 //! and no row is skipped or repeated while rows are added.
 
-use sqlx::{Encode, FromRow, PgPool, Postgres, QueryBuilder, Type, postgres::PgRow};
+use sqlx::postgres::PgRow;
+use sqlx::{Encode, FromRow, PgPool, Postgres, QueryBuilder, Type};
 
 use crate::Result;
 
@@ -68,9 +69,7 @@ where
 pub(crate) fn order_by_seq(query: &mut QueryBuilder<Postgres>, seq: &str, window: &Window) {
     let (comparison, direction) = directions(window.order);
     if let Some(after) = window.after {
-        query
-            .push(format_args!(" AND {seq} {comparison} "))
-            .push_bind(after.seq);
+        query.push(format_args!(" AND {seq} {comparison} ")).push_bind(after.seq);
     }
     query.push(format_args!(" ORDER BY {seq} {direction}"));
 }
@@ -78,11 +77,7 @@ pub(crate) fn order_by_seq(query: &mut QueryBuilder<Postgres>, seq: &str, window
 /// The same, by `value` and then `seq`.
 pub(crate) fn order_by_value(query: &mut QueryBuilder<Postgres>, (value, seq): (&str, &str), window: &Window) {
     let (comparison, direction) = directions(window.order);
-    if let Some(Key {
-        value: Some(last),
-        seq: number,
-    }) = window.after
-    {
+    if let Some(Key { value: Some(last), seq: number }) = window.after {
         query.push(format_args!(" AND ({value}, {seq}) {comparison} ("));
         query.push_bind(last).push(", ").push_bind(number).push(")");
     }

@@ -7,18 +7,19 @@ pub use page::{FoundProblem, ProblemFilter, ProblemSort, page, page_of_all_runs}
 pub use row::{Ancestor, Problem, ProblemParent, by_ids, chain, find, parents, place, values};
 pub(crate) use row::{write, write_outcomes};
 
-use lyceum_core::{
-    archive::Descriptor,
-    id::ExecutionId,
-    recipe::{ParentRelation, Role, SCORE_OF_QUESTION, Side},
-    verify::ProblemKind,
-};
+use lyceum_core::archive::Descriptor;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{ParentRelation, Role, SCORE_OF_QUESTION, Side};
+use lyceum_core::verify::ProblemKind;
 use serde::Serialize;
 use serde_json::Value;
-use sqlx::{FromRow, PgPool, types::Json};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
-use crate::{Result, attempts::roles_of, steps::Stretch};
+use crate::Result;
+use crate::attempts::roles_of;
+use crate::steps::Stretch;
 
 /// The number of problems of some steps in a band of solve rates.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
@@ -103,9 +104,8 @@ pub async fn complexities(db: &PgPool, run: ExecutionId, step: u32) -> Result<Ve
     .bind([ProblemKind::CodeI, ProblemKind::CodeO])
     .fetch_all(db)
     .await?;
-    let measured = rows
-        .into_iter()
-        .map(|(id, depth, cyclomatic, lines, variables)| (id, [depth, cyclomatic, lines, variables]));
+    let measured =
+        rows.into_iter().map(|(id, depth, cyclomatic, lines, variables)| (id, [depth, cyclomatic, lines, variables]));
     Ok(measured.collect())
 }
 

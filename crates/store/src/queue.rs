@@ -117,9 +117,7 @@ impl Lane {
 
     /// The kinds of work of this lane.
     pub fn kinds(self) -> impl Iterator<Item = WorkKind> {
-        WorkKind::ALL
-            .into_iter()
-            .filter(move |kind| Self::of(*kind, self.sampler()) == self)
+        WorkKind::ALL.into_iter().filter(move |kind| Self::of(*kind, self.sampler()) == self)
     }
 }
 
@@ -192,10 +190,7 @@ impl Reader {
                 Ok::<(), BoxDynError>(())
             }
         };
-        let worker = WorkerBuilder::new(name.as_str())
-            .backend(storage)
-            .concurrency(self.slots)
-            .build(redeem);
+        let worker = WorkerBuilder::new(name.as_str()).backend(storage).concurrency(self.slots).build(redeem);
         let stopped = async move {
             stop.await;
             Ok::<(), io::Error>(())
@@ -206,11 +201,7 @@ impl Reader {
     /// One ticket at a time, since apalis neither renews its reader's heartbeat nor acknowledges while fetched tickets
     /// wait in a buffer.
     fn config(&self) -> Config {
-        Config::default()
-            .queue(self.lane.queue())
-            .batch_size(1)
-            .heartbeat_interval(self.heartbeat)
-            .missed_heartbeats(6)
+        Config::default().queue(self.lane.queue()).batch_size(1).heartbeat_interval(self.heartbeat).missed_heartbeats(6)
     }
 }
 
@@ -270,11 +261,7 @@ struct Wake {
 
 impl Wake {
     fn new(announcements: Announcements, every: Duration) -> Self {
-        Self {
-            announcements,
-            every,
-            alarm: Box::pin(sleep(every)),
-        }
+        Self { announcements, every, alarm: Box::pin(sleep(every)) }
     }
 }
 

@@ -109,10 +109,7 @@ pub struct StandingFilter {
 
 impl Keyed for Standing {
     fn key(&self) -> Key {
-        Key {
-            value: Some(self.lower_bound),
-            seq: self.seq,
-        }
+        Key { value: Some(self.lower_bound), seq: self.seq }
     }
 }
 

@@ -2,10 +2,17 @@
 
 use bytes::Bytes;
 use lyceum_core::artifact::Digest;
-use std::{fmt, fs::File, io, io::Read as _, sync::Arc, time::Duration};
-use ureq::{Agent, Body, http::Response, http::header::RETRY_AFTER};
+use std::fs::File;
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::Duration;
+use std::{fmt, io};
+use ureq::http::Response;
+use ureq::http::header::RETRY_AFTER;
+use ureq::{Agent, Body};
 
-use crate::{Result, StoreError, artifact::copy};
+use crate::artifact::copy;
+use crate::{Result, StoreError};
 
 /// The longest response accepted, in bytes: well over an adapter of a 70B model with its optimizer state.
 const LIMIT: u64 = 16 << 30;
@@ -22,11 +29,8 @@ struct Limits {
 }
 
 /// The largest artifact that a server takes, 4 GiB, passes to or from a bucket within the last of these at 5 MB/s.
-const LIMITS: Limits = Limits {
-    connect: Duration::from_secs(10),
-    write: Duration::from_secs(120),
-    read: Duration::from_secs(900),
-};
+const LIMITS: Limits =
+    Limits { connect: Duration::from_secs(10), write: Duration::from_secs(120), read: Duration::from_secs(900) };
 
 /// A server and a token for it.
 #[derive(Clone)]
@@ -99,10 +103,7 @@ impl RemoteError {
 
 impl fmt::Debug for Remote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Remote")
-            .field("server", &self.server)
-            .field("token", &"…")
-            .finish_non_exhaustive()
+        f.debug_struct("Remote").field("server", &self.server).field("token", &"…").finish_non_exhaustive()
     }
 }
 
@@ -121,11 +122,7 @@ impl Remote {
             .timeout_per_write(Some(limits.write))
             .timeout_per_read(Some(limits.read))
             .timeout_recv_response(Some(limits.read));
-        Self {
-            agent: config.build().into(),
-            server: server.trim_end_matches('/').into(),
-            token: token.into(),
-        }
+        Self { agent: config.build().into(), server: server.trim_end_matches('/').into(), token: token.into() }
     }
 
     /// The body at `path`, such as `/api/v1/artifacts/0a…`; `None` if there is nothing (404).
@@ -209,10 +206,8 @@ impl Remote {
 
     /// The answer, unless the server refuses.
     fn answer(&self, answer: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>, RemoteError> {
-        let mut answer = answer.map_err(|source| RemoteError::Unreachable {
-            server: self.server.to_string(),
-            source: Box::new(source),
-        })?;
+        let mut answer = answer
+            .map_err(|source| RemoteError::Unreachable { server: self.server.to_string(), source: Box::new(source) })?;
         if answer.status().is_success() {
             return Ok(answer);
         }
@@ -223,9 +218,7 @@ impl Remote {
             server: self.server.to_string(),
             status: answer.status().as_u16(),
             detail,
-            retry_after: retry_after
-                .and_then(|seconds| seconds.parse().ok())
-                .map(Duration::from_secs),
+            retry_after: retry_after.and_then(|seconds| seconds.parse().ok()).map(Duration::from_secs),
         })
     }
 
@@ -237,10 +230,7 @@ impl Remote {
     }
 
     fn broke_off(&self, source: io::Error) -> RemoteError {
-        RemoteError::BrokeOff {
-            server: self.server.to_string(),
-            source,
-        }
+        RemoteError::BrokeOff { server: self.server.to_string(), source }
     }
 }
 
@@ -254,11 +244,7 @@ mod tests {
         // The system connects, and nobody reads.
         let silent = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = format!("http://{}", silent.local_addr().unwrap());
-        let limits = Limits {
-            read: Duration::from_millis(20),
-            write: Duration::from_millis(20),
-            ..LIMITS
-        };
+        let limits = Limits { read: Duration::from_millis(20), write: Duration::from_millis(20), ..LIMITS };
         let remote = Remote::within(limits, &address, "token");
         let unanswered = remote.get("/api/v1/artifacts/0a".to_owned()).await.unwrap_err();
         assert!(unanswered.passes(), "{unanswered}");
@@ -278,12 +264,7 @@ mod tests {
         };
         let passes = [400, 401, 403, 413, 422, 429, 500, 502, 503, 504, 507].map(|status| refused(status).passes());
         let [denied, busy] = [false, true];
-        assert_eq!(
-            passes,
-            [
-                denied, denied, denied, denied, denied, busy, denied, busy, busy, busy, denied
-            ]
-        );
+        assert_eq!(passes, [denied, denied, denied, denied, denied, busy, denied, busy, busy, busy, denied]);
         assert!(refused(507).is_full() && !refused(503).is_full());
     }
 }

@@ -1,6 +1,8 @@
 //! The users' own rewards: Python files by the hash of their content.
 
-use lyceum_core::{artifact::Digest, fault::Fault, id::DatasetId};
+use lyceum_core::artifact::Digest;
+use lyceum_core::fault::Fault;
+use lyceum_core::id::DatasetId;
 use serde::Serialize;
 use sqlx::{FromRow, PgExecutor};
 use utoipa::ToSchema;

@@ -19,21 +19,16 @@ pub use row::{Run, RunDetail, called, find, names};
 
 use std::collections::HashSet;
 
-use lyceum_core::{
-    config::RunConfig,
-    id::{ExecutionId, ExperimentId},
-    recipe::RunState,
-};
+use lyceum_core::config::RunConfig;
+use lyceum_core::id::{ExecutionId, ExperimentId};
+use lyceum_core::recipe::RunState;
 use sha2::{Digest as _, Sha256};
 use sqlx::{Acquire, PgConnection, PgPool, Postgres};
 use uuid::Uuid;
 
-use crate::{
-    Result, StoreError,
-    artifact::{self, Reason},
-    event,
-    executions::{self, NewExecution},
-};
+use crate::artifact::{self, Reason};
+use crate::executions::{self, NewExecution};
+use crate::{Result, StoreError, event};
 
 #[derive(Clone, Debug)]
 pub struct NewRun<'a> {
@@ -89,11 +84,7 @@ pub async fn begin(tx: &mut PgConnection, new: &NewRun<'_>) -> Result<()> {
     .bind(new.forked_from.map(|(_, step)| step.cast_signed()))
     .execute(&mut *tx)
     .await?;
-    let groups = new
-        .config
-        .populations
-        .values()
-        .flat_map(|population| &population.members);
+    let groups = new.config.populations.values().flat_map(|population| &population.members);
     for weights in groups.filter_map(|group| group.from.as_ref()?.weights()) {
         artifact::hold(tx, weights.artifact, id, Reason::Birth, weights.version.0, None).await?;
     }
@@ -103,19 +94,12 @@ pub async fn begin(tx: &mut PgConnection, new: &NewRun<'_>) -> Result<()> {
 
 /// The arm of a run: the hash of its config without the seed.
 fn arm(config: &RunConfig) -> Result<String> {
-    let seedless = RunConfig {
-        seed: 0,
-        ..config.clone()
-    };
+    let seedless = RunConfig { seed: 0, ..config.clone() };
     let mut seedless = serde_json::to_value(&seedless).map_err(StoreError::json("config"))?;
     // The order of parameters does not matter.
     seedless.sort_all_objects();
     let bytes = seedless.to_string();
-    Ok(Sha256::digest(bytes)
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(Sha256::digest(bytes).iter().take(8).map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// The changes; `None` leaves a field as it is.
@@ -216,15 +200,9 @@ pub async fn remove(db: &PgPool, id: ExecutionId) -> Result<()> {
         .execute(&mut *tx)
         .await?;
     // A fork that is being written has its origin's row until it is there to be seen.
-    sqlx::query("SELECT FROM runs WHERE id = $1 FOR UPDATE")
-        .bind(id.0)
-        .execute(&mut *tx)
-        .await?;
+    sqlx::query("SELECT FROM runs WHERE id = $1 FOR UPDATE").bind(id.0).execute(&mut *tx).await?;
     not_forked(&mut tx, id).await?;
-    sqlx::query("DELETE FROM executions WHERE id = $1")
-        .bind(id.0)
-        .execute(&mut *tx)
-        .await?;
+    sqlx::query("DELETE FROM executions WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
     tx.commit().await?;
     Ok(())
 }
@@ -236,14 +214,8 @@ async fn not_forked(tx: &mut PgConnection, id: ExecutionId) -> Result<()> {
     if forks.is_empty() {
         return Ok(());
     }
-    let forks: Vec<String> = forks
-        .into_iter()
-        .map(|(id, name)| format!("run `{name}` ({id})"))
-        .collect();
-    Err(StoreError::Forked {
-        run: id,
-        forks: forks.join(", "),
-    })
+    let forks: Vec<String> = forks.into_iter().map(|(id, name)| format!("run `{name}` ({id})")).collect();
+    Err(StoreError::Forked { run: id, forks: forks.join(", ") })
 }
 
 /// Those of these runs that were not deleted. They stay until the transaction ends.

@@ -4,10 +4,8 @@ use serde::Serialize;
 use sqlx::{FromRow, PgPool};
 use uuid::Uuid;
 
-use crate::{
-    Result,
-    page::{prefix, substring},
-};
+use crate::Result;
+use crate::page::{prefix, substring};
 
 /// Something that was found.
 #[derive(Clone, Debug, PartialEq, Eq, FromRow, Serialize)]

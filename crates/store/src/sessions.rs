@@ -3,10 +3,8 @@
 use sqlx::{FromRow, PgPool};
 use std::time::Duration;
 
-use crate::{
-    Result,
-    tokens::{self, Token, hash},
-};
+use crate::Result;
+use crate::tokens::{self, Token, hash};
 
 /// A session and the token that it was opened with.
 #[derive(Clone, Debug, FromRow)]
@@ -51,9 +49,6 @@ pub async fn find(db: &PgPool, secret: &str) -> Result<Option<Session>> {
 
 /// Ends a session.
 pub async fn close(db: &PgPool, secret: &str) -> Result<()> {
-    sqlx::query("DELETE FROM sessions WHERE hash = $1")
-        .bind(hash(secret).as_slice())
-        .execute(db)
-        .await?;
+    sqlx::query("DELETE FROM sessions WHERE hash = $1").bind(hash(secret).as_slice()).execute(db).await?;
     Ok(())
 }

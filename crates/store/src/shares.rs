@@ -6,11 +6,9 @@ use sqlx::{FromRow, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result, StoreError,
-    page::{Page, Window, by_seq, keyed_by_seq},
-    tokens::hash,
-};
+use crate::page::{Page, Window, by_seq, keyed_by_seq};
+use crate::tokens::hash;
+use crate::{Result, StoreError};
 
 /// A share link, without its secret.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -35,17 +33,8 @@ const COLUMNS: &str = "s.id, s.seq, s.address, s.created_at, s.expires_at";
 /// Writes a share link; only its holders know `secret`.
 pub async fn create(db: &PgPool, secret: &str, address: &str, owner: Uuid, expires_at: DateTime<Utc>) -> Result<Share> {
     let mut query = QueryBuilder::new("INSERT INTO shares AS s (id, hash, address, token_id, expires_at) VALUES (");
-    query
-        .push_bind(Uuid::now_v7())
-        .push(", ")
-        .push_bind(hash(secret).to_vec())
-        .push(", ");
-    query
-        .push_bind(address)
-        .push(", ")
-        .push_bind(owner)
-        .push(", ")
-        .push_bind(expires_at);
+    query.push_bind(Uuid::now_v7()).push(", ").push_bind(hash(secret).to_vec()).push(", ");
+    query.push_bind(address).push(", ").push_bind(owner).push(", ").push_bind(expires_at);
     query.push(format_args!(") RETURNING {COLUMNS}"));
     Ok(query.build_query_as().fetch_one(db).await?)
 }
@@ -71,10 +60,7 @@ pub async fn page(db: &PgPool, window: &Window) -> Result<Page<Share>> {
 /// # Errors
 /// [`StoreError::NotFound`].
 pub async fn revoke(db: &PgPool, id: Uuid) -> Result<()> {
-    let removed = sqlx::query("DELETE FROM shares WHERE id = $1")
-        .bind(id)
-        .execute(db)
-        .await?;
+    let removed = sqlx::query("DELETE FROM shares WHERE id = $1").bind(id).execute(db).await?;
     match removed.rows_affected() {
         0 => Err(StoreError::not_found("share link", id)),
         _ => Ok(()),

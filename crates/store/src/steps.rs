@@ -77,10 +77,7 @@ pub async fn page(db: &PgPool, execution: ExecutionId, window: &Window) -> Resul
 /// [`StoreError::NotFound`].
 pub async fn find(db: &PgPool, execution: ExecutionId, number: u32) -> Result<Step> {
     let mut query = QueryBuilder::new(SELECT);
-    query
-        .push_bind(execution.0)
-        .push(" AND step = ")
-        .push_bind(i64::from(number));
+    query.push_bind(execution.0).push(" AND step = ").push_bind(i64::from(number));
     let step = query.build_query_as().fetch_optional(db).await?;
     step.ok_or_else(|| StoreError::not_found("step", number))
 }
@@ -162,11 +159,7 @@ impl Stretch {
     /// All steps, `width` per point.
     #[must_use]
     pub fn whole(width: u32) -> Self {
-        Self {
-            from: 0,
-            to: i32::MAX.cast_unsigned(),
-            width: width.max(1),
-        }
+        Self { from: 0, to: i32::MAX.cast_unsigned(), width: width.max(1) }
     }
 
     /// First, last and width as Postgres' integers.

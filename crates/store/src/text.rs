@@ -7,11 +7,7 @@ use crate::{Result, StoreError};
 
 /// `text` with NUL, which Postgres cannot store, replaced by `␀`.
 pub(crate) fn storable(text: &str) -> Cow<'_, str> {
-    if text.contains('\0') {
-        Cow::Owned(text.replace('\0', "\u{2400}"))
-    } else {
-        Cow::Borrowed(text)
-    }
+    if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{2400}")) } else { Cow::Borrowed(text) }
 }
 
 /// `value` for a `json` column, to be bound as text and cast: bound as JSON it would pass through `jsonb`, which

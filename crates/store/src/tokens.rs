@@ -126,10 +126,7 @@ pub async fn revoke(db: &PgPool, id: Uuid) -> Result<()> {
     if revoked.rows_affected() == 0 {
         return Err(StoreError::not_found("token", id));
     }
-    sqlx::query("DELETE FROM sessions WHERE token_id = $1")
-        .bind(id)
-        .execute(&mut *tx)
-        .await?;
+    sqlx::query("DELETE FROM sessions WHERE token_id = $1").bind(id).execute(&mut *tx).await?;
     tx.commit().await?;
     Ok(())
 }

@@ -3,19 +3,15 @@
 pub mod weights;
 
 use chrono::{DateTime, Utc};
-use lyceum_core::{
-    id::{ExecutionId, MemberId},
-    recipe::VersionRecord,
-};
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::recipe::VersionRecord;
 use serde::Serialize;
 use sqlx::{FromRow, PgConnection, PgPool};
 use uuid::Uuid;
 
-use crate::{
-    Result, StoreError,
-    artifact::{self, Reason},
-    steps::StepRef,
-};
+use crate::artifact::{self, Reason};
+use crate::steps::StepRef;
+use crate::{Result, StoreError};
 
 /// How many of a member's newest versions keep their optimizer state.
 const KEPT_OPTIMIZERS: i32 = 2;
@@ -85,14 +81,12 @@ const SELECT: &str =
 
 /// The newest `limit` versions of `member`, newest first.
 pub async fn newest(db: &PgPool, run: ExecutionId, member: MemberId, limit: u32) -> Result<Vec<Version>> {
-    Ok(sqlx::query_as(sqlx::AssertSqlSafe(format!(
-        "{SELECT} ORDER BY v.ordinal DESC LIMIT $3"
-    )))
-    .bind(run.0)
-    .bind(member.0)
-    .bind(i64::from(limit))
-    .fetch_all(db)
-    .await?)
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(format!("{SELECT} ORDER BY v.ordinal DESC LIMIT $3")))
+        .bind(run.0)
+        .bind(member.0)
+        .bind(i64::from(limit))
+        .fetch_all(db)
+        .await?)
 }
 
 /// One version of `member`, or its newest.

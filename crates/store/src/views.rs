@@ -6,10 +6,8 @@ use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result, StoreError,
-    page::{Page, Window, by_seq, keyed_by_seq},
-};
+use crate::page::{Page, Window, by_seq, keyed_by_seq};
+use crate::{Result, StoreError};
 
 /// A saved view.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -34,12 +32,7 @@ const COLUMNS: &str = "id, seq, name, address, created_at";
 /// Saves a view.
 pub async fn create(tx: &mut PgConnection, name: &str, address: &str) -> Result<View> {
     let mut query = QueryBuilder::new("INSERT INTO views (id, name, address) VALUES (");
-    query
-        .push_bind(Uuid::now_v7())
-        .push(", ")
-        .push_bind(name)
-        .push(", ")
-        .push_bind(address);
+    query.push_bind(Uuid::now_v7()).push(", ").push_bind(name).push(", ").push_bind(address);
     query.push(format_args!(") RETURNING {COLUMNS}"));
     Ok(query.build_query_as().fetch_one(tx).await?)
 }
@@ -65,10 +58,7 @@ pub async fn page(db: &PgPool, window: &Window) -> Result<Page<View>> {
 /// # Errors
 /// [`StoreError::NotFound`].
 pub async fn remove(db: &PgPool, id: Uuid) -> Result<()> {
-    let removed = sqlx::query("DELETE FROM views WHERE id = $1")
-        .bind(id)
-        .execute(db)
-        .await?;
+    let removed = sqlx::query("DELETE FROM views WHERE id = $1").bind(id).execute(db).await?;
     match removed.rows_affected() {
         0 => Err(StoreError::not_found("saved view", id)),
         _ => Ok(()),

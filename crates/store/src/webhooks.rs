@@ -10,10 +10,8 @@ use sqlx::{FromRow, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result, StoreError,
-    page::{Page, Window, by_seq, keyed_by_seq},
-};
+use crate::page::{Page, Window, by_seq, keyed_by_seq};
+use crate::{Result, StoreError};
 
 /// A webhook, without its secret.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -51,17 +49,8 @@ const COLUMNS: &str = "id, seq, name, url, kinds, created_at";
 /// Writes a webhook; it is notified of alerts from now on.
 pub async fn create(db: &PgPool, new: &NewWebhook<'_>) -> Result<Webhook> {
     let mut query = QueryBuilder::new("INSERT INTO webhooks (id, name, url, secret, kinds) VALUES (");
-    query
-        .push_bind(Uuid::now_v7())
-        .push(", ")
-        .push_bind(new.name)
-        .push(", ");
-    query
-        .push_bind(new.url)
-        .push(", ")
-        .push_bind(new.secret)
-        .push(", ")
-        .push_bind(new.kinds);
+    query.push_bind(Uuid::now_v7()).push(", ").push_bind(new.name).push(", ");
+    query.push_bind(new.url).push(", ").push_bind(new.secret).push(", ").push_bind(new.kinds);
     query.push(format_args!(") RETURNING {COLUMNS}"));
     Ok(query.build_query_as().fetch_one(db).await?)
 }
@@ -87,10 +76,7 @@ pub async fn page(db: &PgPool, window: &Window) -> Result<Page<Webhook>> {
 /// # Errors
 /// [`StoreError::NotFound`].
 pub async fn remove(db: &PgPool, id: Uuid) -> Result<()> {
-    let removed = sqlx::query("DELETE FROM webhooks WHERE id = $1")
-        .bind(id)
-        .execute(db)
-        .await?;
+    let removed = sqlx::query("DELETE FROM webhooks WHERE id = $1").bind(id).execute(db).await?;
     match removed.rows_affected() {
         0 => Err(StoreError::not_found("webhook", id)),
         _ => Ok(()),

@@ -13,12 +13,11 @@ pub use page::{
 };
 pub use sweep::{Sweeper, Swept};
 
-use std::{fmt, sync::LazyLock};
+use std::fmt;
+use std::sync::LazyLock;
 
-use lyceum_core::{
-    id::WorkId,
-    work::{Device, Kernels, Sampler, Trainer, WorkKind},
-};
+use lyceum_core::id::WorkId;
+use lyceum_core::work::{Device, Kernels, Sampler, Trainer, WorkKind};
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
 
 use crate::Result;
@@ -60,10 +59,7 @@ impl fmt::Display for Lack {
             Self::BaseModel(name) => write!(f, "no worker has the base model {name}"),
             Self::Device(device) => write!(f, "no worker has the device `{device}` (`compute.device`)"),
             Self::Kernels(kernels) => {
-                write!(
-                    f,
-                    "no worker computes on a processor with `{kernels}` (`compute.kernels`)"
-                )
+                write!(f, "no worker computes on a processor with `{kernels}` (`compute.kernels`)")
             }
             Self::Memory { needed, offered } => {
                 let gib = |bytes: &u64| *bytes as f64 / f64::from(1 << 30);
@@ -117,10 +113,7 @@ WHERE w.id = $1 AND w.state = 'ready' GROUP BY w.id"
 
 /// What every worker that is present lacks for `item`; `None` if one could take it, or it is not ready.
 pub async fn lacks(db: &PgPool, item: WorkId) -> Result<Option<Lack>> {
-    let found: Option<Found> = sqlx::query_as(AssertSqlSafe(FIND.as_str()))
-        .bind(item.0)
-        .fetch_optional(db)
-        .await?;
+    let found: Option<Found> = sqlx::query_as(AssertSqlSafe(FIND.as_str())).bind(item.0).fetch_optional(db).await?;
     let Some(found) = found else {
         return Ok(None);
     };
@@ -130,25 +123,12 @@ pub async fn lacks(db: &PgPool, item: WorkId) -> Result<Option<Lack>> {
         Found { take: 0, kind, .. } => Lack::Kind(kind),
         Found { sample: 0, sampler, .. } => Lack::Sampler(sampler),
         Found { train: 0, trainer, .. } => Lack::Trainer(trainer),
-        Found {
-            load: 0,
-            base_model: Some(name),
-            ..
-        } => Lack::BaseModel(name),
-        Found {
-            compute: 0,
-            kernels: Some(kernels),
-            ..
-        } => Lack::Kernels(kernels),
-        Found {
-            compute: 0,
-            device: Some(device),
-            ..
-        } => Lack::Device(device),
-        Found { memory_bytes, .. } if offered < memory_bytes => Lack::Memory {
-            needed: memory_bytes.cast_unsigned(),
-            offered: offered.cast_unsigned(),
-        },
+        Found { load: 0, base_model: Some(name), .. } => Lack::BaseModel(name),
+        Found { compute: 0, kernels: Some(kernels), .. } => Lack::Kernels(kernels),
+        Found { compute: 0, device: Some(device), .. } => Lack::Device(device),
+        Found { memory_bytes, .. } if offered < memory_bytes => {
+            Lack::Memory { needed: memory_bytes.cast_unsigned(), offered: offered.cast_unsigned() }
+        }
         _ => return Ok(None),
     };
     Ok(Some(lack))

@@ -44,12 +44,8 @@ const RIGHTS: [&str; 19] = [
 pub async fn create(db: &PgPool, role: &str) -> Result<()> {
     const THERE: [&str; 2] = ["42710", "23505"];
     let mut connection = db.acquire().await?;
-    let created = run(
-        &mut connection,
-        "CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION",
-        role,
-    )
-    .await;
+    let created =
+        run(&mut connection, "CREATE ROLE %I LOGIN NOSUPERUSER NOCREATEDB NOCREATEROLE NOREPLICATION", role).await;
     match created {
         Err(sqlx::Error::Database(error)) if error.code().is_some_and(|code| THERE.contains(&&*code)) => Ok(()),
         created => Ok(created?),
@@ -63,9 +59,7 @@ pub async fn create(db: &PgPool, role: &str) -> Result<()> {
 pub async fn admit(db: &PgPool, role: &str) -> Result<()> {
     let mut tx = db.begin().await?;
     // Servers that start together would change the same rows of the catalogue.
-    sqlx::query("SELECT pg_advisory_xact_lock(hashtext('lyceum.migrate'))")
-        .execute(&mut *tx)
-        .await?;
+    sqlx::query("SELECT pg_advisory_xact_lock(hashtext('lyceum.migrate'))").execute(&mut *tx).await?;
     for right in RIGHTS {
         run(&mut tx, right, role).await?;
     }
@@ -75,11 +69,8 @@ pub async fn admit(db: &PgPool, role: &str) -> Result<()> {
 
 /// Runs a template with the role's name, quoted by the database.
 async fn run(db: &mut PgConnection, template: &str, role: &str) -> sqlx::Result<()> {
-    let statement: String = sqlx::query_scalar("SELECT format($1, $2)")
-        .bind(template)
-        .bind(role)
-        .fetch_one(&mut *db)
-        .await?;
+    let statement: String =
+        sqlx::query_scalar("SELECT format($1, $2)").bind(template).bind(role).fetch_one(&mut *db).await?;
     sqlx::raw_sql(AssertSqlSafe(statement)).execute(db).await?;
     Ok(())
 }

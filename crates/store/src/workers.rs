@@ -272,11 +272,7 @@ pub async fn usage(db: &PgPool, worker: WorkerId, hours: u32) -> Result<Vec<Usag
         "SELECT {COLUMNS} FROM worker_usage
          WHERE worker_id = $1 AND minute > now() - make_interval(hours => $2) ORDER BY minute"
     );
-    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query))
-        .bind(worker.0)
-        .bind(hours.cast_signed())
-        .fetch_all(db)
-        .await?)
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(worker.0).bind(hours.cast_signed()).fetch_all(db).await?)
 }
 
 /// The newest minute of each of `workers` that reported within the last five minutes.
@@ -285,16 +281,11 @@ pub async fn newest_usage(db: &PgPool, workers: &[Uuid]) -> Result<Vec<UsageMinu
         "SELECT DISTINCT ON (worker_id) {COLUMNS} FROM worker_usage
          WHERE worker_id = ANY($1) AND minute > now() - interval '5 minutes' ORDER BY worker_id, minute DESC"
     );
-    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query))
-        .bind(workers)
-        .fetch_all(db)
-        .await?)
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(workers).fetch_all(db).await?)
 }
 
 /// Removes minutes older than a week.
 pub async fn tidy_usage(db: &PgPool) -> Result<()> {
-    sqlx::query("DELETE FROM worker_usage WHERE minute < now() - interval '7 days'")
-        .execute(db)
-        .await?;
+    sqlx::query("DELETE FROM worker_usage WHERE minute < now() - interval '7 days'").execute(db).await?;
     Ok(())
 }

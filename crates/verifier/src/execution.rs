@@ -97,10 +97,7 @@ pub(crate) fn ran(
     let failed = match (violation, answer) {
         (Some(PRINTED_TOO_MUCH), _) => {
             let most = MAX_TESTED_VALUE >> 20;
-            Some(Failed::new(
-                Status::Unserialisable,
-                format!("it prints more than {most} MiB"),
-            ))
+            Some(Failed::new(Status::Unserialisable, format!("it prints more than {most} MiB")))
         }
         (Some(violation), _) if matches!(report.ending, Ending::Exited(0) | Ending::Stopped) => {
             Some(Failed::protocol(violation))
@@ -131,11 +128,7 @@ pub(crate) fn execute<T>(
     calls: &[Arguments],
     judge: impl FnMut(usize, Outcome, Vec<u8>) -> T,
 ) -> Result<Vec<T>, SandboxError> {
-    let mut batch = Batch {
-        judged: Vec::with_capacity(calls.len()),
-        failed: None,
-        judge,
-    };
+    let mut batch = Batch { judged: Vec::with_capacity(calls.len()), failed: None, judge };
     for _ in 0..MAX_DEATHS {
         let rest = &calls[batch.judged.len()..];
         if rest.is_empty() {

@@ -50,10 +50,7 @@ struct Bounded<T> {
 
 impl<T> Default for Bounded<T> {
     fn default() -> Self {
-        Self {
-            values: HashMap::new(),
-            size: 0,
-        }
+        Self { values: HashMap::new(), size: 0 }
     }
 }
 

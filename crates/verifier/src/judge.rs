@@ -72,11 +72,7 @@ impl Bench<'_> {
             };
             refused(&task.check, Failed::new(Status::Error, reason))
         });
-        if is_judged {
-            Ok(finished(verdict))
-        } else {
-            Err(Unjudged(Box::new(finished(verdict))))
-        }
+        if is_judged { Ok(finished(verdict)) } else { Err(Unjudged(Box::new(finished(verdict)))) }
     }
 
     fn verdict(&mut self, task: &Task) -> Result<Verdict, SandboxError> {
@@ -105,32 +101,18 @@ fn endless_key(check: &Check, limits: Limits) -> Option<Key> {
 pub(crate) fn refused(check: &Check, failed: Failed) -> Verdict {
     let verdict = Verdict::bare(None, failed.status, failed.reason);
     match check {
-        Check::Propose(_) => Verdict {
-            valid: Some(false),
-            ..verdict
-        },
-        Check::Cluster(texts) | Check::Repetition(Wordings { texts, .. }) => Verdict {
-            clusters: Some(vec![None; texts.len()]),
-            ..verdict
-        },
-        Check::Reward(_) => Verdict {
-            correct: Some(false),
-            parts: Some(BTreeMap::new()),
-            ..verdict
-        },
-        _ => Verdict {
-            correct: Some(false),
-            ..verdict
-        },
+        Check::Propose(_) => Verdict { valid: Some(false), ..verdict },
+        Check::Cluster(texts) | Check::Repetition(Wordings { texts, .. }) => {
+            Verdict { clusters: Some(vec![None; texts.len()]), ..verdict }
+        }
+        Check::Reward(_) => Verdict { correct: Some(false), parts: Some(BTreeMap::new()), ..verdict },
+        _ => Verdict { correct: Some(false), ..verdict },
     }
 }
 
 /// A verdict that an answer is wrong or could not be judged.
 fn incorrect(failed: Failed) -> Verdict {
-    Verdict {
-        correct: Some(false),
-        ..Verdict::bare(None, failed.status, failed.reason)
-    }
+    Verdict { correct: Some(false), ..Verdict::bare(None, failed.status, failed.reason) }
 }
 
 #[cfg(test)]
@@ -176,16 +158,8 @@ mod unjudged {
             panic!("nothing can have been run");
         };
         assert_eq!((verdict.id.as_deref(), verdict.correct), (Some("a"), Some(false)));
-        assert!(
-            verdict.reason.starts_with("the sandbox failed twice: "),
-            "{}",
-            verdict.reason
-        );
+        assert!(verdict.reason.starts_with("the sandbox failed twice: "), "{}", verdict.reason);
         let malformed = bench.judge(&solution("an answer")).unwrap();
-        assert_eq!(
-            malformed.status,
-            Status::Malformed,
-            "a task that needs no sandbox is judged"
-        );
+        assert_eq!(malformed.status, Status::Malformed, "a task that needs no sandbox is judged");
     }
 }

@@ -17,10 +17,7 @@ const STACK_PER_BYTE: usize = 4 << 10;
 /// Parses a program and passes its tree to `look`, with enough stack for the deepest possible nesting.
 pub(crate) fn with_module<T>(source: &str, look: impl FnOnce(&ModModule) -> T) -> Result<T, String> {
     if source.len() > MAX_PROGRAM {
-        return Err(format!(
-            "the program has {} bytes; at most {MAX_PROGRAM} are read",
-            source.len()
-        ));
+        return Err(format!("the program has {} bytes; at most {MAX_PROGRAM} are read", source.len()));
     }
     with_stack_for(source, || match parse_module(source) {
         Ok(parsed) => Ok(look(parsed.syntax())),
@@ -81,9 +78,7 @@ pub fn admit(module: &ModModule) -> Result<(), Refusal> {
         Stmt::FunctionDef(function) if function.name.as_str() == "f" => Some(function),
         _ => None,
     });
-    let function = named
-        .next()
-        .ok_or_else(|| form("the program defines no function `f` at its top level"))?;
+    let function = named.next().ok_or_else(|| form("the program defines no function `f` at its top level"))?;
     if named.next().is_some() {
         return Err(form("the program defines `f` more than once"));
     }
@@ -96,10 +91,7 @@ pub fn admit(module: &ModModule) -> Result<(), Refusal> {
     if !returns_a_value(function) {
         return Err(form("`f` has no `return` with a value"));
     }
-    let mut bans = Bans {
-        found: None,
-        modules: HashSet::new(),
-    };
+    let mut bans = Bans { found: None, modules: HashSet::new() };
     walk_body(&mut bans, &module.body);
     match bans.found {
         None => Ok(()),
@@ -175,10 +167,7 @@ impl<'a> SourceOrderVisitor<'a> for Bans<'a> {
 /// If it is anything else.
 pub fn check_arguments(text: &str) -> Result<(), String> {
     if text.len() > MAX_PROGRAM {
-        return Err(format!(
-            "the input has {} bytes; at most {MAX_PROGRAM} are read",
-            text.len()
-        ));
+        return Err(format!("the input has {} bytes; at most {MAX_PROGRAM} are read", text.len()));
     }
     let call = format!("f(\n{text}\n)");
     with_stack_for(&call, || match parse_expression(&call) {
@@ -205,13 +194,7 @@ pub fn check_arguments(text: &str) -> Result<(), String> {
 /// - variables: distinct names that are assigned (parameters are not).
 #[must_use]
 pub fn complexity(source: &str, module: &ModModule) -> Complexity {
-    let mut meter = Meter {
-        levels: Vec::new(),
-        depth: 0,
-        deepest: 0,
-        branches: 0,
-        names: HashSet::new(),
-    };
+    let mut meter = Meter { levels: Vec::new(), depth: 0, deepest: 0, branches: 0, names: HashSet::new() };
     ruff_python_ast::visitor::source_order::walk_node(&mut meter, module.into());
     let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
     Complexity {

@@ -53,9 +53,7 @@ impl Rational {
 }
 
 fn fraction(text: &str) -> Option<Rational> {
-    let command = ["\\frac", "\\dfrac", "\\tfrac"]
-        .iter()
-        .find_map(|command| text.strip_prefix(command));
+    let command = ["\\frac", "\\dfrac", "\\tfrac"].iter().find_map(|command| text.strip_prefix(command));
     let (above, below) = match command {
         Some(rest) => {
             let (above, rest) = group(rest)?;
@@ -71,10 +69,7 @@ fn fraction(text: &str) -> Option<Rational> {
     if below.value.is_zero() {
         return None;
     }
-    Some(Rational {
-        value: above.value / below.value,
-        is_decimal: above.is_decimal || below.is_decimal,
-    })
+    Some(Rational { value: above.value / below.value, is_decimal: above.is_decimal || below.is_decimal })
 }
 
 /// `{..}` or one digit, and the rest.
@@ -90,10 +85,7 @@ fn group(text: &str) -> Option<(&str, &str)> {
 fn signed(text: &str) -> Option<Rational> {
     let text = text.trim();
     match text.strip_prefix('-') {
-        Some(rest) => decimal(rest.trim_start()).map(|number| Rational {
-            value: -number.value,
-            ..number
-        }),
+        Some(rest) => decimal(rest.trim_start()).map(|number| Rational { value: -number.value, ..number }),
         None => decimal(text),
     }
 }
@@ -108,10 +100,7 @@ fn decimal(text: &str) -> Option<Rational> {
     }
     let scale = BigInt::from(10).pow(u32::try_from(fraction.len()).ok()?);
     let value = BigRational::new(BigInt::parse_bytes(digits.as_bytes(), 10)?, scale);
-    Some(Rational {
-        value,
-        is_decimal: text.contains('.'),
-    })
+    Some(Rational { value, is_decimal: text.contains('.') })
 }
 
 /// Digits without their thousands separators, which must precede groups of three.

@@ -18,13 +18,11 @@ mod zygote;
 
 use std::path::PathBuf;
 
-pub use interpreter::Interpreter;
-pub use interpreter::Package;
+pub use interpreter::{Interpreter, Package};
 pub use layers::{Layers, Namespaces};
 pub use limits::Limits;
 pub(crate) use limits::{Allowance, Budget};
-pub(crate) use run::Watch;
-pub(crate) use run::{Answer, PRINTED_TOO_MUCH, Run};
+pub(crate) use run::{Answer, PRINTED_TOO_MUCH, Run, Watch};
 pub use selftest::Escape;
 pub(crate) use selftest::self_test;
 pub use streams::{Ending, Report};

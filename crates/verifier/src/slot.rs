@@ -20,12 +20,7 @@ pub(crate) struct Slot {
 
 impl Slot {
     pub(crate) fn new(plan: ZygotePlan) -> Self {
-        Self {
-            cpu: plan.limits.cpu,
-            plan,
-            programs: [None, None],
-            mathematics: None,
-        }
+        Self { cpu: plan.limits.cpu, plan, programs: [None, None], mathematics: None }
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -101,12 +96,7 @@ impl Slot {
 
     fn ensure(&mut self, at: usize) -> Result<(), SandboxError> {
         if self.programs[at].is_none() {
-            self.programs[at] = Some(Zygote::start(
-                &self.plan,
-                Role::Programs {
-                    hash_seed: HASH_SEEDS[at],
-                },
-            )?);
+            self.programs[at] = Some(Zygote::start(&self.plan, Role::Programs { hash_seed: HASH_SEEDS[at] })?);
         }
         Ok(())
     }

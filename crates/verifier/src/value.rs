@@ -78,9 +78,9 @@ impl Value {
             Self::List(items) | Self::Tuple(items) | Self::Set(items) | Self::Deque(items, _) => {
                 items.iter().all(Self::has_literal)
             }
-            Self::Dict(pairs) | Self::Counter(pairs) => pairs
-                .iter()
-                .all(|(key, value)| key.has_literal() && value.has_literal()),
+            Self::Dict(pairs) | Self::Counter(pairs) => {
+                pairs.iter().all(|(key, value)| key.has_literal() && value.has_literal())
+            }
             _ => true,
         }
     }
@@ -92,18 +92,8 @@ impl Value {
             return None;
         }
         let mut keys = UniqueKeys::new(Comparison::Python);
-        let kept: Vec<bool> = items
-            .iter()
-            .enumerate()
-            .map(|(at, item)| keys.insert(item, at).is_none())
-            .collect();
-        Some(Self::Set(
-            items
-                .into_iter()
-                .zip(kept)
-                .filter_map(|(item, kept)| kept.then_some(item))
-                .collect(),
-        ))
+        let kept: Vec<bool> = items.iter().enumerate().map(|(at, item)| keys.insert(item, at).is_none()).collect();
+        Some(Self::Set(items.into_iter().zip(kept).filter_map(|(item, kept)| kept.then_some(item)).collect()))
     }
 
     /// The number of values in this one, including itself.

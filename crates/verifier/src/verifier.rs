@@ -114,14 +114,7 @@ impl Verifier {
             let lost = || SandboxError::Start("its thread ended".to_owned());
             (layers, zygote_start) = start.blocking_recv().map_err(|_| lost())??;
         }
-        Ok(Self {
-            queue: Some(queue),
-            threads,
-            layers,
-            interpreter,
-            jobs,
-            zygote_start,
-        })
+        Ok(Self { queue: Some(queue), threads, layers, interpreter, jobs, zygote_start })
     }
 
     /// Time until a confined interpreter, with its imports, was ready for its first program.
@@ -156,19 +149,13 @@ impl Verifier {
 
     #[must_use]
     pub fn check(&self, id: impl Into<String>, proposal: Proposal) -> Verdict {
-        self.judge(Task {
-            id: id.into(),
-            check: Check::Propose(proposal),
-        })
+        self.judge(Task { id: id.into(), check: Check::Propose(proposal) })
     }
 
     /// Grades one answer: a solution, a program under test, or a mathematical answer.
     #[must_use]
     pub fn grade(&self, id: impl Into<String>, answer: impl Into<Check>) -> Verdict {
-        self.judge(Task {
-            id: id.into(),
-            check: answer.into(),
-        })
+        self.judge(Task { id: id.into(), check: answer.into() })
     }
 
     /// Judges one task without blocking; first waits for room in the queue. For callers that can retry. Dropping the
@@ -216,9 +203,7 @@ impl Verifier {
                 let Some(line) = lines.next() else { break };
                 ahead.push_back(line.map(|task| self.submit(task)));
             }
-            ahead
-                .pop_front()
-                .map(|line| line.map_or_else(|verdict| verdict, Pending::wait))
+            ahead.pop_front().map(|line| line.map_or_else(|verdict| verdict, Pending::wait))
         })
     }
 
@@ -260,10 +245,7 @@ impl Pending {
 /// The error for a task whose judging thread has ended.
 fn lost(task: &Task) -> Unjudged {
     let failed = Failed::new(Status::Error, "the pool ended before this was judged");
-    Unjudged(Box::new(Verdict {
-        id: Some(task.id.clone()),
-        ..refused(&task.check, failed)
-    }))
+    Unjudged(Box::new(Verdict { id: Some(task.id.clone()), ..refused(&task.check, failed) }))
 }
 
 struct Worker {
@@ -281,11 +263,7 @@ impl Worker {
             return;
         }
         loop {
-            let job = self
-                .tasks
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .blocking_recv();
+            let job = self.tasks.lock().unwrap_or_else(PoisonError::into_inner).blocking_recv();
             let Some(Job { task, cpu, reply }) = job else { return };
             if reply.is_closed() {
                 continue;
@@ -294,19 +272,12 @@ impl Worker {
             let waiting = Arc::clone(&reply);
             self.slot.watch().set(Some(Arc::new(move || waiting.is_closed())));
             self.slot.set_cpu(cpu);
-            let mut bench = Bench {
-                slot: &mut self.slot,
-                gold: &self.gold,
-                comparison: self.comparison,
-            };
+            let mut bench = Bench { slot: &mut self.slot, gold: &self.gold, comparison: self.comparison };
             let verdict = catch_unwind(AssertUnwindSafe(|| bench.judge(&task))).unwrap_or_else(|_| {
                 self.slot.reset();
                 // A task that causes a panic would do so again.
                 let failed = Failed::new(Status::Error, "the verifier itself failed on this task");
-                Ok(Verdict {
-                    id: Some(task.id.clone()),
-                    ..refused(&task.check, failed)
-                })
+                Ok(Verdict { id: Some(task.id.clone()), ..refused(&task.check, failed) })
             });
             self.slot.watch().set(None);
             if let Some(reply) = Arc::into_inner(reply) {

@@ -1,6 +1,8 @@
 //! How fast all attempts of the largest run are exported, and what memory that takes.
 
-use std::{io::Read as _, net::SocketAddr, time::Instant};
+use std::io::Read as _;
+use std::net::SocketAddr;
+use std::time::Instant;
 
 use super::process::{forget_peak, peak_mb, resident_mb};
 
@@ -44,11 +46,7 @@ pub(super) fn measure(address: SocketAddr, bearer: &str) -> anyhow::Result<f64> 
         anyhow::ensure!(form != "jsonl" || lines == rows, "{lines} lines for {rows} attempts");
         let seconds = began.elapsed().as_secs_f64();
         let rate = rows as f64 / seconds;
-        println!(
-            "{form:32} {rows:9} {seconds:9.1} {rate:9.0} {:9.0} {:9.1}",
-            bytes as f64 / 1e6,
-            peak_mb()? - before
-        );
+        println!("{form:32} {rows:9} {seconds:9.1} {rate:9.0} {:9.0} {:9.1}", bytes as f64 / 1e6, peak_mb()? - before);
         least = least.min(rate);
     }
     Ok(least)

@@ -6,7 +6,8 @@
 //! in each of 500 steps. Two hundred checkpoints of a run of `gasp` attempted 1,000 goalposts, and the untrained base in the place of each.
 
 use anyhow::Context as _;
-use lyceum_core::{config::resolve, recipe::Registry};
+use lyceum_core::config::resolve;
+use lyceum_core::recipe::Registry;
 use lyceum_store::Store;
 use std::time::Instant;
 
@@ -330,13 +331,7 @@ static FILL: [(&str, &str); 36] = [
 ];
 
 /// What lists of runs show.
-const OF_RUNS: [&str; 5] = [
-    "experiments",
-    "runs",
-    "recent metrics",
-    "results of runs",
-    "outcomes of runs",
-];
+const OF_RUNS: [&str; 5] = ["experiments", "runs", "recent metrics", "results of runs", "outcomes of runs"];
 
 /// Writes it all, or what lists of runs show.
 pub(super) async fn fill(store: &Store, problems: i64, runs_alone: bool) -> anyhow::Result<()> {
@@ -367,11 +362,7 @@ pub(super) async fn fill(store: &Store, problems: i64, runs_alone: bool) -> anyh
             .execute(&mut *connection)
             .await
             .with_context(|| format!("{table} could not be made"))?;
-        eprintln!(
-            "{} {table} in {:.0} s",
-            rows.rows_affected(),
-            began.elapsed().as_secs_f64()
-        );
+        eprintln!("{} {table} in {:.0} s", rows.rows_affected(), began.elapsed().as_secs_f64());
     }
     sqlx::query("VACUUM ANALYZE").execute(&mut *connection).await?;
     sqlx::query("CHECKPOINT").execute(&mut *connection).await?;

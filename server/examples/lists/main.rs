@@ -9,24 +9,22 @@ mod fill;
 mod pages;
 mod process;
 
-use std::{
-    fs::{self, Permissions},
-    net::SocketAddr,
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
-};
+use std::fs::{self, Permissions};
+use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use clap::Parser;
 use lyceum_core::recipe::Registry;
 use lyceum_postgres::PrivatePostgres;
-use lyceum_server::{
-    lab::LabSettings,
-    serve::Server,
-    token::{self, Scope},
-};
-use lyceum_store::{Store, artifact::ArtifactStore};
+use lyceum_server::lab::LabSettings;
+use lyceum_server::serve::Server;
+use lyceum_server::token::{self, Scope};
+use lyceum_store::Store;
+use lyceum_store::artifact::ArtifactStore;
 use uuid::Uuid;
 
 #[derive(Parser)]
@@ -73,67 +71,19 @@ const LISTS: [(&str, &str, &str); 22] = [
     ("work", "/work?limit=50", "work.newest"),
     ("work, failed", "/work?limit=50&state=failed", "work.newest"),
     ("work of a run", "/work?limit=50&run={}", "work.newest"),
-    (
-        "work of a run, failed",
-        "/work?limit=50&run={}&state=failed",
-        "work.newest",
-    ),
-    (
-        "work of a kind, oldest",
-        "/work?limit=50&kind=evolve&order=oldest",
-        "work.oldest",
-    ),
+    ("work of a run, failed", "/work?limit=50&run={}&state=failed", "work.newest"),
+    ("work of a kind, oldest", "/work?limit=50&kind=evolve&order=oldest", "work.oldest"),
     ("problems", "/runs/{}/problems?limit=50", "problems.newest"),
-    (
-        "problems, oldest",
-        "/runs/{}/problems?limit=50&order=oldest",
-        "problems.oldest",
-    ),
-    (
-        "problems of a type",
-        "/runs/{}/problems?limit=50&type=code_o",
-        "problems.newest",
-    ),
-    (
-        "problems, not valid",
-        "/runs/{}/problems?limit=50&valid=false",
-        "problems.newest",
-    ),
-    (
-        "problems, rare status",
-        "/runs/{}/problems?limit=50&status=memory",
-        "problems.newest",
-    ),
-    (
-        "problems, rare status and type",
-        "/runs/{}/problems?limit=50&status=memory&type=code_i",
-        "problems.newest",
-    ),
-    (
-        "problems of a cell",
-        "/runs/{}/problems?limit=50&cell=512",
-        "problems.newest",
-    ),
-    (
-        "problems by solve rate",
-        "/runs/{}/problems?limit=50&solve_rate_min=0.4&solve_rate_max=0.6",
-        "problems.newest",
-    ),
-    (
-        "problems, hardest",
-        "/runs/{}/problems?limit=50&sort=hardest",
-        "problems.hardest.newest",
-    ),
-    (
-        "problems with a rare word",
-        "/runs/{}/problems?limit=50&q=seen_4242",
-        "problems.newest",
-    ),
-    (
-        "problems with a common word",
-        "/runs/{}/problems?limit=50&q=return",
-        "problems.newest",
-    ),
+    ("problems, oldest", "/runs/{}/problems?limit=50&order=oldest", "problems.oldest"),
+    ("problems of a type", "/runs/{}/problems?limit=50&type=code_o", "problems.newest"),
+    ("problems, not valid", "/runs/{}/problems?limit=50&valid=false", "problems.newest"),
+    ("problems, rare status", "/runs/{}/problems?limit=50&status=memory", "problems.newest"),
+    ("problems, rare status and type", "/runs/{}/problems?limit=50&status=memory&type=code_i", "problems.newest"),
+    ("problems of a cell", "/runs/{}/problems?limit=50&cell=512", "problems.newest"),
+    ("problems by solve rate", "/runs/{}/problems?limit=50&solve_rate_min=0.4&solve_rate_max=0.6", "problems.newest"),
+    ("problems, hardest", "/runs/{}/problems?limit=50&sort=hardest", "problems.hardest.newest"),
+    ("problems with a rare word", "/runs/{}/problems?limit=50&q=seen_4242", "problems.newest"),
+    ("problems with a common word", "/runs/{}/problems?limit=50&q=return", "problems.newest"),
     ("attempts", "/runs/{}/attempts?limit=50", "attempts.newest"),
 ];
 
@@ -154,11 +104,7 @@ async fn time_all(options: Options) -> anyhow::Result<()> {
     store.migrate().await?;
     let filled = folder.join("filled");
     if filled.exists() {
-        eprintln!(
-            "{} was filled before, with {} problems",
-            folder.display(),
-            fs::read_to_string(&filled)?
-        );
+        eprintln!("{} was filled before, with {} problems", folder.display(), fs::read_to_string(&filled)?);
     } else {
         fill::fill(&store, options.problems, options.runs_alone).await?;
         fs::write(&filled, options.problems.to_string())?;
@@ -174,10 +120,7 @@ async fn measure_all(options: &Options, folder: &Path, store: &Store) -> anyhow:
         artifacts: ArtifactStore::folder(&folder.join("artifacts"), store.pool().clone())?,
         store: store.clone(),
         registry: Registry::shipped(),
-        settings: LabSettings {
-            coordinate: None,
-            ..LabSettings::default()
-        },
+        settings: LabSettings { coordinate: None, ..LabSettings::default() },
     };
     let (address, serving) = server.listen(SocketAddr::from(([127, 0, 0, 1], 0)))?;
     let ends = [
@@ -204,11 +147,7 @@ async fn measure_all(options: &Options, folder: &Path, store: &Store) -> anyhow:
     });
     let (list, page, rate) = measured.await??;
     serving.stop().await;
-    anyhow::ensure!(
-        list <= options.limit,
-        "the slowest list took {list:.1} ms at p99, over {} ms",
-        options.limit
-    );
+    anyhow::ensure!(list <= options.limit, "the slowest list took {list:.1} ms at p99, over {} ms", options.limit);
     anyhow::ensure!(
         page <= options.page_limit,
         "the slowest page took {page:.1} ms at p95, over {} ms",
@@ -250,12 +189,7 @@ fn measure(address: SocketAddr, bearer: &str, ends: [i64; 4], rounds: u32) -> an
             let key = serde_json::to_vec(&(1, cursor, place, value))?;
             let url = format!("{base}&cursor={}", URL_SAFE_NO_PAD.encode(key));
             let began = Instant::now();
-            let body = agent
-                .get(&url)
-                .header("authorization", bearer)
-                .call()?
-                .body_mut()
-                .read_to_vec()?;
+            let body = agent.get(&url).header("authorization", bearer).call()?.body_mut().read_to_vec()?;
             times.push(began.elapsed());
             anyhow::ensure!(!body.is_empty(), "{name} answered nothing");
         }

@@ -1,16 +1,15 @@
 //! How long pages take, as HTML, and what streams of events that are open take in memory.
 
-use std::{
-    io::{Read as _, Write as _},
-    net::{SocketAddr, TcpStream},
-    time::Instant,
-};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Instant;
 
 use anyhow::Context as _;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use super::{milliseconds, process::resident_mb};
+use super::milliseconds;
+use super::process::resident_mb;
 
 /// Pages. `{}` is run 1, which has half of all problems; the other names stand for other ones in each round.
 const PAGES: [&str; 88] = [
@@ -143,17 +142,14 @@ impl Examples {
             ("{work}", "SELECT id FROM work ORDER BY seq LIMIT 20"),
         ];
         let mut found = Vec::new();
-        let needed = some
-            .into_iter()
-            .filter(|(name, _)| wanted.iter().any(|page| page.contains(name)));
+        let needed = some.into_iter().filter(|(name, _)| wanted.iter().any(|page| page.contains(name)));
         for (name, statement) in needed {
             let ids: Vec<Uuid> = sqlx::query_scalar(statement).fetch_all(db).await?;
             anyhow::ensure!(!ids.is_empty(), "there is nothing for {name}");
             found.push((name, ids.iter().map(Uuid::to_string).collect()));
         }
-        let twelve: Vec<Uuid> = sqlx::query_scalar("SELECT run_id(n) FROM generate_series(1, 12) n")
-            .fetch_all(db)
-            .await?;
+        let twelve: Vec<Uuid> =
+            sqlx::query_scalar("SELECT run_id(n) FROM generate_series(1, 12) n").fetch_all(db).await?;
         let twelve: Vec<String> = twelve.iter().map(Uuid::to_string).collect();
         found.push(("{twelve}", vec![twelve.join(",")]));
         found.push(("{}", vec![twelve[0].clone()]));
@@ -162,9 +158,7 @@ impl Examples {
 
     fn fill_in(&self, page: &str, round: usize) -> String {
         let known = self.0.iter();
-        known.fold(page.to_owned(), |page, (name, ids)| {
-            page.replace(name, &ids[round % ids.len()])
-        })
+        known.fold(page.to_owned(), |page, (name, ids)| page.replace(name, &ids[round % ids.len()]))
     }
 }
 
@@ -177,10 +171,7 @@ pub(super) fn measure(
     part: &str,
 ) -> anyhow::Result<f64> {
     let agent = ureq::Agent::new_with_defaults();
-    println!(
-        "{:64} {:>9} {:>9} {:>9} {:>9}",
-        "page", "p50 ms", "p95 ms", "max ms", "kB"
-    );
+    println!("{:64} {:>9} {:>9} {:>9} {:>9}", "page", "p50 ms", "p95 ms", "max ms", "kB");
     let mut worst: f64 = 0.0;
     for page in PAGES.into_iter().chain(SMALL).filter(|page| page.contains(part)) {
         let mut times = Vec::new();
@@ -188,23 +179,14 @@ pub(super) fn measure(
         for round in 0..rounds {
             let address = format!("http://{address}{}", examples.fill_in(page, round as usize));
             let began = Instant::now();
-            let request = agent
-                .get(&address)
-                .header("authorization", bearer)
-                .header("accept", "text/html");
+            let request = agent.get(&address).header("authorization", bearer).header("accept", "text/html");
             let mut answer = request.call().with_context(|| address.clone())?;
             size = size.max(answer.body_mut().read_to_vec()?.len());
             times.push(began.elapsed());
         }
         times.sort_unstable();
         let at = |share: f64| milliseconds(times[((times.len() - 1) as f64 * share).round() as usize]);
-        println!(
-            "{page:64} {:9.2} {:9.2} {:9.2} {:9}",
-            at(0.5),
-            at(0.95),
-            at(1.0),
-            size / 1000
-        );
+        println!("{page:64} {:9.2} {:9.2} {:9.2} {:9}", at(0.5), at(0.95), at(1.0), size / 1000);
         worst = worst.max(at(0.95));
     }
     Ok(worst)
@@ -227,9 +209,6 @@ pub(super) fn open_streams(address: SocketAddr, bearer: &str, streams: usize) ->
         anyhow::ensure!(beginning[..read].starts_with(b"HTTP/1.1 200"), "a stream was refused");
         open.push(stream);
     }
-    println!(
-        "{streams} open streams: {:.0} MB, before them {before:.0} MB",
-        resident_mb()?
-    );
+    println!("{streams} open streams: {:.0} MB, before them {before:.0} MB", resident_mb()?);
     Ok(())
 }

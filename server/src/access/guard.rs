@@ -1,41 +1,26 @@
 //! Identifies the caller of every request and checks its permissions.
 
-use actix_web::{
-    Error, HttpMessage as _, HttpRequest, HttpResponse,
-    body::{EitherBody, MessageBody},
-    dev::{ServiceRequest, ServiceResponse},
-    http::{
-        Method,
-        header::{self, HeaderMap},
-    },
-    middleware::Next,
-    web,
-};
-use governor::{
-    Quota, RateLimiter,
-    clock::{Clock as _, DefaultClock},
-    state::keyed::DashMapStateStore,
-};
-use lyceum_store::{
-    sessions,
-    tokens::{self, Scope},
-};
-use std::{
-    net::{IpAddr, Ipv4Addr},
-    num::NonZeroU32,
-    time::Duration,
-};
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::http::header::{self, HeaderMap};
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage as _, HttpRequest, HttpResponse, web};
+use governor::clock::{Clock as _, DefaultClock};
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+use lyceum_store::sessions;
+use lyceum_store::tokens::{self, Scope};
+use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU32;
+use std::time::Duration;
 
-use crate::{
-    access::{
-        login::{LocalAddress, SESSION_COOKIE},
-        requirement::{Requirement, Requirements},
-        share,
-    },
-    api_error::ApiError,
-    contract::{Caller, caller},
-    lab::Lab,
-};
+use crate::access::login::{LocalAddress, SESSION_COOKIE};
+use crate::access::requirement::{Requirement, Requirements};
+use crate::access::share;
+use crate::api_error::ApiError;
+use crate::contract::{Caller, caller};
+use crate::lab::Lab;
 
 /// Pages and files that need no login.
 const OPEN: [&str; 4] = ["/login", "/docs", "/assets", "/shared"];
@@ -59,20 +44,14 @@ pub(crate) async fn guard<B: MessageBody>(
 }
 
 async fn admit(request: &ServiceRequest) -> Result<(), ApiError> {
-    let lab = request
-        .app_data::<web::Data<Lab>>()
-        .ok_or_else(|| ApiError::internal(&"the guard was given no laboratory"))?;
+    let lab =
+        request.app_data::<web::Data<Lab>>().ok_or_else(|| ApiError::internal(&"the guard was given no laboratory"))?;
     let requirements = request
         .app_data::<web::Data<Requirements>>()
         .ok_or_else(|| ApiError::internal(&"the guard was given no requirements"))?;
     let pattern = request.match_pattern();
-    let needed = pattern
-        .as_deref()
-        .and_then(|pattern| requirements.get(request.method(), pattern));
-    let is_open = |path: &str| {
-        OPEN.iter()
-            .any(|open| path == *open || path.starts_with(&format!("{open}/")))
-    };
+    let needed = pattern.as_deref().and_then(|pattern| requirements.get(request.method(), pattern));
+    let is_open = |path: &str| OPEN.iter().any(|open| path == *open || path.starts_with(&format!("{open}/")));
     if needed == Some(Requirement::Nothing) || (needed.is_none() && is_open(request.path())) {
         return Ok(());
     }
@@ -97,16 +76,8 @@ async fn admit(request: &ServiceRequest) -> Result<(), ApiError> {
     if !request.query_string().is_empty()
         && pattern.is_some_and(|pattern| requirements.is_without_query(request.method(), &pattern))
     {
-        let name = request
-            .query_string()
-            .split(['=', '&'])
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        return Err(ApiError::invalid_query(vec![(
-            name,
-            "this endpoint takes no parameters".to_owned(),
-        )]));
+        let name = request.query_string().split(['=', '&']).next().unwrap_or_default().to_owned();
+        return Err(ApiError::invalid_query(vec![(name, "this endpoint takes no parameters".to_owned())]));
     }
     request.extensions_mut().insert(caller);
     Ok(())
@@ -122,24 +93,13 @@ async fn identify(request: &ServiceRequest, lab: &Lab) -> Result<Caller, ApiErro
             _ => None,
         };
         return match token {
-            Some(token) => Ok(Caller {
-                token,
-                csrf: None,
-                has_only_a_link: false,
-            }),
-            None => Err(refuse(
-                request.request(),
-                "the token is unknown, revoked or has expired",
-            )),
+            Some(token) => Ok(Caller { token, csrf: None, has_only_a_link: false }),
+            None => Err(refuse(request.request(), "the token is unknown, revoked or has expired")),
         };
     }
     if let Some(cookie) = request.cookie(SESSION_COOKIE) {
         return match sessions::find(lab.store.pool(), cookie.value()).await? {
-            Some(session) => Ok(Caller {
-                token: session.token,
-                csrf: Some(session.csrf),
-                has_only_a_link: false,
-            }),
+            Some(session) => Ok(Caller { token: session.token, csrf: Some(session.csrf), has_only_a_link: false }),
             None => match share::reader(request, lab).await? {
                 Some(reader) => Ok(reader),
                 None => Err(refuse(request.request(), "the session is over; log in again")),
@@ -155,9 +115,7 @@ async fn identify(request: &ServiceRequest, lab: &Lab) -> Result<Caller, ApiErro
 /// Counts a wrong token or session, and refuses it.
 pub(super) fn refuse(request: &HttpRequest, detail: &str) -> ApiError {
     // The peer's address. Proxy headers are ignored because anyone could set them.
-    let address = request
-        .peer_addr()
-        .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
+    let address = request.peer_addr().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
     metrics::counter!("lyceum_failed_logins_total").increment(1);
     tracing::warn!(client.address = %address, "refused: {detail}");
     let Some(failed) = request.app_data::<web::Data<FailedLogins>>() else {
@@ -170,18 +128,12 @@ pub(super) fn refuse(request: &HttpRequest, detail: &str) -> ApiError {
 }
 
 fn shows_csrf(headers: &HeaderMap, csrf: &str) -> bool {
-    headers
-        .get("x-csrf-token")
-        .and_then(|shown| shown.to_str().ok())
-        .is_some_and(|shown| caller::shows(shown, csrf))
+    headers.get("x-csrf-token").and_then(|shown| shown.to_str().ok()).is_some_and(|shown| caller::shows(shown, csrf))
 }
 
 /// Redirects browsers that request a page to the login form, which returns to that page.
 fn to_login(request: &ServiceRequest, error: &ApiError) -> Option<HttpResponse> {
-    let accept = request
-        .headers()
-        .get(header::ACCEPT)
-        .and_then(|accept| accept.to_str().ok());
+    let accept = request.headers().get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let wants_page = request.method() == Method::GET
         && !request.path().starts_with("/api/")
         && accept.is_some_and(|accept| accept.contains("text/html"))
@@ -190,9 +142,7 @@ fn to_login(request: &ServiceRequest, error: &ApiError) -> Option<HttpResponse> 
         let asked = request.uri().path_and_query().map(|asked| asked.as_str());
         let to = asked.and_then(LocalAddress::of);
         let login = to.map_or_else(|| "/login".to_owned(), |to| to.login());
-        HttpResponse::SeeOther()
-            .insert_header((header::LOCATION, login))
-            .finish()
+        HttpResponse::SeeOther().insert_header((header::LOCATION, login)).finish()
     })
 }
 
@@ -215,9 +165,7 @@ impl FailedLogins {
         if self.0.len() > 10_000 {
             self.0.retain_recent();
         }
-        self.0
-            .check_key(&address)
-            .map_err(|refused| refused.wait_time_from(DefaultClock::default().now()))
+        self.0.check_key(&address).map_err(|refused| refused.wait_time_from(DefaultClock::default().now()))
     }
 }
 

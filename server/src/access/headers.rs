@@ -1,15 +1,11 @@
 //! Headers and bodies of all responses: security headers, caching, compression, and none of a body for `HEAD`.
 
-use actix_web::{
-    Error,
-    body::{BodySize, EitherBody, MessageBody, None as NoBody},
-    dev::{ServiceRequest, ServiceResponse},
-    http::{
-        Method,
-        header::{self, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue},
-    },
-    middleware::{Compress, Next},
-};
+use actix_web::Error;
+use actix_web::body::{BodySize, EitherBody, MessageBody, None as NoBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::Method;
+use actix_web::http::header::{self, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, HeaderName, HeaderValue};
+use actix_web::middleware::{Compress, Next};
 
 /// Only this server's own files are loaded, and nothing inline runs.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; \
@@ -31,9 +27,7 @@ pub(crate) async fn harden<B: MessageBody>(
 ) -> Result<ServiceResponse<B>, Error> {
     let mut response = next.call(request).await?;
     for (name, value) in HEADERS {
-        response
-            .headers_mut()
-            .insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        response.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
     forget_identity(&mut response);
     Ok(response)
@@ -45,15 +39,9 @@ pub(crate) async fn say_json_is_private<B: MessageBody>(
     next: Next<B>,
 ) -> Result<ServiceResponse<B>, Error> {
     let mut response = next.call(request).await?;
-    let kind = response
-        .headers()
-        .get(CONTENT_TYPE)
-        .and_then(|kind| kind.to_str().ok())
-        .unwrap_or_default();
+    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     if kind.contains("json") && !response.headers().contains_key(CACHE_CONTROL) {
-        response
-            .headers_mut()
-            .insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
     }
     Ok(response)
 }
@@ -78,20 +66,14 @@ pub(crate) async fn leave_as_it_is<B: MessageBody>(
     let is_long = matches!(response.response().body().size(), BodySize::Sized(LEAST..));
     let is_compressed = response.headers().contains_key(CONTENT_ENCODING);
     if !(is_compressed || is_text && is_long) {
-        response
-            .headers_mut()
-            .insert(CONTENT_ENCODING, HeaderValue::from_static("identity"));
+        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static("identity"));
     }
     Ok(response)
 }
 
 /// Removes the mark set by [`leave_as_it_is`], which is not an encoding for clients.
 pub(super) fn forget_identity<B>(response: &mut ServiceResponse<B>) {
-    if response
-        .headers()
-        .get(CONTENT_ENCODING)
-        .is_some_and(|coding| coding == "identity")
-    {
+    if response.headers().get(CONTENT_ENCODING).is_some_and(|coding| coding == "identity") {
         response.headers_mut().remove(CONTENT_ENCODING);
     }
 }

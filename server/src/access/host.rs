@@ -4,27 +4,24 @@
 //! server for a part of that site. Such requests carry that name in `Host`, so the server answers only to names that it
 //! knows. An IP address cannot be pointed elsewhere, and is always known.
 
-use actix_web::{
-    Error, ResponseError as _,
-    body::{EitherBody, MessageBody},
-    dev::{ServiceRequest, ServiceResponse},
-    http::{header::HOST, uri::Authority},
-    middleware::Next,
-    web,
-};
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::HOST;
+use actix_web::http::uri::Authority;
+use actix_web::middleware::Next;
+use actix_web::{Error, ResponseError as _, web};
 use std::net::IpAddr;
 
-use crate::{api_error::ApiError, lab::Lab};
+use crate::api_error::ApiError;
+use crate::lab::Lab;
 
 /// Passes on requests to a known name. A request without `Host` is not a browser's.
 pub(crate) async fn check_host<B: MessageBody>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<EitherBody<B>>, Error> {
-    let allowed = request
-        .app_data::<web::Data<Lab>>()
-        .map(|lab| lab.settings.allowed_hosts.clone())
-        .unwrap_or_default();
+    let allowed =
+        request.app_data::<web::Data<Lab>>().map(|lab| lab.settings.allowed_hosts.clone()).unwrap_or_default();
     let unknown = request
         .headers()
         .get_all(HOST)

@@ -1,27 +1,20 @@
 //! Login with a browser, which exchanges a token for a session. Works without JavaScript.
 
-use actix_web::{
-    HttpRequest, HttpResponse,
-    cookie::{Cookie, SameSite, time},
-    get,
-    http::header::{self, HeaderMap},
-    post, web,
-};
+use actix_web::cookie::{Cookie, SameSite, time};
+use actix_web::http::header::{self, HeaderMap};
+use actix_web::{HttpRequest, HttpResponse, get, post, web};
 use askama::Template;
-use lyceum_store::{
-    sessions,
-    tokens::{self, Scope},
-};
+use lyceum_store::sessions;
+use lyceum_store::tokens::{self, Scope};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 
-use crate::{
-    access::{guard, host::is_allowed, new_secret},
-    api_error::ApiError,
-    contract::{Caller, caller},
-    frame::layout::{Assets, theme_of},
-    lab::Lab,
-};
+use crate::access::host::is_allowed;
+use crate::access::{guard, new_secret};
+use crate::api_error::ApiError;
+use crate::contract::{Caller, caller};
+use crate::frame::layout::{Assets, theme_of};
+use crate::lab::Lab;
 
 /// The name of the session's cookie.
 pub(super) const SESSION_COOKIE: &str = "lyceum_session";
@@ -76,12 +69,7 @@ pub(crate) async fn login_post(
     form: actix_web::Result<web::Form<LoginForm>>,
 ) -> HttpResponse {
     let Ok(form) = form else {
-        return page(
-            &request,
-            Some("The form has no token."),
-            actix_web::http::StatusCode::BAD_REQUEST,
-            None,
-        );
+        return page(&request, Some("The form has no token."), actix_web::http::StatusCode::BAD_REQUEST, None);
     };
     let to = LocalAddress::of(&form.to);
     if is_from_elsewhere(request.headers(), &lab.settings.allowed_hosts) {
@@ -111,10 +99,7 @@ pub(crate) async fn logout(
     }
     let mut gone = session_cookie(&lab, String::new());
     gone.make_removal();
-    Ok(HttpResponse::SeeOther()
-        .cookie(gone)
-        .insert_header((header::LOCATION, "/login"))
-        .finish())
+    Ok(HttpResponse::SeeOther().cookie(gone).insert_header((header::LOCATION, "/login")).finish())
 }
 
 async fn log_in(request: &HttpRequest, lab: &Lab, secret: &str, to: Option<LocalAddress>) -> HttpResponse {
@@ -133,9 +118,7 @@ async fn open_session(request: &HttpRequest, lab: &Lab, secret: &str) -> Result<
         return Err(guard::refuse(request, "the token is unknown, revoked or has expired"));
     };
     if token.scope == Scope::Worker {
-        return Err(ApiError::forbidden(
-            "a worker's token opens no session; use one with the scope read or higher",
-        ));
+        return Err(ApiError::forbidden("a worker's token opens no session; use one with the scope read or higher"));
     }
     let (session, csrf) = (new_secret(""), new_secret(""));
     sessions::open(lab.store.pool(), &token, &session, &csrf, lab.settings.session_lifetime).await?;
@@ -181,11 +164,7 @@ fn page(
 ) -> HttpResponse {
     let page = LoginPage {
         error,
-        by_link: request
-            .headers()
-            .get(SEC_FETCH_SITE)
-            .and_then(|site| site.to_str().ok())
-            .is_some_and(is_own),
+        by_link: request.headers().get(SEC_FETCH_SITE).and_then(|site| site.to_str().ok()).is_some_and(is_own),
         to,
         theme: theme_of(request),
         assets: Assets,

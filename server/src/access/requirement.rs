@@ -1,13 +1,12 @@
 //! Permissions required by operations. They are read from the OpenAPI description, so documentation and enforcement
 //! cannot differ.
 
-use actix_web::{HttpRequest, HttpResponse, http::Method, web};
+use actix_web::http::Method;
+use actix_web::{HttpRequest, HttpResponse, web};
 use lyceum_store::tokens::Scope;
 use std::collections::HashMap;
-use utoipa::openapi::{
-    OpenApi, RefOr,
-    path::{Operation, ParameterIn},
-};
+use utoipa::openapi::path::{Operation, ParameterIn};
+use utoipa::openapi::{OpenApi, RefOr};
 
 use crate::api_error::ApiError;
 
@@ -56,10 +55,7 @@ impl Requirements {
     /// Reads them from the document.
     pub(crate) fn of(document: &OpenApi) -> Self {
         let all = operations(document).map(|(method, path, operation)| {
-            let known = Known {
-                needed: needed(operation),
-                has_query: has_query(operation),
-            };
+            let known = Known { needed: needed(operation), has_query: has_query(operation) };
             ((method, path.to_owned()), known)
         });
         Self(all.collect())
@@ -67,25 +63,17 @@ impl Requirements {
 
     /// The requirement of `method` on `pattern`; `None` if there is no such operation.
     pub(crate) fn get(&self, method: &Method, pattern: &str) -> Option<Requirement> {
-        self.0
-            .get(&(method.clone(), pattern.to_owned()))
-            .map(|known| known.needed)
+        self.0.get(&(method.clone(), pattern.to_owned())).map(|known| known.needed)
     }
 
     /// Whether `method` on `pattern` is an operation without query parameters.
     pub(crate) fn is_without_query(&self, method: &Method, pattern: &str) -> bool {
-        self.0
-            .get(&(method.clone(), pattern.to_owned()))
-            .is_some_and(|known| !known.has_query)
+        self.0.get(&(method.clone(), pattern.to_owned())).is_some_and(|known| !known.has_query)
     }
 
     pub(crate) fn methods(&self, pattern: &str) -> Vec<&str> {
-        let mut methods: Vec<&str> = self
-            .0
-            .keys()
-            .filter(|(_, known)| known == pattern)
-            .map(|(method, _)| method.as_str())
-            .collect();
+        let mut methods: Vec<&str> =
+            self.0.keys().filter(|(_, known)| known == pattern).map(|(method, _)| method.as_str()).collect();
         methods.sort_unstable();
         methods
     }
@@ -97,16 +85,8 @@ fn needed(operation: &Operation) -> Requirement {
         return Requirement::Scope(Scope::Admin);
     };
     let named = serde_json::to_value(security).unwrap_or_default();
-    let scopes = named
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|way| way.as_object())
-        .flat_map(|way| way.values());
-    let scopes = scopes
-        .filter_map(|names| names.as_array())
-        .flatten()
-        .filter_map(|name| name.as_str());
+    let scopes = named.as_array().into_iter().flatten().filter_map(|way| way.as_object()).flat_map(|way| way.values());
+    let scopes = scopes.filter_map(|names| names.as_array()).flatten().filter_map(|name| name.as_str());
     let scopes: Vec<Scope> = scopes.filter_map(|name| name.parse().ok()).collect();
     let least = scopes.iter().copied().filter(|scope| *scope != Scope::Worker).max();
     let least = least.unwrap_or(Scope::Admin);
@@ -130,10 +110,7 @@ pub(crate) async fn nothing_here(
     requirements: web::Data<Requirements>,
 ) -> Result<HttpResponse, ApiError> {
     let Some(pattern) = request.match_pattern() else {
-        return Err(ApiError::not_found(format!(
-            "there is nothing at {}; see /docs",
-            request.path()
-        )));
+        return Err(ApiError::not_found(format!("there is nothing at {}; see /docs", request.path())));
     };
     let mut methods = requirements.methods(&pattern);
     if methods.is_empty() {
@@ -144,10 +121,7 @@ pub(crate) async fn nothing_here(
             _ => vec!["GET", "HEAD"],
         };
     }
-    Err(ApiError::method_not_allowed(
-        request.method().as_str(),
-        &methods.join(", "),
-    ))
+    Err(ApiError::method_not_allowed(request.method().as_str(), &methods.join(", ")))
 }
 
 /// All operations with their method and path pattern.
@@ -160,8 +134,6 @@ fn operations(document: &OpenApi) -> impl Iterator<Item = (Method, &str, &Operat
             (Method::DELETE, &item.delete),
             (Method::PATCH, &item.patch),
         ];
-        methods
-            .into_iter()
-            .filter_map(move |(method, operation)| Some((method, path.as_str(), operation.as_ref()?)))
+        methods.into_iter().filter_map(move |(method, operation)| Some((method, path.as_str(), operation.as_ref()?)))
     })
 }

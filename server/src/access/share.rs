@@ -1,21 +1,18 @@
 //! Share links: whoever has one may read the page that it shows, without a login, until it expires.
 
-use actix_web::{
-    HttpMessage as _, HttpResponse,
-    cookie::{Cookie, SameSite},
-    dev::ServiceRequest,
-    get,
-    http::{Method, header},
-    web,
-};
+use actix_web::cookie::{Cookie, SameSite};
+use actix_web::dev::ServiceRequest;
+use actix_web::http::{Method, header};
+use actix_web::{HttpMessage as _, HttpResponse, get, web};
 use chrono::Utc;
-use lyceum_store::{
-    runs,
-    shares::{self, Share},
-    tokens::{Scope, Token},
-};
+use lyceum_store::runs;
+use lyceum_store::shares::{self, Share};
+use lyceum_store::tokens::{Scope, Token};
 
-use crate::{api_error::ApiError, contract::Caller, frame::address::PageAddress, lab::Lab};
+use crate::api_error::ApiError;
+use crate::contract::Caller;
+use crate::frame::address::PageAddress;
+use crate::lab::Lab;
 
 /// The cookie that holds the secret of the last link that was opened.
 const SHARE_COOKIE: &str = "lyceum_share";
@@ -26,9 +23,7 @@ pub(crate) async fn open_share(lab: web::Data<Lab>, secret: web::Path<String>) -
     let share = valid(&lab, &secret).await?;
     let page = PageAddress::parse(&share.address).map_err(ApiError::not_found)?;
     if let Some(run) = page.missing_run(lab.store.pool()).await? {
-        return Err(ApiError::not_found(format!(
-            "this link shows the run {run}, which was deleted"
-        )));
+        return Err(ApiError::not_found(format!("this link shows the run {run}, which was deleted")));
     }
     // A link is opened from another site as often as not, and its page only read.
     let cookie = Cookie::build(SHARE_COOKIE, secret.into_inner())

@@ -2,19 +2,18 @@
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use lyceum_models::{hub::hub_adapter, peft};
+use lyceum_models::hub::hub_adapter;
+use lyceum_models::peft;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use std::{io::Seek as _, path::Path, process::ExitCode};
+use std::io::Seek as _;
+use std::path::Path;
+use std::process::ExitCode;
 
-use crate::{
-    client::Client,
-    command::{
-        ServerArgs,
-        dataset::row_file::bar,
-        output::{json_line, line},
-    },
-    settings::CommonArgs,
-};
+use crate::client::Client;
+use crate::command::ServerArgs;
+use crate::command::dataset::row_file::bar;
+use crate::command::output::{json_line, line};
+use crate::settings::CommonArgs;
 
 /// Import PEFT adapters, with which members of new runs can begin
 ///
@@ -85,9 +84,7 @@ fn import(client: &Client, adapter: &str, name: Option<String>, base: Option<Str
     let name = name.or(own).context("name the adapter: --name NAME")?;
     let mut query = vec![("name", name), ("source", source)];
     query.extend(base.map(|base| ("base_model", base)));
-    let encoded = query
-        .iter()
-        .map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)));
+    let encoded = query.iter().map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)));
     let path = format!("/api/v1/adapters?{}", encoded.collect::<Vec<_>>().join("&"));
     let bar = bar(Some(archive.metadata()?.len()));
     let made = client.post_file(&path, "application/x-tar", &mut bar.wrap_read(archive));

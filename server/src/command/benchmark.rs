@@ -11,7 +11,8 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::output::{document, line};
-use crate::{command::ServerArgs, settings::CommonArgs};
+use crate::command::ServerArgs;
+use crate::settings::CommonArgs;
 
 /// Import benchmarks, run them, and print the papers' table
 ///
@@ -77,12 +78,9 @@ impl Benchmark {
             Action::List => list(&client.get("/api/v1/benchmarks")?)?,
             Action::Import(_) => {}
             Action::Evaluate(evaluate) => return evaluate.run(&client),
-            Action::Table {
-                run,
-                step,
-                baseline,
-                format,
-            } => document(&client.text(&table(run, step, baseline, format))?)?,
+            Action::Table { run, step, baseline, format } => {
+                document(&client.text(&table(run, step, baseline, format))?)?
+            }
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -105,21 +103,11 @@ fn list(suites: &Value) -> anyhow::Result<()> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let dataset = &suite["dataset"];
         let imported = match dataset["rows"].as_u64() {
-            Some(rows) => format!(
-                "{rows} rows, sha256 {:.12}, {}",
-                text(&dataset["sha256"]),
-                text(&dataset["source"])
-            ),
+            Some(rows) => format!("{rows} rows, sha256 {:.12}, {}", text(&dataset["sha256"]), text(&dataset["source"])),
             None => "-".to_owned(),
         };
-        let rows = suite["rows"]
-            .as_u64()
-            .map_or_else(|| "any".to_owned(), |rows| rows.to_string());
-        line(format_args!(
-            "{:18}  {:18}  {rows:>6}  {imported}",
-            text(&suite["name"]),
-            text(&suite["title"])
-        ))?;
+        let rows = suite["rows"].as_u64().map_or_else(|| "any".to_owned(), |rows| rows.to_string());
+        line(format_args!("{:18}  {:18}  {rows:>6}  {imported}", text(&suite["name"]), text(&suite["title"])))?;
     }
     Ok(())
 }

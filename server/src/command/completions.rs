@@ -3,12 +3,10 @@
 use anyhow::Context as _;
 use clap::{Args, Command};
 use clap_complete::Shell;
-use std::{
-    fs,
-    io::{self, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
 
 use crate::command::output::{json, line};
 

@@ -3,21 +3,18 @@
 pub(super) mod import;
 pub(super) mod row_file;
 
-use clap::{Args, Subcommand, builder::PossibleValuesParser};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, Subcommand};
 use lyceum_core::dataset::{Purpose, TestFaultKind};
 use serde_json::{Value, json};
 use std::process::ExitCode;
 use uuid::Uuid;
 
-use crate::{
-    client::Client,
-    command::{
-        ServerArgs,
-        evaluation::wait,
-        output::{self, line, remark},
-    },
-    settings::CommonArgs,
-};
+use crate::client::Client;
+use crate::command::ServerArgs;
+use crate::command::evaluation::wait;
+use crate::command::output::{self, line, remark};
+use crate::settings::CommonArgs;
 
 /// Import seeds, training data and benchmarks, and show overlaps between datasets
 ///
@@ -74,10 +71,7 @@ fn purposes() -> PossibleValuesParser {
 }
 
 fn list(client: &Client, purpose: Option<&str>) -> anyhow::Result<()> {
-    line(format!(
-        "{:36}  {:9}  {:18}  {:>9}  NAME",
-        "DATASET", "PURPOSE", "SUITE", "ROWS"
-    ))?;
+    line(format!("{:36}  {:9}  {:18}  {:>9}  NAME", "DATASET", "PURPOSE", "SUITE", "ROWS"))?;
     let purpose = purpose.map(|purpose| format!("&purpose={purpose}")).unwrap_or_default();
     let mut cursor = String::new();
     loop {
@@ -155,11 +149,7 @@ pub(in crate::command) fn after_import(made: &Value, client: &Client, no_wait: b
         return Ok(());
     };
     if no_wait || !is_anybody_there(client)? {
-        let why = if no_wait {
-            ""
-        } else {
-            " (no worker is there that could)"
-        };
+        let why = if no_wait { "" } else { " (no worker is there that could)" };
         remark(format_args!(
             "its tests have yet to be checked{why}, and runs refuse it until then: `lyceum dataset check {id}` waits for that"
         ));
@@ -186,10 +176,7 @@ pub(in crate::command) fn after_import(made: &Value, client: &Client, no_wait: b
     let rows = client.items(&format!("/api/v1/datasets/{id}/bad-rows?"), NAMED)?;
     rows.iter().map(told).for_each(|row| remark(format_args!("  {row}")));
     if count > u64::from(NAMED) {
-        remark(format_args!(
-            "  and {} more: `lyceum dataset check {id}` lists them",
-            count - u64::from(NAMED)
-        ));
+        remark(format_args!("  and {} more: `lyceum dataset check {id}` lists them", count - u64::from(NAMED)));
     }
     Ok(())
 }

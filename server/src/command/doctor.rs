@@ -34,10 +34,7 @@ impl Doctor {
         for finding in &findings {
             print!("{}", line(finding));
         }
-        let bad = findings
-            .iter()
-            .filter(|finding| matches!(finding.verdict, Verdict::Bad { .. }))
-            .count();
+        let bad = findings.iter().filter(|finding| matches!(finding.verdict, Verdict::Bad { .. })).count();
         Ok(if bad == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }

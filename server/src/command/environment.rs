@@ -3,32 +3,23 @@
 use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum};
 use lyceum_core::verify::{MAX_REWARD_PARTS, check_reward};
-use nix::{
-    sys::signal::{Signal, killpg},
-    unistd::Pid,
-};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::{
-    collections::BTreeMap,
-    fs::{self, File},
-    io::{self, Seek as _, Write as _},
-    path::{Path, PathBuf},
-    process::{ExitCode, ExitStatus},
-    time::Duration,
-};
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{ExitCode, ExitStatus};
+use std::time::Duration;
 use tokio::process::Command;
 
-use crate::{
-    command::output::{line, remark},
-    supervise::Stop,
-};
+use crate::command::output::{line, remark};
+use crate::supervise::Stop;
 
 /// What the user's Python runs.
-const EXPORT: &str = concat!(
-    include_str!("environment/source.py"),
-    include_str!("environment/export.py")
-);
+const EXPORT: &str = concat!(include_str!("environment/source.py"), include_str!("environment/export.py"));
 /// What the reward that it writes begins with.
 const PRELUDE: &str = include_str!("environment/reward.py");
 
@@ -121,10 +112,7 @@ impl Export {
             Ok(mut entries) => entries.next().is_none(),
             Err(error) => error.kind() == io::ErrorKind::NotFound,
         };
-        ensure!(
-            is_free,
-            "{dir} is there already: a folder that does not exist or is empty is valid"
-        );
+        ensure!(is_free, "{dir} is there already: a folder that does not exist or is empty is valid");
         let parent = match self.dir.parent() {
             Some(parent) if parent != Path::new("") => parent,
             _ => Path::new("."),
@@ -134,20 +122,14 @@ impl Export {
         let scratch = scratch.with_context(|| format!("cannot write in {}", parent.display()))?;
         let folder = scratch.path().join("exported");
         fs::create_dir(&folder)?;
-        remark(format_args!(
-            "this runs the code of `{name}` with your rights, in {}",
-            self.python.display()
-        ));
+        remark(format_args!("this runs the code of `{name}` with your rights, in {}", self.python.display()));
         let exported = match crate::command::runtime()?.block_on(self.report(&folder))? {
             Report::Exported(exported) => exported,
             Report::Failed(reason) => bail!("`{name}` cannot be loaded: {reason}"),
             Report::Refused(reasons) => {
                 let [reason] = reasons.as_slice() else {
                     reasons.iter().for_each(remark);
-                    bail!(
-                        "`{name}` cannot be exported: {} functions of its rubric are refused",
-                        reasons.len()
-                    );
+                    bail!("`{name}` cannot be exported: {} functions of its rubric are refused", reasons.len());
                 };
                 bail!("`{name}` cannot be exported: {reason}");
             }
@@ -200,10 +182,7 @@ impl Export {
         }
         let ended = ended?;
         let Ok(report) = File::open(&path) else {
-            bail!(
-                "`{}` ended {python} ({ended}) before anything was written",
-                self.environment
-            );
+            bail!("`{}` ended {python} ({ended}) before anything was written", self.environment);
         };
         serde_json::from_reader(io::BufReader::new(report)).context("the report of the export")
     }

@@ -7,22 +7,16 @@ use anyhow::{Context as _, bail};
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use std::{
-    io::IsTerminal as _,
-    process::ExitCode,
-    time::{Duration, Instant},
-};
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
 use uuid::Uuid;
 
-use crate::{
-    client::Client,
-    command::{
-        ServerArgs,
-        output::{self, json, line, remark},
-    },
-    frame::format,
-    settings::CommonArgs,
-};
+use crate::client::Client;
+use crate::command::ServerArgs;
+use crate::command::output::{self, json, line, remark};
+use crate::frame::format;
+use crate::settings::CommonArgs;
 
 pub(crate) use goalposts::Attempts;
 
@@ -119,9 +113,7 @@ fn create(client: &Client, spec: &Value, seed: u64, watch: bool) -> anyhow::Resu
 
 /// Says how the progress of an evaluation is shown.
 pub(crate) fn tell_how_to_watch(id: &str) {
-    output::remark(format_args!(
-        "it runs on the workers; `lyceum evaluation watch {id}` shows its progress"
-    ));
+    output::remark(format_args!("it runs on the workers; `lyceum evaluation watch {id}` shows its progress"));
 }
 
 /// Creates an evaluation, and prints and returns its id.
@@ -145,13 +137,8 @@ fn list(client: &Client, run: Option<Uuid>, limit: u32) -> anyhow::Result<()> {
     let run = run.map(|run| format!("run={run}")).unwrap_or_default();
     for evaluation in client.items(&format!("/api/v1/evaluations?{run}"), limit)? {
         let text = |value: &Value| value.as_str().unwrap_or("-").to_owned();
-        let [id, kind, state, run] = [
-            &evaluation["id"],
-            &evaluation["spec"]["type"],
-            &evaluation["state"],
-            &evaluation["run_id"],
-        ]
-        .map(text);
+        let [id, kind, state, run] =
+            [&evaluation["id"], &evaluation["spec"]["type"], &evaluation["state"], &evaluation["run_id"]].map(text);
         line(format!("{id}  {kind:18}  {state:9}  {run}"))?;
     }
     Ok(())
@@ -231,9 +218,7 @@ fn told(evaluation: &Value, running: &[Value]) -> String {
         [] => "being planned".to_owned(),
         [one, ..] => {
             let kind = one["kind"].as_str().unwrap_or_default();
-            let share = one["progress"]
-                .as_f64()
-                .map(|share| format!(" {}", format::percent(&share)));
+            let share = one["progress"].as_f64().map(|share| format!(" {}", format::percent(&share)));
             let note = one["progress_note"].as_str().map(|note| format!(", {note}"));
             format!("{kind}{}{}", share.unwrap_or_default(), note.unwrap_or_default())
         }

@@ -3,23 +3,17 @@
 use anyhow::{Context as _, bail};
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use std::{
-    io::{BufRead as _, IsTerminal as _, Write as _},
-    path::PathBuf,
-    process::ExitCode,
-    time::Duration,
-};
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
 use uuid::Uuid;
 
-use crate::{
-    client::Client,
-    command::{
-        ServerArgs,
-        output::{Table, json as print_json, line, remark},
-    },
-    frame::format,
-    settings::CommonArgs,
-};
+use crate::client::Client;
+use crate::command::ServerArgs;
+use crate::command::output::{Table, json as print_json, line, remark};
+use crate::frame::format;
+use crate::settings::CommonArgs;
 
 /// Run experiments: arms x seeds x a grid, from a file
 ///
@@ -108,34 +102,13 @@ impl Experiment {
 }
 
 fn list(client: &Client, limit: u32) -> anyhow::Result<ExitCode> {
-    let mut table = Table::new([
-        "id",
-        "state",
-        "runs",
-        "planned",
-        "open",
-        "completed",
-        "failed",
-        "experiment",
-    ]);
+    let mut table = Table::new(["id", "state", "runs", "planned", "open", "completed", "failed", "experiment"]);
     for sweep in client.items("/api/v1/sweeps?", limit)? {
         let text = |field: &str| match &sweep[field] {
             serde_json::Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        table.row(
-            [
-                "id",
-                "state",
-                "runs",
-                "planned",
-                "open",
-                "completed",
-                "failed",
-                "experiment",
-            ]
-            .map(text),
-        );
+        table.row(["id", "state", "runs", "planned", "open", "completed", "failed", "experiment"].map(text));
     }
     table.print()?;
     Ok(ExitCode::SUCCESS)
@@ -201,10 +174,7 @@ impl Begin {
             body["confirm_runs"] = json!(runs);
         }
         let sweep = client.post("/api/v1/sweeps", Some(&body))?;
-        let id = sweep["id"]
-            .as_str()
-            .and_then(|id| id.parse().ok())
-            .context("the server's response has no id")?;
+        let id = sweep["id"].as_str().and_then(|id| id.parse().ok()).context("the server's response has no id")?;
         line(id)?;
         match self.watch {
             true => follow(client, id),
@@ -233,9 +203,7 @@ fn tell(outlook: &Value) -> anyhow::Result<()> {
             arm["arm"].as_str().unwrap_or_default().to_owned(),
             arm["runs"].to_string(),
             arm["steps"].to_string(),
-            arm["step_seconds"]
-                .as_f64()
-                .map_or("?".to_owned(), |seconds| format::value(&seconds)),
+            arm["step_seconds"].as_f64().map_or("?".to_owned(), |seconds| format::value(&seconds)),
             time(&arm["seconds"]),
         ]);
     }
@@ -252,30 +220,17 @@ fn tell(outlook: &Value) -> anyhow::Result<()> {
     if let (Some(seconds), Some(budget)) = (outlook["seconds"].as_f64(), outlook["budget_seconds"].as_f64())
         && seconds > budget
     {
-        remark(format_args!(
-            "that is more than the budget of {}",
-            time(&outlook["budget_seconds"])
-        ));
+        remark(format_args!("that is more than the budget of {}", time(&outlook["budget_seconds"])));
     }
-    let unused: Vec<&str> = outlook["unused"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
+    let unused: Vec<&str> = outlook["unused"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
     if !unused.is_empty() {
-        remark(format_args!(
-            "not used here, but by script/results: {}",
-            unused.join(", ")
-        ));
+        remark(format_args!("not used here, but by script/results: {}", unused.join(", ")));
     }
     Ok(())
 }
 
 fn time(seconds: &Value) -> String {
-    seconds
-        .as_f64()
-        .map_or("?".to_owned(), |seconds| format::duration(&seconds))
+    seconds.as_f64().map_or("?".to_owned(), |seconds| format::duration(&seconds))
 }
 
 /// Between two looks at a sweep.
@@ -312,7 +267,5 @@ pub(crate) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
 }
 
 fn reason(sweep: &Value) -> String {
-    sweep["reason"]
-        .as_str()
-        .map_or(String::new(), |reason| format!(": {reason}"))
+    sweep["reason"].as_str().map_or(String::new(), |reason| format!(": {reason}"))
 }

@@ -7,11 +7,11 @@ use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 use serde_json::json;
 use uuid::Uuid;
 
-use super::{
-    evaluation::{Attempts, begin, wait},
-    output::{self, line},
-};
-use crate::{client::Client, command::ServerArgs, settings::CommonArgs};
+use super::evaluation::{Attempts, begin, wait};
+use super::output::{self, line};
+use crate::client::Client;
+use crate::command::ServerArgs;
+use crate::settings::CommonArgs;
 
 /// Find goalposts, hard problems that nothing solves, and see which come into reach
 ///

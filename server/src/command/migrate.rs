@@ -29,9 +29,7 @@ impl Migrate {
         let sources = Sources::read(common)?;
         let settings = self.database.resolve(&sources.file)?;
         sources.log.start();
-        let url = settings
-            .url
-            .context("no database named; give its address in DATABASE_URL or with --database-url")?;
+        let url = settings.url.context("no database named; give its address in DATABASE_URL or with --database-url")?;
         super::runtime()?.block_on(async {
             let store = database::open(&url, settings.connections).await?;
             println!("{url} is up to date");

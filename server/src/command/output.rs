@@ -1,10 +1,8 @@
 //! Output to terminals and pipes, and tables. What others wrote, such as names, never acts on a terminal.
 
 use serde::Serialize;
-use std::{
-    fmt::Display,
-    io::{self, ErrorKind, IsTerminal as _, Write as _},
-};
+use std::fmt::Display;
+use std::io::{self, ErrorKind, IsTerminal as _, Write as _};
 
 use crate::frame::text::{inert, inert_json};
 
@@ -14,11 +12,7 @@ use crate::frame::text::{inert, inert_json};
 /// # Errors
 /// Standard output cannot be written.
 pub(crate) fn line(text: impl Display) -> anyhow::Result<()> {
-    Ok(writeln!(
-        io::stdout(),
-        "{}",
-        inert(&text.to_string()).replace('\n', "␊")
-    )?)
+    Ok(writeln!(io::stdout(), "{}", inert(&text.to_string()).replace('\n', "␊"))?)
 }
 
 /// Prints JSON over several lines.
@@ -72,19 +66,14 @@ pub(super) struct Table {
 impl Table {
     /// A table with these headings, shown in capitals.
     pub(super) fn new(headings: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
-        let headings = headings
-            .into_iter()
-            .map(|name| name.as_ref().to_uppercase().replace('_', " "));
-        Self {
-            rows: vec![headings.collect()],
-        }
+        let headings = headings.into_iter().map(|name| name.as_ref().to_uppercase().replace('_', " "));
+        Self { rows: vec![headings.collect()] }
     }
 
     /// Adds a row.
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         // What others wrote takes as much room as it will when it is shown.
-        self.rows
-            .push(cells.into_iter().map(|cell| inert(&cell).replace('\n', "␊")).collect());
+        self.rows.push(cells.into_iter().map(|cell| inert(&cell).replace('\n', "␊")).collect());
     }
 
     /// Prints it.
@@ -93,13 +82,7 @@ impl Table {
     /// Standard output cannot be written.
     pub(super) fn print(&self) -> anyhow::Result<()> {
         let columns = self.rows[0].len();
-        let width = |column: usize| {
-            self.rows
-                .iter()
-                .map(|row| row[column].chars().count())
-                .max()
-                .unwrap_or(0)
-        };
+        let width = |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns).map(width).collect();
         for row in &self.rows {
             let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));

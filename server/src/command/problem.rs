@@ -8,11 +8,10 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::output::{json as print_json, json_line};
-use crate::{
-    command::{ServerArgs, output::Table},
-    frame::format,
-    settings::CommonArgs,
-};
+use crate::command::ServerArgs;
+use crate::command::output::Table;
+use crate::frame::format;
+use crate::settings::CommonArgs;
 
 /// Find the problems of a run
 ///

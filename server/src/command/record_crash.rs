@@ -42,9 +42,7 @@ impl RecordCrash {
         }
         let sources = Sources::read(common)?;
         let settings = self.database.resolve(&sources.file)?;
-        let url = settings
-            .url
-            .context("no database named; give its address in DATABASE_URL or with --database-url")?;
+        let url = settings.url.context("no database named; give its address in DATABASE_URL or with --database-url")?;
         let cause = format!("{}: {} {}", self.result, self.exit_code, self.exit_status);
         let cause = cause.trim_end().trim_end_matches(':');
         super::runtime()?.block_on(async {

@@ -2,27 +2,19 @@
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use lyceum_core::{
-    artifact::Digest,
-    recipe::DatasetCheckResult,
-    verify::{RewardPackage, check_reward},
-};
+use lyceum_core::artifact::Digest;
+use lyceum_core::recipe::DatasetCheckResult;
+use lyceum_core::verify::{RewardPackage, check_reward};
 use serde_json::{Value, json};
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::ExitCode,
-};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use crate::{
-    client::Client,
-    command::{
-        ServerArgs,
-        evaluation::wait,
-        output::{document, line},
-    },
-    settings::CommonArgs,
-};
+use crate::client::Client;
+use crate::command::ServerArgs;
+use crate::command::evaluation::wait;
+use crate::command::output::{document, line};
+use crate::settings::CommonArgs;
 
 /// Store rewards of your own: Python files with `score(prompt, completion, row)`
 ///
@@ -116,12 +108,7 @@ impl Try {
                 true => score.reason,
                 false => serde_json::to_string(&score.parts)?,
             };
-            line(format!(
-                "{:5}  {:10}  {:10}  {told}",
-                score.row,
-                score.answer,
-                score.status.name()
-            ))?;
+            line(format!("{:5}  {:10}  {:10}  {told}", score.row, score.answer, score.status.name()))?;
         }
         Ok(())
     }

@@ -12,12 +12,12 @@ use clap::{ArgGroup, Args, Subcommand};
 use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
-use super::{
-    config::read,
-    output::{json as print_json, line},
-    reward,
-};
-use crate::{client::Client, command::ServerArgs, settings::CommonArgs};
+use super::config::read;
+use super::output::{json as print_json, line};
+use super::reward;
+use crate::client::Client;
+use crate::command::ServerArgs;
+use crate::settings::CommonArgs;
 
 /// Create, watch and control runs on a server
 ///
@@ -138,16 +138,7 @@ impl Run {
     pub(crate) fn run(self, common: CommonArgs) -> anyhow::Result<ExitCode> {
         let client = self.server.client(common)?;
         match self.action {
-            Action::Create {
-                preset,
-                config,
-                name,
-                experiment,
-                overrides,
-                reward,
-                dry_run,
-                watch,
-            } => {
+            Action::Create { preset, config, name, experiment, overrides, reward, dry_run, watch } => {
                 let mut body = json!({ "overrides": parse_overrides(&overrides)? });
                 if let Some(file) = reward {
                     body["overrides"]["parameters.oracle"] =
@@ -172,11 +163,7 @@ impl Run {
                 }
                 let run = client.post("/api/v1/runs", Some(&body))?;
                 let id = print_id(&run)?;
-                if watch {
-                    watch::follow(&client, id)
-                } else {
-                    Ok(ExitCode::SUCCESS)
-                }
+                if watch { watch::follow(&client, id) } else { Ok(ExitCode::SUCCESS) }
             }
             Action::List(list) => {
                 list.run(&client)?;
@@ -206,13 +193,7 @@ impl Run {
             Action::Pause { id } => steer(&client, id, "pause"),
             Action::Resume { id } => steer(&client, id, "resume"),
             Action::Cancel { id } => steer(&client, id, "cancel"),
-            Action::Fork {
-                id,
-                step,
-                more_steps,
-                name,
-                overrides,
-            } => {
+            Action::Fork { id, step, more_steps, name, overrides } => {
                 let mut body = json!({ "overrides": parse_overrides(&overrides)? });
                 for (field, value) in [("step", step), ("more_steps", more_steps)] {
                     if let Some(value) = value {
@@ -230,10 +211,7 @@ impl Run {
 }
 
 fn print_id(run: &Value) -> anyhow::Result<Uuid> {
-    let id = run["id"]
-        .as_str()
-        .and_then(|id| id.parse().ok())
-        .context("the server's response has no id")?;
+    let id = run["id"].as_str().and_then(|id| id.parse().ok()).context("the server's response has no id")?;
     line(id)?;
     Ok(id)
 }
@@ -264,10 +242,7 @@ mod tests {
     fn a_value_is_json_where_it_can_be_and_text_elsewhere() {
         let given = ["a.b=16", "c=true", "d=x=y", "e=[1]"].map(str::to_owned);
         let parsed = parse_overrides(&given).unwrap();
-        assert_eq!(
-            Value::Object(parsed),
-            json!({"a.b": 16, "c": true, "d": "x=y", "e": [1]})
-        );
+        assert_eq!(Value::Object(parsed), json!({"a.b": 16, "c": true, "d": "x=y", "e": [1]}));
         assert!(parse_overrides(&["a".to_owned()]).is_err());
     }
 }

@@ -9,11 +9,9 @@ use clap::Args;
 use lyceum_core::recipe::Registry;
 use lyceum_store::artifact::ArtifactStore;
 
-use crate::{
-    database, log, serve,
-    settings::{self, CommonArgs, Database, DatabaseArgs, DatabaseUrl, ServerArgs, Sources},
-    supervise::Stop,
-};
+use crate::settings::{self, CommonArgs, Database, DatabaseArgs, DatabaseUrl, ServerArgs, Sources};
+use crate::supervise::Stop;
+use crate::{database, log, serve};
 
 /// Run only the server, on your own Postgres
 ///
@@ -61,17 +59,9 @@ async fn run(
     let store = database::open(&url, database.connections).await?;
     let artifacts = ArtifactStore::open(&server.artifact_place(&data), store.pool().clone()).await?;
     let address = listener.local_addr().context("the port has been closed")?;
-    let serving = serve::Server {
-        store,
-        artifacts,
-        registry: Registry::shipped(),
-        settings: server.lab(),
-    };
+    let serving = serve::Server { store, artifacts, registry: Registry::shipped(), settings: server.lab() };
     let mut serving = serving.serve(listener).context("cannot start the server")?;
-    println!(
-        "Lyceum is ready at {}",
-        server.public_url.unwrap_or_else(|| format!("http://{address}"))
-    );
+    println!("Lyceum is ready at {}", server.public_url.unwrap_or_else(|| format!("http://{address}")));
     let outcome = tokio::select! {
         ended = serving.ended() => ended.context("the server ended").map(|()| ExitCode::FAILURE),
         () = stop.asked() => Ok(ExitCode::SUCCESS),

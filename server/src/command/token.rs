@@ -56,9 +56,7 @@ impl Token {
         super::runtime()?.block_on(async {
             let given = match database.url {
                 Some(url) => Some(url),
-                None => PrivatePostgres::running(&sources.data)
-                    .map(|url| url.parse())
-                    .transpose()?,
+                None => PrivatePostgres::running(&sources.data).map(|url| url.parse()).transpose()?,
             };
             if let Some(url) = given {
                 return act(self.action, database::open(&url, 2).await?).await;
@@ -75,11 +73,7 @@ impl Token {
 
 async fn act(action: Action, store: Store) -> anyhow::Result<ExitCode> {
     match action {
-        Action::Create {
-            name,
-            scope,
-            expires_in,
-        } => {
+        Action::Create { name, scope, expires_in } => {
             let expires_at = expires_in.map(|days| Utc::now() + chrono::Duration::days(i64::from(days)));
             let (secret, token) = crate::token::create(store.pool(), &name, scope, expires_at).await?;
             remark(format_args!(
@@ -89,10 +83,7 @@ async fn act(action: Action, store: Store) -> anyhow::Result<ExitCode> {
             line(secret.expose())?;
         }
         Action::List => {
-            line(format_args!(
-                "{:36}  {:5}  {:16}  {:16}  NAME",
-                "ID", "SCOPE", "LAST USED", "ENDS"
-            ))?;
+            line(format_args!("{:36}  {:5}  {:16}  {:16}  NAME", "ID", "SCOPE", "LAST USED", "ENDS"))?;
             for token in tokens::list(store.pool()).await? {
                 let minute = |time: chrono::DateTime<Utc>| time.format("%Y-%m-%d %H:%M").to_string();
                 let used = token.last_used_at.map_or_else(|| "never".to_owned(), minute);
@@ -101,12 +92,7 @@ async fn act(action: Action, store: Store) -> anyhow::Result<ExitCode> {
                     (None, Some(ends)) => minute(ends),
                     (None, None) => "never".to_owned(),
                 };
-                line(format_args!(
-                    "{:36}  {:5}  {used:16}  {ends:16}  {}",
-                    token.id,
-                    token.scope.name(),
-                    token.name
-                ))?;
+                line(format_args!("{:36}  {:5}  {used:16}  {ends:16}  {}", token.id, token.scope.name(), token.name))?;
             }
         }
         Action::Revoke { id } => {

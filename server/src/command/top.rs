@@ -8,7 +8,10 @@ use clap::Args;
 use console::Term;
 use serde_json::Value;
 
-use crate::{client::Client, command::ServerArgs, frame::text::inert, settings::CommonArgs};
+use crate::client::Client;
+use crate::command::ServerArgs;
+use crate::frame::text::inert;
+use crate::settings::CommonArgs;
 
 /// Watch running runs and live workers; end with Ctrl-C
 ///
@@ -53,12 +56,7 @@ impl Top {
 fn lines(client: &Client, now: DateTime<Utc>) -> anyhow::Result<Vec<String>> {
     let runs = client.items("/api/v1/runs?state=running", 100)?;
     let workers = client.items("/api/v1/workers?alive=true", 100)?;
-    let mut lines = vec![format!(
-        "{}  {} running, {} workers",
-        now.format("%H:%M:%S UTC"),
-        runs.len(),
-        workers.len()
-    )];
+    let mut lines = vec![format!("{}  {} running, {} workers", now.format("%H:%M:%S UTC"), runs.len(), workers.len())];
     lines.extend(runs.iter().map(|run| of_run(run, now)));
     lines.extend(workers.iter().map(|worker| of_worker(worker, now)));
     Ok(lines)

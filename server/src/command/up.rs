@@ -2,27 +2,23 @@
 
 use anyhow::Context as _;
 use clap::Args;
-use lyceum_postgres::{PrivatePostgres, process::KeptProcess};
-use lyceum_store::{
-    artifact::ArtifactStore,
-    worker_role::{self, WORKER_ROLE},
-};
+use lyceum_postgres::PrivatePostgres;
+use lyceum_postgres::process::KeptProcess;
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::worker_role::{self, WORKER_ROLE};
 use sqlx::PgPool;
-use std::{
-    io::{IsTerminal as _, stderr, stdout},
-    net::TcpListener,
-    path::PathBuf,
-    process::ExitCode,
-};
+use std::io::{IsTerminal as _, stderr, stdout};
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::ExitCode;
 
-use crate::{
-    database, log, serve,
-    settings::{
-        CommonArgs, Database, DatabaseArgs, DatabaseUrl, FORCE_COLOURS, Secret, Server, ServerArgs, Sources, WorkerArgs,
-    },
-    supervise::{DataFolder, Recorder, Stop, data_folder::admin_token_file, demo, server, worker},
-    token::{self, Scope},
+use crate::settings::{
+    CommonArgs, Database, DatabaseArgs, DatabaseUrl, FORCE_COLOURS, Secret, Server, ServerArgs, Sources, WorkerArgs,
 };
+use crate::supervise::data_folder::admin_token_file;
+use crate::supervise::{DataFolder, Recorder, Stop, demo, server, worker};
+use crate::token::{self, Scope};
+use crate::{database, log, serve};
 
 /// Connections for what this process itself does with the database.
 const OWN_CONNECTIONS: u32 = 2;
@@ -94,21 +90,9 @@ impl Up {
         if self.demo {
             demo::check(server.presets.clone())?;
         }
-        let worker = worker
-            .wanted
-            .then(|| worker::find(worker.program.as_deref()))
-            .transpose()?;
+        let worker = worker.wanted.then(|| worker::find(worker.program.as_deref())).transpose()?;
         let listener = serve::listen(server.host, server.port)?;
-        let prepared = Prepared {
-            data: sources.data,
-            server,
-            database,
-            worker,
-            listener,
-            demo: self.demo,
-            log,
-            brief,
-        };
+        let prepared = Prepared { data: sources.data, server, database, worker, listener, demo: self.demo, log, brief };
         crate::command::runtime()?.block_on(up(prepared))
     }
 }
@@ -190,10 +174,7 @@ async fn start_in(prepared: &Prepared, folder: &DataFolder) -> anyhow::Result<Ru
     ArtifactStore::open(&artifacts, store.pool().clone()).await?;
     let (token, is_new) = admin_token(folder, store.pool()).await?;
 
-    let listener = prepared
-        .listener
-        .try_clone()
-        .context("cannot pass the port to the server")?;
+    let listener = prepared.listener.try_clone().context("cannot pass the port to the server")?;
     let local = format!("http://{}", listener.local_addr().context("the port has been closed")?);
     let address = prepared.server.public_url.clone().unwrap_or_else(|| local.clone());
     let mut environment = prepared.server.environment(folder.path());
@@ -209,10 +190,7 @@ async fn start_in(prepared: &Prepared, folder: &DataFolder) -> anyhow::Result<Ru
             if prepared.brief {
                 environment.push(("LYCEUM_LOG", "warn".to_owned()));
             }
-            environment.extend([
-                ("DATABASE_URL", worker_url),
-                ("LYCEUM_ARTIFACTS", artifacts.to_string()),
-            ]);
+            environment.extend([("DATABASE_URL", worker_url), ("LYCEUM_ARTIFACTS", artifacts.to_string())]);
             Some(worker::keep(program, environment).await?)
         }
         None => None,
@@ -222,19 +200,8 @@ async fn start_in(prepared: &Prepared, folder: &DataFolder) -> anyhow::Result<Ru
         demo::begin(local.clone(), token.clone(), folder.path()).await?;
     }
     folder.announce(&local)?;
-    let greeting = Greeting {
-        address,
-        data: folder.path().to_owned(),
-        token,
-        is_new,
-    };
-    Ok(Running {
-        postgres,
-        server,
-        worker,
-        _recorder: recorder,
-        greeting,
-    })
+    let greeting = Greeting { address, data: folder.path().to_owned(), token, is_new };
+    Ok(Running { postgres, server, worker, _recorder: recorder, greeting })
 }
 
 /// The admin token of the data folder, and whether it is new: it is created if there is none or the database does not

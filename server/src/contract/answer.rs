@@ -1,13 +1,9 @@
 //! JSON responses with an ETag.
 
-use actix_web::{
-    HttpRequest, HttpResponse, Responder, ResponseError as _,
-    body::BoxBody,
-    http::{
-        Method, StatusCode,
-        header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION},
-    },
-};
+use actix_web::body::BoxBody;
+use actix_web::http::header::{CONTENT_TYPE, ETAG, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH, LOCATION};
+use actix_web::http::{Method, StatusCode};
+use actix_web::{HttpRequest, HttpResponse, Responder, ResponseError as _};
 use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -15,9 +11,7 @@ use sha2::{Digest as _, Sha256};
 use crate::api_error::ApiError;
 
 pub(crate) fn csv(text: String) -> HttpResponse {
-    HttpResponse::Ok()
-        .insert_header((CONTENT_TYPE, "text/csv; charset=utf-8"))
-        .body(text)
+    HttpResponse::Ok().insert_header((CONTENT_TYPE, "text/csv; charset=utf-8")).body(text)
 }
 
 /// CSV with the fields `columns` of `rows`, and a header.
@@ -57,11 +51,7 @@ impl<T> Answer<T> {
 
     /// A response with another status.
     pub(crate) fn with(status: StatusCode, body: T) -> Self {
-        Self {
-            status,
-            body,
-            headers: Vec::new(),
-        }
+        Self { status, body, headers: Vec::new() }
     }
 
     /// 201 with the new resource and its address.
@@ -108,11 +98,7 @@ impl<T: Serialize> Responder for Answer<T> {
 
 /// Weak, since another release may order the fields differently.
 fn etag_of(body: &[u8]) -> String {
-    let hash: String = Sha256::digest(body)
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
+    let hash: String = Sha256::digest(body).iter().take(16).map(|byte| format!("{byte:02x}")).collect();
     format!("W/\"{hash}\"")
 }
 
@@ -123,16 +109,9 @@ pub(crate) fn is_known(request: &HttpRequest, etag: &str) -> bool {
 
 fn names(request: &HttpRequest, header: HeaderName, etag: &str) -> bool {
     let opaque = etag.trim_start_matches("W/");
-    request
-        .headers()
-        .get_all(header)
-        .filter_map(|value| value.to_str().ok())
-        .any(|value| {
-            value
-                .split(',')
-                .map(str::trim)
-                .any(|known| known == "*" || known.trim_start_matches("W/") == opaque)
-        })
+    request.headers().get_all(header).filter_map(|value| value.to_str().ok()).any(|value| {
+        value.split(',').map(str::trim).any(|known| known == "*" || known.trim_start_matches("W/") == opaque)
+    })
 }
 
 /// Fails if the request's `If-Match` no longer matches `seen`.
@@ -154,15 +133,8 @@ mod tests {
 
     #[test]
     fn csv_has_the_fields_of_rows_and_quotes_what_would_break_a_line() {
-        let rows = [
-            serde_json::json!({"b": "x,\"y\"\n", "a": 1, "c": 2}),
-            serde_json::json!({"a": null, "b": "z"}),
-        ];
-        let body = csv_of(&["a", "b"], &rows)
-            .unwrap()
-            .into_body()
-            .try_into_bytes()
-            .unwrap();
+        let rows = [serde_json::json!({"b": "x,\"y\"\n", "a": 1, "c": 2}), serde_json::json!({"a": null, "b": "z"})];
+        let body = csv_of(&["a", "b"], &rows).unwrap().into_body().try_into_bytes().unwrap();
         assert_eq!(body, "a,b\n1,\"x,\"\"y\"\"\n\"\n,z\n");
     }
 }

@@ -1,14 +1,15 @@
 //! Who makes a request: the caller, the CSRF token of its session, and the trace id of the request.
 
-use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, http::header::HeaderMap};
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use actix_web::dev::Payload;
+use actix_web::http::header::HeaderMap;
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest};
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lyceum_store::tokens::Token;
 use sha2::{Digest as _, Sha256};
-use std::{
-    convert::Infallible,
-    fmt,
-    future::{Ready, ready},
-};
+use std::convert::Infallible;
+use std::fmt;
+use std::future::{Ready, ready};
 
 use crate::api_error::ApiError;
 
@@ -116,14 +117,7 @@ mod tests {
         let (one, other) = (masked("secret"), masked("secret"));
         assert_ne!(one, other);
         assert!(shows(&one, "secret") && shows(&other, "secret"));
-        for wrong in [
-            "secret",
-            "",
-            "=",
-            &masked("secrets"),
-            &one[..one.len() - 1],
-            &format!("{one}AA"),
-        ] {
+        for wrong in ["secret", "", "=", &masked("secrets"), &one[..one.len() - 1], &format!("{one}AA")] {
             assert!(!shows(wrong, "secret"), "{wrong}");
         }
     }
@@ -138,10 +132,7 @@ mod tests {
     fn a_trace_goes_on_where_it_was_sent_and_anew_where_it_is_no_trace() {
         // The example of the specification (W3C Trace Context, section 3.2.4).
         let trace = sent("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
-        assert_eq!(
-            trace.map(|id| id.0),
-            Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned())
-        );
+        assert_eq!(trace.map(|id| id.0), Some("4bf92f3577b34da6a3ce929d0e0e4736".to_owned()));
         assert_eq!(sent("00-00000000000000000000000000000000-00f067aa0ba902b7-01"), None);
         assert_eq!(sent("00-4BF92F3577B34DA6A3CE929D0E0E4736-00f067aa0ba902b7-01"), None);
         assert_eq!(sent("hello"), None);

@@ -1,28 +1,23 @@
 //! JSON request bodies, validated against their schema before use.
 
-use actix_web::{
-    FromRequest, HttpRequest,
-    dev::Payload,
-    http::header::{CONTENT_LENGTH, CONTENT_TYPE},
-    web::{self, Bytes, BytesMut},
-};
+use actix_web::dev::Payload;
+use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
+use actix_web::web::{self, Bytes, BytesMut};
+use actix_web::{FromRequest, HttpRequest};
 use futures::future::LocalBoxFuture;
-use lyceum_core::{
-    config::{Schema, pointer_token},
-    fault::Fault,
-};
+use lyceum_core::config::{Schema, pointer_token};
+use lyceum_core::fault::Fault;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
 
-use crate::{
-    api_error::ApiError,
-    contract::receive::{Pieces, Place},
-    lab::{Lab, LabSettings},
-};
+use crate::api_error::ApiError;
+use crate::contract::receive::{Pieces, Place};
+use crate::lab::{Lab, LabSettings};
 
 /// A type of JSON request body.
 pub(crate) trait RequestBody: DeserializeOwned + JsonSchema + Send + 'static {
@@ -54,9 +49,7 @@ impl<T: RequestBody> FromRequest for Document<T> {
         let request = request.clone();
         let payload = payload.take();
         Box::pin(async move {
-            let lab = request
-                .app_data::<web::Data<Lab>>()
-                .ok_or_else(|| ApiError::internal(&"no API"))?;
+            let lab = request.app_data::<web::Data<Lab>>().ok_or_else(|| ApiError::internal(&"no API"))?;
             let limit = T::limit(&lab.settings);
             let place = match limit > lab.settings.body_limit {
                 true => Some(Place::wait(lab).await?),
@@ -77,11 +70,7 @@ impl<T: RequestBody> FromRequest for Document<T> {
                 .chain_update(request.uri().to_string())
                 .chain_update("\n")
                 .chain_update(&bytes);
-            Ok(Self {
-                value,
-                fingerprint: hash.finalize().into(),
-                _place: place,
-            })
+            Ok(Self { value, fingerprint: hash.finalize().into(), _place: place })
         })
     }
 }

@@ -1,34 +1,27 @@
 //! Endpoints: what reads, and what acts.
 
-use actix_web::{
-    FromRequest, Handler, HttpRequest, HttpResponse, Resource, Responder,
-    dev::{AppService, HttpServiceFactory},
-    guard,
-    http::Method,
-    web,
-};
+use actix_web::dev::{AppService, HttpServiceFactory};
+use actix_web::http::Method;
+use actix_web::{FromRequest, Handler, HttpRequest, HttpResponse, Resource, Responder, guard, web};
 use lyceum_store::Store;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
-use utoipa::{
-    PartialSchema as _, ToSchema,
-    openapi::{
-        Content, HttpMethod, KnownFormat, ObjectBuilder, OneOfBuilder, Ref, RefOr, Required, Response, Schema,
-        SchemaFormat, Type,
-        path::{Operation, OperationBuilder, ParameterBuilder, ParameterIn, PathItem, Paths},
-        request_body::RequestBodyBuilder,
-        schema::SchemaType,
-        security::SecurityRequirement,
-    },
+use utoipa::openapi::path::{Operation, OperationBuilder, ParameterBuilder, ParameterIn, PathItem, Paths};
+use utoipa::openapi::request_body::RequestBodyBuilder;
+use utoipa::openapi::schema::SchemaType;
+use utoipa::openapi::security::SecurityRequirement;
+use utoipa::openapi::{
+    Content, HttpMethod, KnownFormat, ObjectBuilder, OneOfBuilder, Ref, RefOr, Required, Response, Schema,
+    SchemaFormat, Type,
 };
+use utoipa::{PartialSchema as _, ToSchema};
 use utoipa_actix_web::OpenApiFactory;
 
-use super::{
-    answer::{Answer, check_if_match},
-    document::RequestBody,
-    page::Page,
-};
+use super::answer::{Answer, check_if_match};
+use super::document::RequestBody;
+use super::page::Page;
 use crate::api_error::ApiError;
 
 /// What an endpoint is.
@@ -92,20 +85,10 @@ impl Endpoint {
     where
         A: FromRequest + 'static,
     {
-        let resource = Resource::new(about.path)
-            .name(about.name)
-            .guard(guard::Method(method.clone()));
-        let operation = OperationBuilder::new()
-            .tag(tag)
-            .operation_id(Some(about.name))
-            .summary(Some(about.summary));
-        let endpoint = Self {
-            about,
-            method,
-            resource: resource.to(handler),
-            operation: operation.build(),
-            schemas: Vec::new(),
-        };
+        let resource = Resource::new(about.path).name(about.name).guard(guard::Method(method.clone()));
+        let operation = OperationBuilder::new().tag(tag).operation_id(Some(about.name)).summary(Some(about.summary));
+        let endpoint =
+            Self { about, method, resource: resource.to(handler), operation: operation.build(), schemas: Vec::new() };
         endpoint.scope("write")
     }
 
@@ -135,8 +118,7 @@ impl Endpoint {
     }
 
     pub(crate) fn takes<T: RequestBody + ToSchema>(mut self) -> Self {
-        self.schemas
-            .push((T::name().into_owned(), super::schema::bounded::<T>()));
+        self.schemas.push((T::name().into_owned(), super::schema::bounded::<T>()));
         T::schemas(&mut self.schemas);
         let body = RequestBodyBuilder::new().required(Some(Required::True));
         let schema = Content::new(Some(Ref::from_schema_name(T::name())));
@@ -146,9 +128,7 @@ impl Endpoint {
 
     /// With a file as the body of requests, of one of these media types.
     pub(crate) fn takes_file(mut self, what: Option<&str>, types: &[&str]) -> Self {
-        let mut body = RequestBodyBuilder::new()
-            .required(Some(Required::True))
-            .description(what);
+        let mut body = RequestBodyBuilder::new().required(Some(Required::True)).description(what);
         for media in types {
             let schema = match media.ends_with("json") {
                 true => String::schema(),
@@ -297,9 +277,7 @@ impl Endpoint {
         let all = &mut self.operation.responses.responses;
         let response = all.entry(status.to_owned());
         if let RefOr::T(response) = response.or_insert_with(|| Response::new(what).into()) {
-            response
-                .content
-                .insert(media.to_owned(), Content::new(Some(schema)).into());
+            response.content.insert(media.to_owned(), Content::new(Some(schema)).into());
         }
         self
     }

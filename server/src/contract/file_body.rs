@@ -3,25 +3,20 @@
 //! A file is written to disk as fast as it can be, and sent from there. A slow reader therefore holds one piece of it in
 //! memory, and neither a thread nor a database connection.
 
-use actix_web::{
-    body::{BodyStream, BoxBody, MessageBody as _, SizedStream},
-    web::Bytes,
-};
+use actix_web::body::{BodyStream, BoxBody, MessageBody as _, SizedStream};
+use actix_web::web::Bytes;
 use futures::{Stream, stream};
-use std::{
-    fs::File,
-    io::{self, Write},
-    os::unix::fs::FileExt as _,
-    sync::Arc,
-    time::Duration,
-};
-use tokio::{
-    sync::{Semaphore, SemaphorePermit, watch},
-    task::spawn_blocking,
-    time::timeout,
-};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt as _;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{Semaphore, SemaphorePermit, watch};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
 
-use crate::{api_error::ApiError, contract::receive};
+use crate::api_error::ApiError;
+use crate::contract::receive;
 
 /// Files generated at once; each may use a database connection.
 static AT_ONCE: Semaphore = Semaphore::const_new(4);
@@ -136,40 +131,24 @@ pub(crate) fn file_body(
     let file = receive::spool().map_err(|error| ApiError::internal(&error))?;
     let file = Arc::new(file);
     let (written, progress) = watch::channel(Written::Part(0));
-    let mut writer = FileWriter {
-        file: Arc::clone(&file),
-        written,
-        piece: Vec::with_capacity(PIECE),
-    };
+    let mut writer = FileWriter { file: Arc::clone(&file), written, piece: Vec::with_capacity(PIECE) };
     let Turn { generates, reads } = turn;
     spawn_blocking(move || {
         let _turn = generates;
         match write(&mut writer).and_then(|()| writer.flush()) {
-            Ok(()) => writer
-                .written
-                .send_modify(|written| *written = Written::Whole(written.bytes())),
+            Ok(()) => writer.written.send_modify(|written| *written = Written::Whole(written.bytes())),
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             Err(error) => tracing::error!(%error, "cannot finish writing a file"),
         }
     });
-    let reader = Reader {
-        file,
-        progress,
-        at: 0,
-        _reads: reads,
-    };
+    let reader = Reader { file, progress, at: 0, _reads: reads };
     Ok(BodyStream::new(reader.pieces()).boxed())
 }
 
 /// The body of a file that is written, with its length.
 pub(crate) fn whole_file(turn: Turn, file: File, bytes: u64) -> BoxBody {
     let (_, progress) = watch::channel(Written::Whole(bytes));
-    let reader = Reader {
-        file: Arc::new(file),
-        progress,
-        at: 0,
-        _reads: turn.reads,
-    };
+    let reader = Reader { file: Arc::new(file), progress, at: 0, _reads: turn.reads };
     SizedStream::new(bytes, reader.pieces()).boxed()
 }
 

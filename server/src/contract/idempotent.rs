@@ -1,6 +1,9 @@
 //! `Idempotency-Key`: a repeated creation happens once and gets the same response.
 
-use actix_web::{FromRequest, HttpRequest, dev::Payload, http::StatusCode, http::header::HeaderName};
+use actix_web::dev::Payload;
+use actix_web::http::StatusCode;
+use actix_web::http::header::HeaderName;
+use actix_web::{FromRequest, HttpRequest};
 use lyceum_store::idempotency::{self, Known, Used};
 use serde::Serialize;
 use serde_json::Value;
@@ -8,10 +11,8 @@ use sqlx::{PgPool, Postgres, Transaction};
 use std::future::{Ready, ready};
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{Answer, Caller},
-};
+use crate::api_error::ApiError;
+use crate::contract::{Answer, Caller};
 
 /// The header of `draft-ietf-httpapi-idempotency-key-header-07`.
 const HEADER: &str = "idempotency-key";
@@ -32,12 +33,7 @@ impl FromRequest for IdempotencyKey {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let caller = Caller::from_request(request, payload).into_inner();
-        ready(caller.and_then(|caller| {
-            Ok(Self {
-                token: caller.token.id,
-                key: key(request)?,
-            })
-        }))
+        ready(caller.and_then(|caller| Ok(Self { token: caller.token.id, key: key(request)? })))
     }
 }
 
@@ -47,10 +43,7 @@ fn key(request: &HttpRequest) -> Result<Option<String>, ApiError> {
     };
     match value.to_str() {
         Ok(key) if (1..=255).contains(&key.len()) => Ok(Some(key.to_owned())),
-        _ => Err(ApiError::invalid_header(
-            HEADER,
-            "1 to 255 printable ASCII characters are valid, such as a new UUID",
-        )),
+        _ => Err(ApiError::invalid_header(HEADER, "1 to 255 printable ASCII characters are valid, such as a new UUID")),
     }
 }
 
@@ -83,22 +76,14 @@ impl IdempotencyKey {
     pub(crate) async fn begin(self, db: &PgPool, fingerprint: [u8; 32]) -> Result<Begun, ApiError> {
         let Some(name) = &self.key else {
             let tx = db.begin().await?;
-            return Ok(Begun::New(Creation {
-                tx,
-                key: self,
-                fingerprint,
-            }));
+            return Ok(Begun::New(Creation { tx, key: self, fingerprint }));
         };
         match idempotency::begin(db, self.token, name, &fingerprint).await? {
-            Known::New(tx) => Ok(Begun::New(Creation {
-                tx,
-                key: self,
-                fingerprint,
-            })),
+            Known::New(tx) => Ok(Begun::New(Creation { tx, key: self, fingerprint })),
             Known::Used(used) => Ok(Begun::Answered(replay(used)?)),
-            Known::Running => Err(ApiError::conflict(
-                "a request with this Idempotency-Key is in progress; wait for it",
-            )),
+            Known::Running => {
+                Err(ApiError::conflict("a request with this Idempotency-Key is in progress; wait for it"))
+            }
         }
     }
 }
@@ -109,9 +94,7 @@ fn replay(used: Used) -> Result<Answer<Value>, ApiError> {
             let status = StatusCode::from_u16(status).unwrap_or(StatusCode::OK);
             Ok(Answer::with(status, response).header(REPLAYED, "true"))
         }
-        Used::Other => Err(ApiError::unprocessable(
-            "this Idempotency-Key was used for another request; use a new one",
-        )),
+        Used::Other => Err(ApiError::unprocessable("this Idempotency-Key was used for another request; use a new one")),
     }
 }
 

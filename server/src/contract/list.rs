@@ -1,26 +1,23 @@
 //! Endpoints that list: pages of rows that fit a filter, by age or in an order of the filter's own.
 
-use actix_web::{HttpRequest, HttpResponse, Responder as _, http::header::LINK, web};
+use actix_web::http::header::LINK;
+use actix_web::{HttpRequest, HttpResponse, Responder as _, web};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    Store,
-    page::{self, Window},
-    runs,
-};
+use lyceum_store::page::{self, Window};
+use lyceum_store::{Store, runs};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::Error as _};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use sqlx::PgPool;
 use std::borrow::Cow;
 use utoipa::ToSchema;
 
-use super::{
-    answer::csv_of,
-    bounds,
-    endpoint::{About, Endpoint, Format},
-    page::{Listing, Order},
-    query::Query,
-};
+use super::answer::csv_of;
+use super::bounds;
+use super::endpoint::{About, Endpoint, Format};
+use super::page::{Listing, Order};
+use super::query::Query;
 use crate::api_error::ApiError;
 
 /// What the rows of a list can be selected by. The docs of its fields are those of the parameters.
@@ -92,12 +89,8 @@ impl<F: Filter> JsonSchema for Asked<F> {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = Part::json_schema(generator);
         let mut filter = F::json_schema(generator);
-        let fields = |schema: &mut Schema| {
-            schema
-                .get_mut("properties")
-                .and_then(Value::as_object_mut)
-                .map(std::mem::take)
-        };
+        let fields =
+            |schema: &mut Schema| schema.get_mut("properties").and_then(Value::as_object_mut).map(std::mem::take);
         let mut all = fields(&mut filter).unwrap_or_default();
         let part = fields(&mut schema).unwrap_or_default().into_iter();
         all.extend(part.filter(|(name, _)| match name.as_str() {
@@ -132,12 +125,7 @@ impl<F: Filter> Asked<F> {
     pub(crate) fn listing(&self, name: &str) -> Result<Listing, ApiError> {
         self.filter.check(self.part.order)?;
         let order = Some(self.order());
-        Listing::new(
-            &self.filter.list(name),
-            self.part.limit,
-            self.part.cursor.as_deref(),
-            order,
-        )
+        Listing::new(&self.filter.list(name), self.part.limit, self.part.cursor.as_deref(), order)
     }
 
     pub(crate) fn order(&self) -> Order {

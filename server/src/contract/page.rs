@@ -1,7 +1,9 @@
 //! Pages of lists.
 
-use actix_web::{HttpRequest, http::header::LINK};
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use actix_web::HttpRequest;
+use actix_web::http::header::LINK;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use lyceum_store::page::{self, Key, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -90,10 +92,7 @@ impl Listing {
 
     /// `page` with the cursor of the next page.
     pub(crate) fn page<T>(&self, page: page::Page<T>) -> Page<T> {
-        Page {
-            items: page.items,
-            next: page.next.map(|key| write_cursor(&self.name, key)),
-        }
+        Page { items: page.items, next: page.next.map(|key| write_cursor(&self.name, key)) }
     }
 
     /// The response with `page` and the address of the next one.
@@ -118,30 +117,19 @@ fn write_cursor(list: &str, key: Key) -> String {
 
 fn read_cursor(list: &str, cursor: &str) -> Result<Key, ApiError> {
     let wrong = |detail: &str| ApiError::invalid_query(vec![("cursor".to_owned(), detail.to_owned())]);
-    let bytes = URL_SAFE_NO_PAD
-        .decode(cursor)
-        .map_err(|_| wrong("this is not a cursor; use `next` of a page"))?;
+    let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| wrong("this is not a cursor; use `next` of a page"))?;
     let (version, name, seq, value): (u8, String, i64, Option<f32>) =
         serde_json::from_slice(&bytes).map_err(|_| wrong("this is not a cursor; use `next` of a page"))?;
     if version != VERSION || name != list {
-        return Err(wrong(
-            "this cursor belongs to another list, order or release; start again without it",
-        ));
+        return Err(wrong("this cursor belongs to another list, order or release; start again without it"));
     }
     Ok(Key { value, seq })
 }
 
 /// RFC 8288.
 fn link(request: &HttpRequest, cursor: &str) -> String {
-    let kept = request
-        .query_string()
-        .split('&')
-        .filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
-    let query = kept
-        .map(str::to_owned)
-        .chain([format!("cursor={cursor}")])
-        .collect::<Vec<_>>()
-        .join("&");
+    let kept = request.query_string().split('&').filter(|pair| !pair.is_empty() && !pair.starts_with("cursor="));
+    let query = kept.map(str::to_owned).chain([format!("cursor={cursor}")]).collect::<Vec<_>>().join("&");
     format!("<{}?{query}>; rel=\"next\"", request.path())
 }
 

@@ -1,7 +1,11 @@
 //! Parameters of addresses: unknown ones are refused, and all faults of a query are reported at once.
 
-use actix_web::{Error, FromRequest, HttpRequest, dev::Payload, error::PathError, web::PathConfig};
-use lyceum_core::{config::parse_query, fault::Fault};
+use actix_web::dev::Payload;
+use actix_web::error::PathError;
+use actix_web::web::PathConfig;
+use actix_web::{Error, FromRequest, HttpRequest};
+use lyceum_core::config::parse_query;
+use lyceum_core::fault::Fault;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use std::future::{Ready, ready};

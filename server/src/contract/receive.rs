@@ -1,25 +1,20 @@
 //! Receiving bodies: in time, large ones a few at once, and those of any size into files.
 
-use actix_web::{HttpRequest, dev::Payload, web::Bytes};
+use actix_web::HttpRequest;
+use actix_web::dev::Payload;
+use actix_web::web::Bytes;
 use futures::StreamExt as _;
-use std::{
-    env,
-    fs::File,
-    io,
-    path::{Path, PathBuf},
-    time::Duration,
-};
-use tokio::{
-    io::AsyncWriteExt as _,
-    sync::OwnedSemaphorePermit,
-    time::{Instant, timeout, timeout_at},
-};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use std::{env, io};
+use tokio::io::AsyncWriteExt as _;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::document::check_length;
-use crate::{
-    api_error::ApiError,
-    lab::{BodyPace, Lab},
-};
+use crate::api_error::ApiError;
+use crate::lab::{BodyPace, Lab};
 
 /// The place of a large body among those that are received at once.
 #[derive(Debug)]
@@ -36,9 +31,7 @@ impl Place {
         let permit = timeout(lab.settings.patience, lab.places.clone().acquire_owned()).await;
         let full = || {
             let places = lab.settings.large_bodies;
-            ApiError::unavailable(format!(
-                "{places} large bodies are being received, the maximum; try again"
-            ))
+            ApiError::unavailable(format!("{places} large bodies are being received, the maximum; try again"))
         };
         let permit = permit.map_err(|_| full())?;
         let permit = permit.map_err(|error| ApiError::internal(&error))?;
@@ -60,13 +53,7 @@ impl Pieces {
     /// The declared length exceeds `limit`.
     pub(crate) fn of(request: &HttpRequest, payload: Payload, limit: usize, pace: BodyPace) -> Result<Self, ApiError> {
         check_length(request, limit)?;
-        Ok(Self {
-            payload,
-            pace,
-            limit,
-            began: Instant::now(),
-            received: 0,
-        })
+        Ok(Self { payload, pace, limit, began: Instant::now(), received: 0 })
     }
 
     /// The next piece; `None` at the end.
@@ -74,10 +61,7 @@ impl Pieces {
     /// # Errors
     /// The body is incomplete, too long or too slow.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, ApiError> {
-        let BodyPace {
-            grace,
-            bytes_per_second,
-        } = self.pace;
+        let BodyPace { grace, bytes_per_second } = self.pace;
         let earned = Duration::from_secs_f64(self.received as f64 / f64::from(bytes_per_second.max(1)));
         let piece = timeout_at(self.began + grace + earned, self.payload.next()).await;
         let Some(piece) = piece.map_err(|_| ApiError::too_slow(grace, bytes_per_second))? else {

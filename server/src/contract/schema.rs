@@ -3,13 +3,9 @@
 use lyceum_core::config::Schema as JsonSchemaOf;
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
-use utoipa::{
-    ToSchema,
-    openapi::{
-        RefOr, Required, Schema,
-        path::{Parameter, ParameterBuilder, ParameterIn},
-    },
-};
+use utoipa::ToSchema;
+use utoipa::openapi::path::{Parameter, ParameterBuilder, ParameterIn};
+use utoipa::openapi::{RefOr, Required, Schema};
 
 /// Keys of a schema that bound a value.
 const BOUNDS: [&str; 6] = ["minimum", "maximum", "minLength", "maxLength", "minItems", "maxItems"];
@@ -67,10 +63,7 @@ fn plain(field: &Value) -> Map<String, Value> {
         schema.extend(description.map(|text| ("description".to_owned(), text)));
     }
     if let Some(Value::Array(variants)) = schema.remove("oneOf") {
-        let names = variants
-            .iter()
-            .filter(|one| !is_null(one))
-            .map(|one| one["const"].clone());
+        let names = variants.iter().filter(|one| !is_null(one)).map(|one| one["const"].clone());
         schema.insert("enum".to_owned(), names.collect());
         schema.insert("type".to_owned(), "string".into());
     }

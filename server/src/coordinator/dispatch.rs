@@ -2,17 +2,12 @@
 //! servers of other releases.
 
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    Store,
-    listener::{Notification, Notifications},
-    plan,
-};
+use lyceum_store::listener::{Notification, Notifications};
+use lyceum_store::{Store, plan};
 use sqlx::PgPool;
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
@@ -81,18 +76,12 @@ impl Refused {
     /// Whether `id` was refused so lately that it need not be tried: while one server tries, no other can.
     pub(super) fn lately(&self, id: ExecutionId) -> bool {
         let refused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        refused
-            .get(&id)
-            .is_some_and(|last| last.elapsed() < plan::REFUSED_EVERY)
+        refused.get(&id).is_some_and(|last| last.elapsed() < plan::REFUSED_EVERY)
     }
 
     /// Records why `id` cannot be planned here, for its page, and warns the first time.
     pub(super) async fn refuse(&self, db: &PgPool, id: ExecutionId, reason: &str) {
-        let before = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(id, Instant::now());
+        let before = self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, Instant::now());
         if before.is_none() {
             tracing::warn!(
                 execution.id = %id,

@@ -1,11 +1,8 @@
 //! Periodic tasks: sweeps and tidying in one, and collections of artifacts in another, since a slow bucket must not hold up
 //! the items of lost workers.
 
-use lyceum_store::{
-    Store, alerts,
-    artifact::{self, ArtifactStore},
-    crashes, queue, work, workers,
-};
+use lyceum_store::artifact::{self, ArtifactStore};
+use lyceum_store::{Store, alerts, crashes, queue, work, workers};
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;

@@ -1,28 +1,21 @@
 //! Plans executions and carries the plans out.
 
-use lyceum_core::{
-    id::ExecutionId,
-    recipe::{Plan, PlanError, Registry, RunState, StepView, Want, WorkState},
-};
-use lyceum_store::{
-    Store, StoreError, executions,
-    plan::{self, Carried, Locked, ViewCache, carry_out, lock, wanted},
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{Plan, PlanError, Registry, RunState, StepView, Want, WorkState};
+use lyceum_store::plan::{self, Carried, Locked, ViewCache, carry_out, lock, wanted};
+use lyceum_store::{Store, StoreError, executions};
 use sqlx::{Connection as _, PgConnection};
-use std::{
-    collections::HashMap,
-    panic::{AssertUnwindSafe, catch_unwind},
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant},
-};
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
 use super::step_log::log_step;
-use crate::{
-    coordinator::{BeginScheduled, dispatch::Refused},
-    log::PROGRESS,
-};
+use crate::coordinator::BeginScheduled;
+use crate::coordinator::dispatch::Refused;
+use crate::log::PROGRESS;
 
 /// The longest pause between two plans of one step.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -147,10 +140,7 @@ impl Planner {
             let released = reserved.release().await;
             let planned = planned?;
             released?;
-            if let Some(Planned {
-                finished: Some(step), ..
-            }) = planned
-            {
+            if let Some(Planned { finished: Some(step), .. }) = planned {
                 log_step(self.store.pool(), &self.registry, id, step).await;
             }
             let planned = planned.map(|planned| planned.carried);
@@ -186,12 +176,7 @@ impl Planner {
         let mut plan = loop {
             let (plan, view) = ask(Arc::clone(&recipe), &locked, std::mem::take(&mut cache.view)).await?;
             cache.view = view;
-            let missing: Vec<Want> = plan
-                .wants
-                .iter()
-                .copied()
-                .filter(|want| !has(&cache.view, want))
-                .collect();
+            let missing: Vec<Want> = plan.wants.iter().copied().filter(|want| !has(&cache.view, want)).collect();
             if missing.is_empty() && !plan.wants.is_empty() {
                 return Err(Fault::WantsAgain(plan.wants));
             }
@@ -212,10 +197,7 @@ impl Planner {
         for item in plan.work {
             cache.view.work.insert(item.key, WorkState::Open);
         }
-        self.views
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(id, cache);
+        self.views.lock().unwrap_or_else(PoisonError::into_inner).insert(id, cache);
         tracing::debug!(
             execution.id = %id,
             step = locked.state.step,
@@ -223,10 +205,7 @@ impl Planner {
             seconds = started.elapsed().as_secs_f64(),
             "planned",
         );
-        Ok(Some(Planned {
-            finished: (carried.finished && locked.is_run).then_some(locked.state.step),
-            carried,
-        }))
+        Ok(Some(Planned { finished: (carried.finished && locked.is_run).then_some(locked.state.step), carried }))
     }
 
     /// Begins the benchmarks scheduled after this step.
@@ -243,11 +222,7 @@ impl Planner {
     /// The view of `id` so far. It is put back only after its plan was carried out; otherwise the next plan starts from
     /// the rows again.
     fn take(&self, id: ExecutionId) -> ViewCache {
-        self.views
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&id)
-            .unwrap_or_default()
+        self.views.lock().unwrap_or_else(PoisonError::into_inner).remove(&id).unwrap_or_default()
     }
 
     fn forget(&self, id: ExecutionId) {
@@ -264,10 +239,7 @@ impl Planner {
             return;
         }
         match plan::running(self.store.pool(), &held).await {
-            Ok(running) => held
-                .iter()
-                .filter(|id| !running.contains(id))
-                .for_each(|id| self.forget(*id)),
+            Ok(running) => held.iter().filter(|id| !running.contains(id)).for_each(|id| self.forget(*id)),
             Err(error) => tracing::debug!(%error, "cannot check which executions have ended"),
         }
     }
@@ -312,8 +284,7 @@ fn has(view: &StepView, want: &Want) -> bool {
 
 fn said(panic: &(dyn std::any::Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
-    text.or_else(|| panic.downcast_ref::<String>().cloned())
-        .unwrap_or_else(|| "without a word".to_owned())
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "without a word".to_owned())
 }
 
 #[cfg(test)]
@@ -332,9 +303,7 @@ mod tests_with_database {
         });
         let config = config::resolve(&document, registry).expect("a config");
         let recipe = registry.get(&config.recipe).expect("a recipe");
-        let state = recipe
-            .begin(ExecutionId(Uuid::from_u128(id)), &config)
-            .expect("a state");
+        let state = recipe.begin(ExecutionId(Uuid::from_u128(id)), &config).expect("a state");
         let new = NewRun {
             name: "planned",
             experiment: None,
@@ -362,9 +331,7 @@ mod tests_with_database {
         let registry = Registry::shipped();
         let [one, other] = [1, 2].map(|id| begun(&store, &registry, id));
         let (one, other) = (one.await, other.await);
-        let planner = Planner::new(store.clone(), registry, |_, _, _, _, _| {
-            Box::pin(std::future::ready(Ok(())))
-        });
+        let planner = Planner::new(store.clone(), registry, |_, _, _, _, _| Box::pin(std::future::ready(Ok(()))));
         for id in [one, other] {
             planner.plan(id).await;
         }

@@ -32,11 +32,7 @@ fn installed() -> Vec<Finding> {
     let Some(shared) = shared else { return vec![found] };
     let missing: Vec<_> = EXTENSIONS
         .into_iter()
-        .filter(|name| {
-            !std::path::Path::new(&shared)
-                .join(format!("extension/{name}.control"))
-                .exists()
-        })
+        .filter(|name| !std::path::Path::new(&shared).join(format!("extension/{name}.control")).exists())
         .collect();
     vec![found, extensions(&missing)]
 }
@@ -62,10 +58,8 @@ async fn facts(url: &DatabaseUrl) -> sqlx::Result<(Vec<String>, f64)> {
     let mut connection = PgConnection::connect(url.expose()).await?;
     let missing =
         "SELECT name FROM unnest($1::text[]) name WHERE name NOT IN (SELECT name FROM pg_available_extensions)";
-    let missing = sqlx::query_scalar(missing)
-        .bind(EXTENSIONS.map(str::to_owned).to_vec())
-        .fetch_all(&mut connection)
-        .await?;
+    let missing =
+        sqlx::query_scalar(missing).bind(EXTENSIONS.map(str::to_owned).to_vec()).fetch_all(&mut connection).await?;
     let before = seconds_now();
     let clock = "SELECT extract(epoch FROM clock_timestamp())::float8";
     let theirs: f64 = sqlx::query_scalar(clock).fetch_one(&mut connection).await?;
@@ -74,16 +68,10 @@ async fn facts(url: &DatabaseUrl) -> sqlx::Result<(Vec<String>, f64)> {
 
 fn extensions(missing: &[&str]) -> Finding {
     if missing.is_empty() {
-        return Finding::good(format!(
-            "Postgres' extensions {} are available",
-            EXTENSIONS.join(" and ")
-        ));
+        return Finding::good(format!("Postgres' extensions {} are available", EXTENSIONS.join(" and ")));
     }
     let what = format!("Postgres' extensions {} are not installed", missing.join(" and "));
-    Finding::bad(
-        what,
-        "install postgresql-contrib for the server's version on its machine",
-    )
+    Finding::bad(what, "install postgresql-contrib for the server's version on its machine")
 }
 
 fn clock(skew: f64) -> Finding {
@@ -96,10 +84,7 @@ fn clock(skew: f64) -> Finding {
 }
 
 fn seconds_now() -> f64 {
-    SystemTime::now()
-        .duration_since(SystemTime::UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs_f64()
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 #[cfg(test)]
@@ -115,12 +100,7 @@ mod tests_with_database {
 
     #[tokio::test]
     async fn a_live_database_is_judged() {
-        let database = lyceum_postgres::TestCluster::shared()
-            .await
-            .unwrap()
-            .database()
-            .await
-            .unwrap();
+        let database = lyceum_postgres::TestCluster::shared().await.unwrap().database().await.unwrap();
         let url = database.url().parse().unwrap();
         let (missing, skew) = facts(&url).await.unwrap();
         assert_eq!(missing, [""; 0]);

@@ -1,14 +1,14 @@
 //! The machine: its kernel, memory and disk, the data folder and the port.
 
 use nix::sys::statvfs::statvfs;
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
-use crate::{
-    doctor::Finding,
-    serve,
-    settings::Server,
-    supervise::{self, data_folder},
-};
+use crate::doctor::Finding;
+use crate::serve;
+use crate::settings::Server;
+use crate::supervise::{self, data_folder};
 
 pub(super) fn kernel() -> Vec<Finding> {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
@@ -27,24 +27,15 @@ fn seccomp(actions: &str) -> Finding {
     if actions.contains("errno") {
         return Finding::good("the kernel filters system calls (seccomp)");
     }
-    Finding::bad(
-        "the kernel does not filter system calls (seccomp)",
-        "run a kernel built with CONFIG_SECCOMP_FILTER",
-    )
+    Finding::bad("the kernel does not filter system calls (seccomp)", "run a kernel built with CONFIG_SECCOMP_FILTER")
 }
 
 /// The version of landlock's interface; 0 if there is none. The query creates nothing.
 fn landlock_version() -> i64 {
     const VERSION: libc::c_uint = 1;
     // SAFETY: with this flag the kernel reads no memory of ours: the attribute must be null and its size 0.
-    let version = unsafe {
-        libc::syscall(
-            libc::SYS_landlock_create_ruleset,
-            std::ptr::null::<libc::c_void>(),
-            0_usize,
-            VERSION,
-        )
-    };
+    let version =
+        unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<libc::c_void>(), 0_usize, VERSION) };
     version.max(0)
 }
 
@@ -99,10 +90,7 @@ const LEAST_BYTES: u64 = 1 << 30;
 const COMFORTABLE_BYTES: u64 = 10 << 30;
 
 pub(super) fn disk(data: &Path) -> Finding {
-    let place = data
-        .ancestors()
-        .find(|ancestor| ancestor.exists())
-        .unwrap_or(Path::new("/"));
+    let place = data.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("/"));
     let free = match statvfs(place) {
         Ok(stat) => stat.blocks_available() * stat.fragment_size(),
         Err(error) => {
@@ -117,11 +105,7 @@ pub(super) fn disk(data: &Path) -> Finding {
 
 fn judge_space(free: u64, place: &Path) -> Finding {
     #[expect(clippy::cast_precision_loss, reason = "shown with one decimal")]
-    let what = format!(
-        "{:.1} GiB free at {}",
-        free as f64 / f64::from(1 << 30),
-        place.display()
-    );
+    let what = format!("{:.1} GiB free at {}", free as f64 / f64::from(1 << 30), place.display());
     let cure = "free some space, or put the data folder elsewhere with --data";
     match free {
         ..LEAST_BYTES => Finding::bad(what, cure),
@@ -141,10 +125,7 @@ pub(super) fn folder(data: &Path) -> Finding {
     let mode = meta.permissions().mode() & 0o777;
     if mode & 0o066 != 0 {
         let cure = format!("chmod go-rw {shown} (the next `lyceum up` does it too)");
-        return Finding::lacking(
-            format!("data folder {shown} can be read or written by others (mode {mode:o})"),
-            cure,
-        );
+        return Finding::lacking(format!("data folder {shown} can be read or written by others (mode {mode:o})"), cure);
     }
     Finding::good(format!("data folder {shown}"))
 }

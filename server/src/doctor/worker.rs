@@ -1,20 +1,14 @@
 //! What the local worker needs: its GPUs, libtorch, and the Python of the sandbox.
 
-use lyceum_core::{
-    footprint::{BaseShape, UpdateShape},
-    work::{Dtype, LoraShape, Projection},
-};
+use lyceum_core::footprint::{BaseShape, UpdateShape};
+use lyceum_core::work::{Dtype, LoraShape, Projection};
 use serde::Deserialize;
-use std::{
-    path::Path,
-    process::{Command, Stdio},
-};
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-use crate::{
-    doctor::{Finding, ask},
-    settings::Worker,
-    supervise::worker::find,
-};
+use crate::doctor::{Finding, ask};
+use crate::settings::Worker;
+use crate::supervise::worker::find;
 
 pub(super) fn worker(settings: &Worker) -> Vec<Finding> {
     if !settings.wanted {
@@ -35,19 +29,12 @@ pub(super) fn worker(settings: &Worker) -> Vec<Finding> {
 fn sandbox(program: &std::path::Path) -> Finding {
     let cure = "see docs/SECURITY.md; a machine that cannot confine programs must not run them";
     // Judging begins with the self-test; there is nothing to judge.
-    let judging = Command::new(program)
-        .args(["verify", "--in", "-", "--out", "-"])
-        .stdin(Stdio::null())
-        .output();
+    let judging = Command::new(program).args(["verify", "--in", "-", "--out", "-"]).stdin(Stdio::null()).output();
     match judging {
         Ok(output) if output.status.success() => Finding::good("the verifier's sandbox contains its attacks"),
         Ok(output) => {
             let said = String::from_utf8_lossy(&output.stderr);
-            let last = said
-                .lines()
-                .rev()
-                .find(|line| !line.trim().is_empty())
-                .unwrap_or("it said nothing");
+            let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
             Finding::bad(format!("the verifier's self-test failed: {last}"), cure)
         }
         Err(error) => Finding::bad(format!("the verifier's self-test does not run: {error}"), cure),
@@ -58,19 +45,10 @@ fn sandbox(program: &std::path::Path) -> Finding {
 const OLDEST_DRIVER: u32 = 580;
 
 /// Bases whose sizes are known, largest first.
-const BASES: [&str; 5] = [
-    "Qwen2.5-14B",
-    "Qwen2.5-7B",
-    "Qwen2.5-3B",
-    "Qwen2.5-1.5B",
-    "Qwen2.5-0.5B",
-];
+const BASES: [&str; 5] = ["Qwen2.5-14B", "Qwen2.5-7B", "Qwen2.5-3B", "Qwen2.5-1.5B", "Qwen2.5-0.5B"];
 
 pub(super) fn gpu() -> Vec<Finding> {
-    let query = [
-        "--query-gpu=name,driver_version,memory.total,memory.free",
-        "--format=csv,noheader,nounits",
-    ];
+    let query = ["--query-gpu=name,driver_version,memory.total,memory.free", "--format=csv,noheader,nounits"];
     match ask("nvidia-smi", &query) {
         Some(lines) => lines.lines().map(judge_gpu).collect(),
         None if has_driver() => vec![Finding::lacking(
@@ -97,11 +75,7 @@ fn judge_gpu(line: &str) -> Finding {
             "give the worker its memory with --device-memory-gib",
         );
     };
-    let gpu = format!(
-        "GPU {name}, driver {driver}, {} of {} GiB free",
-        free >> 30,
-        total >> 30
-    );
+    let gpu = format!("GPU {name}, driver {driver}, {} of {} GiB free", free >> 30, total >> 30);
     let major = driver.split('.').next().and_then(|major| major.parse::<u32>().ok());
     if major.is_some_and(|major| major < OLDEST_DRIVER) {
         return Finding::lacking(
@@ -134,9 +108,7 @@ fn largest(free: u64) -> Option<&'static str> {
     };
     let update = UpdateShape::largest(2, 16_384, Dtype::Bf16, true).with_any_lengths(true);
     let needs = |base: &&str| BaseShape::of_name(base).map(|shape| update.peak(&shape, &adapter).total());
-    BASES
-        .into_iter()
-        .find(|base| needs(base).is_some_and(|bytes| bytes <= free))
+    BASES.into_iter().find(|base| needs(base).is_some_and(|bytes| bytes <= free))
 }
 
 /// What `lyceum-worker devices` prints.
@@ -170,13 +142,11 @@ fn judge(devices: Option<Devices>, has_driver: bool) -> Finding {
             format!("libtorch for CUDA {cuda} finds no GPU"),
             "compare `nvidia-smi` with the driver that this CUDA needs, and see whether CUDA_VISIBLE_DEVICES hides the GPUs",
         ),
-        (Some(cuda), 0) => Finding::good(format!(
-            "libtorch for CUDA {cuda}; without a GPU it computes on the CPU"
-        )),
+        (Some(cuda), 0) => Finding::good(format!("libtorch for CUDA {cuda}; without a GPU it computes on the CPU")),
         (Some(cuda), 1) => Finding::good(format!("libtorch for CUDA {cuda} finds 1 GPU")),
-        (Some(cuda), gpus) => Finding::good(format!(
-            "libtorch for CUDA {cuda} finds {gpus} GPUs, of which a worker uses one"
-        )),
+        (Some(cuda), gpus) => {
+            Finding::good(format!("libtorch for CUDA {cuda} finds {gpus} GPUs, of which a worker uses one"))
+        }
     }
 }
 
@@ -190,10 +160,7 @@ pub(super) fn python() -> Finding {
         Some(said) if version(&said).is_some_and(|version| version >= OLDEST) => {
             Finding::good(format!("{said} in {PROGRAM}"))
         }
-        Some(said) => Finding::bad(
-            format!("{said} in {PROGRAM} is older than {}.{}", OLDEST.0, OLDEST.1),
-            cure,
-        ),
+        Some(said) => Finding::bad(format!("{said} in {PROGRAM} is older than {}.{}", OLDEST.0, OLDEST.1), cure),
         None => Finding::bad(format!("there is no {PROGRAM}"), cure),
     }
 }
@@ -219,10 +186,7 @@ mod tests {
              (rank 32, recomputing activations)"
         );
         for (line, part) in [
-            (
-                "NVIDIA A100-SXM4-40GB, 535.104.12, 40960, 40000",
-                "the driver is too old",
-            ),
+            ("NVIDIA A100-SXM4-40GB, 535.104.12, 40960, 40000", "the driver is too old"),
             ("NVIDIA H100, 580.95.05, 81559, 600", "too little"),
             ("NVIDIA GB10, 580.95.05, [N/A], [N/A]", "does not tell the memory"),
         ] {
@@ -239,11 +203,7 @@ mod tests {
             fits.is_sorted_by_key(|base| BASES.iter().position(|one| Some(*one) == *base).unwrap_or(BASES.len())),
             "{fits:?}"
         );
-        assert_eq!(
-            fits[1],
-            Some("Qwen2.5-14B"),
-            "29 GiB of weights, and what learning needs"
-        );
+        assert_eq!(fits[1], Some("Qwen2.5-14B"), "29 GiB of weights, and what learning needs");
         assert_eq!(largest(1 << 30), None);
     }
 

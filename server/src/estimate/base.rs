@@ -1,12 +1,10 @@
 //! The dimensions of base models known to this machine.
 
 use lyceum_core::footprint::BaseShape;
-use std::{
-    env,
-    fs::File,
-    io::Read as _,
-    path::{Component, Path, PathBuf},
-};
+use std::env;
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Component, Path, PathBuf};
 
 /// Maximum bytes of a `config.json`.
 const CONFIG: u64 = 1 << 20;
@@ -61,10 +59,7 @@ impl ModelsFolder {
     /// The folders in this one.
     pub(super) fn names(&self) -> Vec<String> {
         let entries = self.0.iter().filter_map(|models| models.read_dir().ok());
-        let names = entries
-            .flatten()
-            .flatten()
-            .filter_map(|entry| entry.file_name().into_string().ok());
+        let names = entries.flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
         let mut names: Vec<String> = names.filter(|name| self.config(name).is_some()).collect();
         names.sort();
         names
@@ -93,16 +88,9 @@ mod tests {
     fn a_named_folder_comes_first_if_it_is_there() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("mine")).unwrap();
-        std::fs::write(
-            folder.path().join("mine/config.json"),
-            r#"{"max_position_embeddings": 77}"#,
-        )
-        .unwrap();
+        std::fs::write(folder.path().join("mine/config.json"), r#"{"max_position_embeddings": 77}"#).unwrap();
         let named = ModelsFolder::named_or_above(Some(folder.path().to_owned()));
-        assert_eq!(
-            (named.names(), named.context("mine")),
-            (vec!["mine".to_owned()], Some(77))
-        );
+        assert_eq!((named.names(), named.context("mine")), (vec!["mine".to_owned()], Some(77)));
         assert_eq!(named.folder("seedling"), None);
         let absent = ModelsFolder::named_or_above(Some(folder.path().join("absent")));
         assert!(absent.folder("seedling").is_some());
@@ -113,10 +101,7 @@ mod tests {
         let models = ModelsFolder::find();
         assert!(models.folder("seedling").is_some());
         let inside = models.folder("seedling").unwrap().canonicalize().unwrap();
-        let above = format!(
-            "../{}/seedling",
-            inside.parent().unwrap().file_name().unwrap().display()
-        );
+        let above = format!("../{}/seedling", inside.parent().unwrap().file_name().unwrap().display());
         for outside in [inside.to_str().unwrap(), &above, "./seedling"] {
             assert_eq!(models.folder(outside), None, "{outside}");
         }

@@ -20,24 +20,10 @@ const PAGES: [&str; 10] = [
     "sweeps",
 ];
 /// Parameters that only say how what is shown is drawn, or which part of it.
-const DRAWING: [&str; 12] = [
-    "cursor",
-    "order",
-    "sort",
-    "limit",
-    "from",
-    "to",
-    "smoothing",
-    "log",
-    "members",
-    "step",
-    "pins",
-    "only",
-];
+const DRAWING: [&str; 12] =
+    ["cursor", "order", "sort", "limit", "from", "to", "smoothing", "log", "members", "step", "pins", "only"];
 /// Parameters that name runs. `from` does so where it is an id; elsewhere it is a step.
-const OF_RUNS: [&str; 9] = [
-    "runs", "run", "with", "beside", "left", "right", "baseline", "from", "fork",
-];
+const OF_RUNS: [&str; 9] = ["runs", "run", "with", "beside", "left", "right", "baseline", "from", "fork"];
 
 /// Path and query of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,10 +50,7 @@ impl PageAddress {
                 address.chars().take(100).collect::<String>()
             ));
         }
-        Ok(Self {
-            path: path.trim_end_matches('/').to_owned(),
-            query: query.to_owned(),
-        })
+        Ok(Self { path: path.trim_end_matches('/').to_owned(), query: query.to_owned() })
     }
 
     /// Path and query.
@@ -102,15 +85,8 @@ impl PageAddress {
 
     /// The ids in `query` that are not in the page's address.
     pub(crate) fn ids_beyond(&self, query: &str) -> Vec<Uuid> {
-        let own: Vec<Uuid> = self
-            .run_of_path()
-            .into_iter()
-            .chain(ids_of(&self.query, |_| true))
-            .collect();
-        ids_of(query, |_| true)
-            .into_iter()
-            .filter(|id| !own.contains(id))
-            .collect()
+        let own: Vec<Uuid> = self.run_of_path().into_iter().chain(ids_of(&self.query, |_| true)).collect();
+        ids_of(query, |_| true).into_iter().filter(|id| !own.contains(id)).collect()
     }
 
     /// Whether someone who may see this page may request `path` with `query`: the page however it is drawn, parts and
@@ -119,8 +95,7 @@ impl PageAddress {
     pub(crate) fn covers(&self, path: &str, query: &str) -> bool {
         let is_of_run = |run: &Uuid| {
             let own = format!("/api/v1/runs/{run}/");
-            path.strip_prefix(&own)
-                .is_some_and(|rest| matches!(rest, "metrics" | "events"))
+            path.strip_prefix(&own).is_some_and(|rest| matches!(rest, "metrics" | "events"))
         };
         if self.runs().iter().any(is_of_run) {
             return true;
@@ -162,10 +137,8 @@ fn ids_of(query: &str, is_meant: impl Fn(&str) -> bool) -> Vec<Uuid> {
 
 /// The parameters that say what is shown.
 fn selection(query: &str) -> Vec<(String, String)> {
-    let mut kept: Vec<(String, String)> = parameters(query)
-        .into_iter()
-        .filter(|(name, _)| !DRAWING.contains(&name.as_str()))
-        .collect();
+    let mut kept: Vec<(String, String)> =
+        parameters(query).into_iter().filter(|(name, _)| !DRAWING.contains(&name.as_str())).collect();
     kept.sort();
     kept
 }
@@ -191,14 +164,7 @@ mod tests {
 
     #[test]
     fn only_pages_of_this_server_are_saved() {
-        for address in [
-            "/",
-            "/?sort=step",
-            "/runs",
-            "/runs?state=running",
-            "/compare?runs=a",
-            "/experiments/x#top",
-        ] {
+        for address in ["/", "/?sort=step", "/runs", "/runs?state=running", "/compare?runs=a", "/experiments/x#top"] {
             assert!(PageAddress::parse(address).is_ok(), "{address}");
         }
         for address in [
@@ -215,28 +181,19 @@ mod tests {
             "/ runs",
             "/runsx",
         ] {
-            assert!(
-                PageAddress::parse(address).unwrap_err().contains("/runs?state=running"),
-                "{address}"
-            );
+            assert!(PageAddress::parse(address).unwrap_err().contains("/runs?state=running"), "{address}");
         }
     }
 
     #[test]
     fn a_table_is_shared_with_its_filters_however_it_is_sorted() {
         let shared = page("/runs?experiment=e&columns=metrics.a");
-        assert!(
-            shared.covers("/", "columns=metrics.a&experiment=e"),
-            "where its table is now"
-        );
+        assert!(shared.covers("/", "columns=metrics.a&experiment=e"), "where its table is now");
         assert!(!shared.covers("/", ""));
         assert!(shared.covers("/runs", "columns=metrics.a&experiment=e"));
         assert!(shared.covers("/runs", "columns=metrics.a&experiment=e&sort=metrics.a&cursor=x&state="));
         assert!(!shared.covers("/runs", "experiment=f&columns=metrics.a"));
-        assert!(
-            !shared.covers("/runs", "columns=metrics.a"),
-            "without the filter all runs would be shown"
-        );
+        assert!(!shared.covers("/runs", "columns=metrics.a"), "without the filter all runs would be shown");
         assert!(!shared.covers(&format!("/runs/{RUN}"), ""));
         assert!(!shared.covers("/settings", ""));
         assert!(!shared.covers("/api/v1/runs", ""));

@@ -1,11 +1,8 @@
 //! Scripts and styles bundled by `web/build.mjs`: embedded, compressed, and named by their content, so that browsers
 //! can cache them forever.
 
-use actix_web::{
-    HttpRequest, HttpResponse, get,
-    http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, VARY},
-    web,
-};
+use actix_web::http::header::{ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, VARY};
+use actix_web::{HttpRequest, HttpResponse, get, web};
 
 use crate::api_error::ApiError;
 
@@ -52,11 +49,7 @@ pub(crate) async fn show_asset(request: HttpRequest, name: web::Path<String>) ->
         .content_type(asset.content_type)
         .insert_header((CACHE_CONTROL, "public, max-age=31536000, immutable"))
         .insert_header((VARY, "accept-encoding"));
-    let accepted = request
-        .headers()
-        .get(ACCEPT_ENCODING)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
+    let accepted = request.headers().get(ACCEPT_ENCODING).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let accepts = |coding: &str| {
         accepted.split(',').any(|offer| {
             let (name, parameters) = offer.split_once(';').unwrap_or((offer, ""));
@@ -96,9 +89,6 @@ mod tests {
         }
         let files: Vec<String> = ASSETS.iter().map(|asset| format!("/assets/{}", asset.name)).collect();
         let needed = needs_of("run.js");
-        assert!(
-            !needed.is_empty() && needed.iter().all(|address| files.contains(address)),
-            "{needed:?}"
-        );
+        assert!(!needed.is_empty() && needed.iter().all(|address| files.contains(address)), "{needed:?}");
     }
 }

@@ -48,31 +48,21 @@ impl ChartGroup {
         let all = |chart: &Chart, has: &dyn Fn(&str) -> bool| chart.metrics.iter().all(|metric| has(metric));
         let (empty, charts): (_, Vec<Chart>) = self.charts.into_iter().partition(|chart| all(chart, &is_empty));
         let (constant, charts) = charts.into_iter().partition(|chart| all(chart, &is_constant));
-        Self {
-            charts,
-            constant,
-            empty,
-            ..self
-        }
+        Self { charts, constant, empty, ..self }
     }
 }
 
 /// The charts of a run with metrics of these names, as its recipe declares them. A metric unknown to the recipe gets a
 /// chart of its own.
 pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
-    let recorded: Vec<&Metric> = names
-        .iter()
-        .filter_map(|name| known.iter().find(|metric| metric.name == name))
-        .collect();
+    let recorded: Vec<&Metric> =
+        names.iter().filter_map(|name| known.iter().find(|metric| metric.name == name)).collect();
     let mut groups: Vec<ChartGroup> = Vec::new();
     for drawn in recorded.iter().flat_map(|metric| metric.charts) {
         let group = group_of(drawn, &mut groups);
         if group.charts.iter().all(|chart| chart.title != drawn.title) {
-            let metrics: Vec<&Metric> = recorded
-                .iter()
-                .copied()
-                .filter(|metric| metric.charts.contains(drawn))
-                .collect();
+            let metrics: Vec<&Metric> =
+                recorded.iter().copied().filter(|metric| metric.charts.contains(drawn)).collect();
             group.charts.push(Chart::of(drawn, &metrics));
         }
     }
@@ -88,18 +78,11 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
     }
     let drawn = |name: &&String| {
         name.starts_with(REWARD_PART)
-            || recorded
-                .iter()
-                .any(|metric| metric.name == **name && !metric.charts.is_empty())
+            || recorded.iter().any(|metric| metric.name == **name && !metric.charts.is_empty())
     };
     let others: Vec<Chart> = names.iter().filter(|name| !drawn(name)).map(Chart::bare).collect();
     if !others.is_empty() {
-        groups.push(ChartGroup {
-            title: "Other",
-            charts: others,
-            constant: Vec::new(),
-            empty: Vec::new(),
-        });
+        groups.push(ChartGroup { title: "Other", charts: others, constant: Vec::new(), empty: Vec::new() });
     }
     groups
 }
@@ -109,12 +92,7 @@ fn group_of<'g>(drawn: &Drawn, groups: &'g mut Vec<ChartGroup>) -> &'g mut Chart
     let title = drawn.group.title;
     let place = groups.iter().position(|group| group.title == title);
     let place = place.unwrap_or_else(|| {
-        groups.push(ChartGroup {
-            title,
-            charts: Vec::new(),
-            constant: Vec::new(),
-            empty: Vec::new(),
-        });
+        groups.push(ChartGroup { title, charts: Vec::new(), constant: Vec::new(), empty: Vec::new() });
         groups.len() - 1
     });
     &mut groups[place]
@@ -172,11 +150,7 @@ fn labels(metrics: &[String]) -> Vec<String> {
     let words: Vec<Vec<&str>> = metrics.iter().map(|metric| metric.split('_').collect()).collect();
     let alike = |from_end: bool| {
         let word = |words: &Vec<&str>, place: usize| {
-            let place = if from_end {
-                words.len().checked_sub(place + 1)?
-            } else {
-                place
-            };
+            let place = if from_end { words.len().checked_sub(place + 1)? } else { place };
             words.get(place).map(|word| (*word).to_owned())
         };
         let same = |place: &usize| {
@@ -237,10 +211,7 @@ mod tests {
 
     #[test]
     fn a_recipe_draws_its_own_metric_without_the_server_knowing_it() {
-        const SUBJECT: Group = Group {
-            title: "Diversity",
-            side: Some(Side::Proposes),
-        };
+        const SUBJECT: Group = Group { title: "Diversity", side: Some(Side::Proposes) };
         const VENDI: Drawn = Drawn {
             title: "Vendi score",
             about: "Effective number of distinct problems.",
@@ -260,12 +231,7 @@ mod tests {
             side: Some("proposing"),
             unit: "nats",
         };
-        let group = ChartGroup {
-            title: "Diversity",
-            charts: vec![chart],
-            constant: Vec::new(),
-            empty: Vec::new(),
-        };
+        let group = ChartGroup { title: "Diversity", charts: vec![chart], constant: Vec::new(), empty: Vec::new() };
         assert_eq!(groups, [group]);
     }
 
@@ -277,18 +243,12 @@ mod tests {
         let folded = |constant: &[&str]| -> Vec<String> {
             let groups = charts_of(&names, &known).into_iter();
             let groups = groups.map(|group| group.fold(|metric| constant.contains(&metric), nothing));
-            groups
-                .flat_map(|group| group.constant)
-                .map(|chart| chart.title)
-                .collect()
+            groups.flat_map(|group| group.constant).map(|chart| chart.title).collect()
         };
         assert_eq!(folded(&[]), Vec::<String>::new());
         assert_eq!(folded(&["solve_rate", "learnable_share"]), ["Solve rate"]);
         let charts: usize = charts_of(&names, &known).iter().map(|group| group.charts.len()).sum();
-        assert_eq!(
-            folded(&["solve_rate", "learnable_share", "mastered_share", "kl"]).len(),
-            charts
-        );
+        assert_eq!(folded(&["solve_rate", "learnable_share", "mastered_share", "kl"]).len(), charts);
     }
 
     #[test]
@@ -300,11 +260,7 @@ mod tests {
         let names = |charts: Vec<Vec<Chart>>| -> Vec<String> {
             charts.concat().into_iter().flat_map(|chart| chart.metrics).collect()
         };
-        assert_eq!(
-            names(constant),
-            ["learnable_share", "mastered_share"],
-            "they share a chart"
-        );
+        assert_eq!(names(constant), ["learnable_share", "mastered_share"], "they share a chart");
         assert_eq!(names(empty), ["kl"]);
     }
 

@@ -30,11 +30,7 @@ fn is_left_out(path: &str) -> bool {
 
 /// The lines of the form for `config`, which must be valid under `schema`.
 pub(crate) fn lines_of(schema: &Value, config: &Value) -> Vec<Line> {
-    let mut lines = vec![Line::Open {
-        title: "length and seed".to_owned(),
-        about: String::new(),
-        depth: 0,
-    }];
+    let mut lines = vec![Line::Open { title: "length and seed".to_owned(), about: String::new(), depth: 0 }];
     for name in ["seed", "steps"] {
         lines.extend(field(name, name, &schema["properties"][name], &config[name]));
     }
@@ -44,14 +40,7 @@ pub(crate) fn lines_of(schema: &Value, config: &Value) -> Vec<Line> {
     }
     // A run without a schedule shows the fields of one, empty.
     let benchmarks = present(&schema["properties"]["benchmarks"]);
-    object(
-        &mut lines,
-        "benchmarks",
-        "held-out measurement",
-        benchmarks,
-        &config["benchmarks"],
-        0,
-    );
+    object(&mut lines, "benchmarks", "held-out measurement", benchmarks, &config["benchmarks"], 0);
     lines
 }
 
@@ -81,11 +70,7 @@ pub(crate) fn closes_card(lines: &[Line], index: &usize) -> bool {
 
 fn object(lines: &mut Vec<Line>, path: &str, title: &str, schema: &Value, value: &Value, depth: usize) {
     let before = lines.len();
-    lines.push(Line::Open {
-        title: title.replace('_', " "),
-        about: about(schema),
-        depth,
-    });
+    lines.push(Line::Open { title: title.replace('_', " "), about: about(schema), depth });
     let begun = lines.len();
     let known = schema["properties"].as_object();
     let (mut plain, mut nested) = (Vec::new(), Vec::new());
@@ -118,7 +103,8 @@ fn object(lines: &mut Vec<Line>, path: &str, title: &str, schema: &Value, value:
 mod tests {
     use super::*;
     use crate::lab::Presets;
-    use lyceum_core::{config::resolve, recipe::Registry};
+    use lyceum_core::config::resolve;
+    use lyceum_core::recipe::Registry;
 
     #[test]
     fn every_preset_has_a_form_that_opens_and_closes_and_names_each_field_once() {
@@ -145,18 +131,9 @@ mod tests {
                 "rzero" => &["proposer.learning", "solver.learning"],
                 _ => &["learning"],
             };
-            let rates = learning
-                .iter()
-                .map(|learning| format!("parameters.{learning}.optimizer.learning_rate"));
-            let ranks = config
-                .populations
-                .keys()
-                .map(|population| format!("populations.{population}.lora.r"));
-            for wanted in ["seed".to_owned(), "steps".to_owned()]
-                .into_iter()
-                .chain(rates)
-                .chain(ranks)
-            {
+            let rates = learning.iter().map(|learning| format!("parameters.{learning}.optimizer.learning_rate"));
+            let ranks = config.populations.keys().map(|population| format!("populations.{population}.lora.r"));
+            for wanted in ["seed".to_owned(), "steps".to_owned()].into_iter().chain(rates).chain(ranks) {
                 assert!(paths.contains(&wanted), "{wanted} in {}: {paths:?}", preset.name);
             }
         }
@@ -214,10 +191,7 @@ mod tests {
         let chosen: Vec<&str> = roles.iter().filter(|role| role.2).map(|role| role.0.as_str()).collect();
         assert_eq!(chosen, ["teacher"], "the first members are teachers");
         assert!(matches!(input_of(&lines, "parameters.problems.types"), Input::Several(types) if types.len() >= 3));
-        assert!(matches!(
-            input_of(&lines, "populations.main.lora.target_modules"),
-            Input::Several(_)
-        ));
+        assert!(matches!(input_of(&lines, "populations.main.lora.target_modules"), Input::Several(_)));
         let left: Vec<&str> = lines
             .iter()
             .filter_map(|line| match line {
@@ -226,11 +200,9 @@ mod tests {
             })
             .collect();
         assert!(
-            left.iter().all(
-                |path| !["members", "types", "target_modules", "stop", "roles", "operators"]
-                    .iter()
-                    .any(|name| path.ends_with(name))
-            ),
+            left.iter().all(|path| !["members", "types", "target_modules", "stop", "roles", "operators"]
+                .iter()
+                .any(|name| path.ends_with(name))),
             "{left:?} are JSON"
         );
     }

@@ -1,7 +1,8 @@
 //! The data of a chart, drawn by `web/src/pages/figures.ts` and also shown as a table.
 
 use lyceum_core::recipe::Side;
-use serde::{Serialize, Serializer, ser::SerializeSeq as _};
+use serde::ser::SerializeSeq as _;
+use serde::{Serialize, Serializer};
 
 use crate::frame::format::{of_unit, value};
 
@@ -143,11 +144,7 @@ fn six_digits(number: f64) -> f64 {
     }
     let places = 5 - number.abs().log10().floor() as i32;
     let power = 10f64.powi(places.abs());
-    let rounded = if places >= 0 {
-        (number * power).round() / power
-    } else {
-        (number / power).round() * power
-    };
+    let rounded = if places >= 0 { (number * power).round() / power } else { (number / power).round() * power };
     if rounded.is_finite() { rounded } else { number }
 }
 
@@ -179,10 +176,7 @@ impl Figure {
             band: series.band.iter().filter(|(x, _, _)| *x >= from).copied().collect(),
             ..series.clone()
         };
-        Self {
-            series: self.series.iter().map(sent).collect(),
-            ..self.clone()
-        }
+        Self { series: self.series.iter().map(sent).collect(), ..self.clone() }
     }
 
     /// The curves in the table.
@@ -241,11 +235,7 @@ impl Series {
         let Ok(place) = self.points.binary_search_by(|(other, _)| other.total_cmp(&x)) else {
             return String::new();
         };
-        let text = self.points[place]
-            .1
-            .as_ref()
-            .map(|y| of_unit(y, unit))
-            .unwrap_or_default();
+        let text = self.points[place].1.as_ref().map(|y| of_unit(y, unit)).unwrap_or_default();
         match self.band.binary_search_by(|(other, _, _)| other.total_cmp(&x)) {
             Ok(place) if !text.is_empty() => {
                 let (_, low, high) = self.band[place];
@@ -290,14 +280,9 @@ mod tests {
 
     #[test]
     fn a_table_is_no_longer_and_no_wider_than_can_be_read_and_says_so() {
-        let series = Series {
-            points: (0..401).map(|step| (f64::from(step), Some(1.0))).collect(),
-            ..Series::default()
-        };
-        let figure = Figure {
-            series: vec![series; 30],
-            ..Figure::default()
-        };
+        let series =
+            Series { points: (0..401).map(|step| (f64::from(step), Some(1.0))).collect(), ..Series::default() };
+        let figure = Figure { series: vec![series; 30], ..Figure::default() };
         let rows = figure.rows();
         assert_eq!((rows.len(), rows[0].values.len(), figure.columns().len()), (58, 24, 24));
         assert_eq!(rows.last().map(|row| row.x.as_str()), Some("400"));
@@ -337,25 +322,12 @@ mod tests {
         };
         let rows: Vec<(String, Vec<String>)> = figure.rows().into_iter().map(|row| (row.x, row.values)).collect();
         let row = |x: &str, values: [&str; 2]| (x.to_owned(), values.map(str::to_owned).to_vec());
-        assert_eq!(
-            rows,
-            [
-                row("0", ["1 (0.5 to 1.5)", ""]),
-                row("1", ["", "3"]),
-                row("2", ["", ""])
-            ]
-        );
-        let news = Figure {
-            from: Some(2.0),
-            ..figure
-        };
+        assert_eq!(rows, [row("0", ["1 (0.5 to 1.5)", ""]), row("1", ["", "3"]), row("2", ["", ""])]);
+        let news = Figure { from: Some(2.0), ..figure };
         assert_eq!(news.rows().len(), 1, "earlier rows are not sent again");
         assert!(!news.is_empty(), "a chart that has points stays a chart");
         let sent = Figure::island(&[news]);
-        assert!(
-            sent.contains(r#""points":[[2.0,null]]"#) && sent.contains(r#""points":[]"#),
-            "{sent}"
-        );
+        assert!(sent.contains(r#""points":[[2.0,null]]"#) && sent.contains(r#""points":[]"#), "{sent}");
         assert_eq!(Figure::island(&[Figure::default()]), "[]", "there is nothing to draw");
     }
 

@@ -1,7 +1,8 @@
 //! Formats values for people, in pages and on the terminal. Templates call these by path. REST and `.json` have raw numbers.
 
 use chrono::{DateTime, SecondsFormat, Utc};
-use lyceum_core::{verdict::Comparison, wilson::Interval};
+use lyceum_core::verdict::Comparison;
+use lyceum_core::wilson::Interval;
 
 /// The name of a suite as it is shown.
 pub(crate) fn suite_title(name: &str) -> &str {
@@ -72,29 +73,18 @@ pub(crate) fn count(number: &i64) -> String {
 /// A large number, rounded to a count.
 #[expect(clippy::cast_possible_truncation, reason = "a number that is not so great is shown as it is")]
 pub(crate) fn whole(number: &f64) -> String {
-    if (10.0..1e15).contains(&number.abs()) {
-        count(&(number.round() as i64))
-    } else {
-        value(number)
-    }
+    if (10.0..1e15).contains(&number.abs()) { count(&(number.round() as i64)) } else { value(number) }
 }
 
 /// A text with a capital first letter.
 pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
-    letters
-        .next()
-        .map(|first| first.to_uppercase().chain(letters).collect())
-        .unwrap_or_default()
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// A rating or its uncertainty, to two decimals, so that columns align.
 pub(crate) fn rating(value: &f64) -> String {
-    if value.is_finite() {
-        format!("{value:.2}").replace('-', "−")
-    } else {
-        "–".to_owned()
-    }
+    if value.is_finite() { format!("{value:.2}").replace('-', "−") } else { "–".to_owned() }
 }
 
 /// A count with `noun`, whose plural ends in `s`.
@@ -129,11 +119,7 @@ pub(crate) fn of_unit(number: &f64, unit: &str) -> String {
 
 /// A decimal number without the zeros at its end.
 fn trimmed(text: &str) -> String {
-    let text = if text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.')
-    } else {
-        text
-    };
+    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { text };
     text.replace('-', "−")
 }
 
@@ -171,11 +157,7 @@ pub(crate) fn share(share: &f64) -> String {
 
 /// A share in per cent.
 pub(crate) fn percent(share: &f64) -> String {
-    if share.is_finite() {
-        format!("{:.0} %", share * 100.0)
-    } else {
-        "–".to_owned()
-    }
+    if share.is_finite() { format!("{:.0} %", share * 100.0) } else { "–".to_owned() }
 }
 
 /// An interval of shares in per cent.
@@ -193,24 +175,12 @@ pub(crate) fn bytes(number: &i64) -> String {
         size /= 1024.0;
         unit += 1;
     }
-    if unit == 0 || size >= 100.0 {
-        format!("{size:.0} {}", UNITS[unit])
-    } else {
-        format!("{size:.1} {}", UNITS[unit])
-    }
+    if unit == 0 || size >= 100.0 { format!("{size:.0} {}", UNITS[unit]) } else { format!("{size:.1} {}", UNITS[unit]) }
 }
 
 /// The start of an id, enough to tell it from others nearby.
 pub(crate) fn id(id: &uuid::Uuid) -> String {
-    id.simple()
-        .to_string()
-        .chars()
-        .rev()
-        .take(8)
-        .collect::<String>()
-        .chars()
-        .rev()
-        .collect()
+    id.simple().to_string().chars().rev().take(8).collect::<String>().chars().rev().collect()
 }
 
 /// The display name of a metric or a phase.
@@ -226,14 +196,8 @@ mod tests {
     fn numbers_are_short_and_keep_their_size() {
         assert_eq!(count(&-1_234_567), "−1\u{202f}234\u{202f}567");
         assert_eq!(count(&999), "999");
-        assert_eq!(
-            [0, 1, 2].map(|number| counted(&number, "attempt")),
-            ["0 attempts", "1 attempt", "2 attempts"]
-        );
-        assert_eq!(
-            [0, 1023, 1536, 1 << 30].map(|number| bytes(&number)),
-            ["0 B", "1023 B", "1.5 KiB", "1.0 GiB"]
-        );
+        assert_eq!([0, 1, 2].map(|number| counted(&number, "attempt")), ["0 attempts", "1 attempt", "2 attempts"]);
+        assert_eq!([0, 1023, 1536, 1 << 30].map(|number| bytes(&number)), ["0 B", "1023 B", "1.5 KiB", "1.0 GiB"]);
     }
 
     /// `web/tests/format.test.mjs` holds the scripts of the pages to the same cases.
@@ -269,10 +233,7 @@ mod tests {
 
     #[test]
     fn what_is_between_backticks_is_code() {
-        assert_eq!(
-            pieces("Set `n` to 1."),
-            [(false, "Set "), (true, "n"), (false, " to 1.")]
-        );
+        assert_eq!(pieces("Set `n` to 1."), [(false, "Set "), (true, "n"), (false, " to 1.")]);
         assert_eq!(pieces("plain"), [(false, "plain")]);
     }
 

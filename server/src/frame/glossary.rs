@@ -4,49 +4,28 @@ use lyceum_core::evolution::{INIT, operator};
 
 /// Words of the pages. `docs/METRICS.md` explains metrics, and the operators' meanings are in their catalogue.
 const WORDS: [(&str, &str); 15] = [
-    (
-        "Arm",
-        "A hash of the config without its seed: runs of one arm differ by their seeds alone.",
-    ),
+    ("Arm", "A hash of the config without its seed: runs of one arm differ by their seeds alone."),
     (
         "Cells filled",
         "Cells of the archive with a problem. A cell stands for programs of similar depth, branching, length and number of \
          variables.",
     ),
-    (
-        "Idle share",
-        "The share of the last steps' time during which no worker was working on the run.",
-    ),
-    (
-        "Attempts",
-        "Solvers' answers to problems. A solver answers each problem several times.",
-    ),
-    (
-        "Learning rate",
-        "The member's own: a child has its parents' (the geometric mean of two) times a random factor.",
-    ),
+    ("Idle share", "The share of the last steps' time during which no worker was working on the run."),
+    ("Attempts", "Solvers' answers to problems. A solver answers each problem several times."),
+    ("Learning rate", "The member's own: a child has its parents' (the geometric mean of two) times a random factor."),
     (
         "Matchups",
         "A matchup pairs a proposer with a solver for a step. The solver wins if it solves more than their ratings predict.",
     ),
-    (
-        "Lower bound",
-        "mu minus a few sigma: a conservative estimate of a member's strength.",
-    ),
+    ("Lower bound", "mu minus a few sigma: a conservative estimate of a member's strength."),
     ("mu", "TrueSkill's estimate of a member's strength; 25 at first."),
     ("sigma", "TrueSkill's uncertainty about mu; 25/3 at first."),
     ("code_i", "Find an input for which a given program has a given output."),
     ("code_o", "Find the output of a given program for a given input."),
-    (
-        "code_f",
-        "Write a program from a description and examples of inputs with their outputs.",
-    ),
+    ("code_f", "Write a program from a description and examples of inputs with their outputs."),
     ("math", "A question with a number or a formula for an answer."),
     ("code", "Write a program that passes tests."),
-    (
-        "Valid problems",
-        "Proposals that parse, run, give the same result every time and can be shown to a solver.",
-    ),
+    ("Valid problems", "Proposals that parse, run, give the same result every time and can be shown to a solver."),
 ];
 
 /// The meaning of a word, of a type of problem, or of an operator.
@@ -65,7 +44,8 @@ pub(crate) fn meaning(word: impl AsRef<str>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lyceum_core::{evolution::CATALOGUE, verify::ProblemKind};
+    use lyceum_core::evolution::CATALOGUE;
+    use lyceum_core::verify::ProblemKind;
 
     #[test]
     fn every_operator_and_every_type_of_problem_has_a_meaning() {

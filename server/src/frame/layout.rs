@@ -1,16 +1,13 @@
 //! The frame around every page.
 
-use actix_web::{HttpRequest, http::header::ACCEPT};
+use actix_web::HttpRequest;
+use actix_web::http::header::ACCEPT;
 use lyceum_store::tokens::Scope;
 
-use crate::{
-    contract::caller::masked,
-    frame::{
-        address::PageAddress,
-        assets::{address_of, needs_of},
-        view::View,
-    },
-};
+use crate::contract::caller::masked;
+use crate::frame::address::PageAddress;
+use crate::frame::assets::{address_of, needs_of};
+use crate::frame::view::View;
 
 /// Pages of the main navigation, and what belongs to them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,13 +55,7 @@ pub(crate) const PLACES: [(&str, Pages); 5] = [
             (Section::Views, "/views", "Saved views"),
         ],
     ),
-    (
-        "Archives",
-        &[
-            (Section::Archives, "/archives", "Maps"),
-            (Section::Problems, "/problems", "Problems"),
-        ],
-    ),
+    ("Archives", &[(Section::Archives, "/archives", "Maps"), (Section::Problems, "/problems", "Problems")]),
     ("Leaderboards", &[(Section::Leaderboard, "/leaderboard", "Members")]),
     (
         "Data",

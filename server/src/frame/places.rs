@@ -71,30 +71,15 @@ struct Declared {
 
 impl Declared {
     const fn new(tab: Tab, place: Place, address: &'static str, label: &'static str) -> Self {
-        Self {
-            tab,
-            place,
-            address,
-            label,
-            is_present: |_| true,
-            absence: "",
-        }
+        Self { tab, place, address, label, is_present: |_| true, absence: "" }
     }
 
     const fn only_if(self, is_present: fn(Capabilities) -> bool, absence: &'static str) -> Self {
-        Self {
-            is_present,
-            absence,
-            ..self
-        }
+        Self { is_present, absence, ..self }
     }
 
     fn link(&self, run: Uuid, current: bool) -> Link {
-        Link {
-            address: self.address.replace("{run}", &run.to_string()),
-            label: self.label,
-            current,
-        }
+        Link { address: self.address.replace("{run}", &run.to_string()), label: self.label, current }
     }
 }
 
@@ -119,24 +104,16 @@ const PAGES: [Declared; 18] = {
         Declared::new(Tab::Picks, Samples, "/compare/picks?left={run}", "Picks")
             .only_if(|recipe| recipe.programs, "its problems are not programs"),
         Declared::new(Tab::Population, Population, "/runs/{run}/population", "Members"),
-        Declared::new(Tab::Lineage, Population, "/runs/{run}/lineage", "Lineage").only_if(
-            |recipe| recipe.evolves,
-            "its members do not evolve: none is born or dies after the first step",
-        ),
-        Declared::new(Tab::ArmsRace, Population, "/runs/{run}/arms-race", "Arms race").only_if(
-            |recipe| recipe.rates,
-            "its members play no matchups and have no ratings",
-        ),
-        Declared::new(Tab::CrossPlay, Population, "/runs/{run}/cross-play", "Cross-play").only_if(
-            |recipe| recipe.crosses,
-            "its members do not attempt each other's problems",
-        ),
+        Declared::new(Tab::Lineage, Population, "/runs/{run}/lineage", "Lineage")
+            .only_if(|recipe| recipe.evolves, "its members do not evolve: none is born or dies after the first step"),
+        Declared::new(Tab::ArmsRace, Population, "/runs/{run}/arms-race", "Arms race")
+            .only_if(|recipe| recipe.rates, "its members play no matchups and have no ratings"),
+        Declared::new(Tab::CrossPlay, Population, "/runs/{run}/cross-play", "Cross-play")
+            .only_if(|recipe| recipe.crosses, "its members do not attempt each other's problems"),
         Declared::new(Tab::Archive, Population, "/runs/{run}/archive", "Archive")
             .only_if(|recipe| recipe.archives, "it keeps no archive of its problems"),
-        Declared::new(Tab::Curriculum, Population, "/runs/{run}/curriculum", "Curriculum").only_if(
-            |recipe| recipe.admits,
-            "no critic decides which problems join a growing set",
-        ),
+        Declared::new(Tab::Curriculum, Population, "/runs/{run}/curriculum", "Curriculum")
+            .only_if(|recipe| recipe.admits, "no critic decides which problems join a growing set"),
         Declared::new(Tab::Diversity, Population, "/runs/{run}/diversity", "Diversity").only_if(
             |recipe| recipe.measures_diversity,
             "it does not measure how much the questions of an iteration differ",
@@ -224,11 +201,7 @@ mod tests {
             ("gasp", "Goalposts"),
         ] {
             let navigation = of(recipe, Tab::Result);
-            assert_eq!(
-                labels(&navigation.places),
-                ["Result", "Metrics", "Samples", fourth],
-                "{recipe}"
-            );
+            assert_eq!(labels(&navigation.places), ["Result", "Metrics", "Samples", fourth], "{recipe}");
             assert_eq!(labels(&navigation.pages), ["Summary", "Benchmarks"], "{recipe}");
         }
         let sage = of("sage", Tab::Population);

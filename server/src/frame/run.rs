@@ -1,23 +1,19 @@
 //! The name, state and navigation above every page of a run, and other runs to choose from.
 
-use lyceum_core::{id::ExecutionId, recipe::Capabilities, work::Sampler};
-use lyceum_store::{
-    executions::State,
-    page::{Order, Window},
-    runs::{self, Run, RunDetail, RunFilter, RunSort},
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::Capabilities;
+use lyceum_core::work::Sampler;
+use lyceum_store::executions::State;
+use lyceum_store::page::{Order, Window};
+use lyceum_store::runs::{self, Run, RunDetail, RunFilter, RunSort};
 use serde::Serialize;
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        places::{Navigation, Tab},
-        view::View,
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::places::{Navigation, Tab};
+use crate::frame::view::View;
+use crate::lab::Lab;
 
 /// A run as `run/frame.html` shows it. In the page's JSON it is the run.
 #[derive(Clone, Debug, Serialize)]
@@ -61,10 +57,7 @@ impl RunFrame {
         let is_over = detail.run.state == State::Completed;
         capabilities.rates &= !(is_over && detail.run.matchups == 0);
         if let Some(why) = open.absence(capabilities) {
-            let detail = format!(
-                "`{}` is a run of recipe `{recipe}`, which has no such page: {why}",
-                detail.run.name
-            );
+            let detail = format!("`{}` is a run of recipe `{recipe}`, which has no such page: {why}", detail.run.name);
             return Err(ApiError::not_found(detail));
         }
         Ok(Self {
@@ -171,12 +164,6 @@ pub(crate) async fn newest(view: &View, db: &PgPool, limit: u32) -> Result<Vec<R
     if view.caller.has_only_a_link {
         return Ok(Vec::new());
     }
-    let newest = Window {
-        limit,
-        after: None,
-        order: Order::Newest,
-    };
-    Ok(runs::page(db, &RunFilter::default(), &RunSort::Age, &newest)
-        .await?
-        .items)
+    let newest = Window { limit, after: None, order: Order::Newest };
+    Ok(runs::page(db, &RunFilter::default(), &RunSort::Age, &newest).await?.items)
 }

@@ -1,7 +1,8 @@
 //! Pages as whoever has only a link to one sees them: links to what is not shared lead nowhere.
 
 use actix_web::http::Uri;
-use lol_html::{RewriteStrSettings, element, errors::RewritingError, rewrite_str};
+use lol_html::errors::RewritingError;
+use lol_html::{RewriteStrSettings, element, rewrite_str};
 
 use crate::frame::address::PageAddress;
 
@@ -14,13 +15,7 @@ pub(super) fn without_links_elsewhere(html: &str, shared: &PageAddress, here: &U
         }
         Ok(())
     });
-    rewrite_str(
-        html,
-        RewriteStrSettings {
-            element_content_handlers: vec![check],
-            ..RewriteStrSettings::new()
-        },
-    )
+    rewrite_str(html, RewriteStrSettings { element_content_handlers: vec![check], ..RewriteStrSettings::new() })
 }
 
 fn stays(address: &str, shared: &PageAddress, here: &Uri) -> bool {
@@ -51,14 +46,7 @@ mod tests {
         for own in ["", "#data", "?step=3", run, &problem, "/login", "https://example.org/"] {
             assert!(kept(own), "{own}");
         }
-        for other in [
-            "/",
-            "/runs",
-            "/runs/x",
-            "/work?run=1",
-            "//evil.example/",
-            "javascript:alert(1)",
-        ] {
+        for other in ["/", "/runs", "/runs/x", "/work?run=1", "//evil.example/", "javascript:alert(1)"] {
             assert!(!kept(other), "{other}");
         }
         let table = PageAddress::parse("/runs?tag=a&state=running").unwrap();

@@ -98,12 +98,10 @@ pub(crate) fn heat(value: Option<f64>, (low, high): (f64, f64)) -> String {
 
 /// The smallest and the largest of `values`.
 pub(crate) fn range(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
-    values
-        .filter(|value| value.is_finite())
-        .fold(None, |range, value| match range {
-            None => Some((value, value)),
-            Some((low, high)) => Some((low.min(value), high.max(value))),
-        })
+    values.filter(|value| value.is_finite()).fold(None, |range, value| match range {
+        None => Some((value, value)),
+        Some((low, high)) => Some((low.min(value), high.max(value))),
+    })
 }
 
 /// A member by name.
@@ -124,11 +122,7 @@ mod tests {
     use uuid::Uuid;
 
     fn member(roles: &[Role]) -> MemberName {
-        MemberName {
-            id: Uuid::nil(),
-            name: "m".to_owned(),
-            roles: roles.to_vec(),
-        }
+        MemberName { id: Uuid::nil(), name: "m".to_owned(), roles: roles.to_vec() }
     }
 
     #[test]
@@ -138,19 +132,9 @@ mod tests {
             (names.proposer, names.solver)
         };
         let pair = |proposer: &str, solver: &str| (proposer.to_owned(), solver.to_owned());
-        assert_eq!(
-            names(&[member(&[Role::Teacher]), member(&[Role::Student])]),
-            pair("teacher", "student")
-        );
-        assert_eq!(
-            names(&[member(&[Role::Proposer, Role::Solver])]),
-            pair("proposer", "solver")
-        );
-        let sage = [
-            member(&[Role::Challenger]),
-            member(&[Role::Critic, Role::Planner]),
-            member(&[Role::Solver]),
-        ];
+        assert_eq!(names(&[member(&[Role::Teacher]), member(&[Role::Student])]), pair("teacher", "student"));
+        assert_eq!(names(&[member(&[Role::Proposer, Role::Solver])]), pair("proposer", "solver"));
+        let sage = [member(&[Role::Challenger]), member(&[Role::Critic, Role::Planner]), member(&[Role::Solver])];
         assert_eq!(names(&sage), pair("challenger", "solver"));
         assert_eq!(names(&[member(&[Role::Student])]), pair("proposer", "student"));
         let both = [member(&[Role::Challenger]), member(&[Role::Teacher])];
@@ -166,10 +150,7 @@ mod tests {
     fn classes_are_spread_over_the_range() {
         let classes =
             [Some(0.0), Some(0.52), Some(1.0), Some(7.0), None, Some(f64::NAN)].map(|value| heat(value, (0.0, 1.0)));
-        assert_eq!(
-            classes,
-            ["heat-0", "heat-5", "heat-10", "heat-10", "heat-none", "heat-none"]
-        );
+        assert_eq!(classes, ["heat-0", "heat-5", "heat-10", "heat-10", "heat-none", "heat-none"]);
         assert_eq!(heat(Some(2.0), (2.0, 2.0)), "heat-0");
         assert_eq!(range([2.0, f64::NAN, -1.0].into_iter()), Some((-1.0, 2.0)));
         assert_eq!(range(std::iter::empty()), None);

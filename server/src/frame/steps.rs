@@ -1,13 +1,13 @@
 //! The steps of a run on a page: which are shown, how many make a point, and the curves of metrics over them.
 
-use lyceum_store::{metrics::MetricRow, steps::Stretch};
+use lyceum_store::metrics::MetricRow;
+use lyceum_store::steps::Stretch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    api_error::ApiError,
-    frame::{figure::Series, format::words},
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::Series;
+use crate::frame::format::words;
 
 /// The first and the last step shown; all by default.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize, JsonSchema)]
@@ -34,11 +34,7 @@ impl Steps {
             return Err(ApiError::invalid_query(vec![("to".to_owned(), detail.to_owned())]));
         }
         let all = Stretch::whole(stride(self.length(step), points));
-        Ok(Stretch {
-            from,
-            to: self.to.unwrap_or(all.to),
-            ..all
-        })
+        Ok(Stretch { from, to: self.to.unwrap_or(all.to), ..all })
     }
 
     /// Whether the range is limited.
@@ -66,9 +62,7 @@ pub(crate) fn stride(step: i32, points: u32) -> u32 {
 /// The lowest level of downsampling at which a run at `step` has at most `points` points.
 pub(crate) fn level_for(step: i32, points: u32) -> u8 {
     let steps = step.max(0).cast_unsigned() + 1;
-    (0..8)
-        .find(|&level| steps.div_ceil(4u32.pow(u32::from(level))) <= points)
-        .unwrap_or(8)
+    (0..8).find(|&level| steps.div_ceil(4u32.pow(u32::from(level))) <= points).unwrap_or(8)
 }
 
 /// The curve of the metric at `place` in the rows, with a band from minimum to maximum if points cover several steps.
@@ -90,11 +84,7 @@ pub(crate) fn curve(rows: &[MetricRow], place: usize, name: &str) -> Series {
 pub(crate) fn of(rows: &[MetricRow], metrics: &[String], wanted: &[&str]) -> Vec<Series> {
     let place = |name: &&str| metrics.iter().position(|metric| metric == name);
     let curve = |name: &&str| Some(curve(rows, place(name)?, &words(name)));
-    wanted
-        .iter()
-        .filter_map(curve)
-        .filter(|series| series.points.iter().any(|(_, value)| value.is_some()))
-        .collect()
+    wanted.iter().filter_map(curve).filter(|series| series.points.iter().any(|(_, value)| value.is_some())).collect()
 }
 
 #[cfg(test)]

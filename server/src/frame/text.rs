@@ -80,14 +80,8 @@ pub(crate) struct Excerpt {
 /// The first `limit` characters of `text`, made inert.
 pub(crate) fn excerpt(text: &str, limit: usize) -> Excerpt {
     match text.char_indices().nth(limit) {
-        None => Excerpt {
-            text: inert(text),
-            more: 0,
-        },
-        Some((end, _)) => Excerpt {
-            text: inert(&text[..end]),
-            more: text[end..].chars().count(),
-        },
+        None => Excerpt { text: inert(text), more: 0 },
+        Some((end, _)) => Excerpt { text: inert(&text[..end]), more: text[end..].chars().count() },
     }
 }
 
@@ -230,22 +224,14 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut_between_letters() {
-        assert_eq!(
-            excerpt("äöü€", 3),
-            Excerpt {
-                text: "äöü".to_owned(),
-                more: 1
-            }
-        );
+        assert_eq!(excerpt("äöü€", 3), Excerpt { text: "äöü".to_owned(), more: 1 });
         assert_eq!(excerpt("äöü", 3).more, 0);
     }
 
     #[test]
     fn what_reverses_is_shown_and_the_rest_is_html() {
         let mut shown = String::new();
-        Escaped
-            .write_escaped_str(&mut shown, "<b>\u{202e}gpj.exe\u{2069} שלום\u{200f} & more")
-            .unwrap();
+        Escaped.write_escaped_str(&mut shown, "<b>\u{202e}gpj.exe\u{2069} שלום\u{200f} & more").unwrap();
         assert_eq!(shown, "&#60;b&#62;⟨U+202E⟩gpj.exe⟨U+2069⟩ שלום\u{200f} &#38; more");
     }
 

@@ -1,34 +1,26 @@
 //! The viewer of a page, the address and format requested, and the page or the error in response.
 
-use actix_web::{
-    Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Responder as _,
-    body::{EitherBody, MessageBody},
-    dev::{Payload, ServiceRequest, ServiceResponse},
-    http::{
-        Method, Uri,
-        header::{self, CACHE_CONTROL, HeaderValue, VARY},
-        uri::PathAndQuery,
-    },
-    middleware::Next,
-    web,
-};
+use actix_web::body::{EitherBody, MessageBody};
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::header::{self, CACHE_CONTROL, HeaderValue, VARY};
+use actix_web::http::uri::PathAndQuery;
+use actix_web::http::{Method, Uri};
+use actix_web::middleware::Next;
+use actix_web::{Error, FromRequest, HttpMessage as _, HttpRequest, HttpResponse, Responder as _, web};
 use askama::Template;
 use lyceum_store::tokens::Scope;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use schemars::JsonSchema;
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::future::{Ready, ready};
 
-use crate::{
-    api_error::ApiError,
-    contract::{Answer, Caller, TraceId, query},
-    frame::{
-        address::PageAddress,
-        figure::Figure,
-        layout::{Assets, Layout, Section, accepts, theme_of},
-        shared,
-    },
-};
+use crate::api_error::ApiError;
+use crate::contract::{Answer, Caller, TraceId, query};
+use crate::frame::address::PageAddress;
+use crate::frame::figure::Figure;
+use crate::frame::layout::{Assets, Layout, Section, accepts, theme_of};
+use crate::frame::shared;
 
 /// The first step wanted in a page's charts, for viewers that have the earlier points.
 const FROM_STEP: &str = "lyceum-from-step";
@@ -119,10 +111,7 @@ impl View {
         let from = asked
             .and_then(|value| value.to_str().ok()?.parse::<u32>().ok())
             .map(|step| f64::from(step - step % width.max(1)));
-        figures
-            .into_iter()
-            .map(|figure| Figure { from, width, ..figure })
-            .collect()
+        figures.into_iter().map(|figure| Figure { from, width, ..figure }).collect()
     }
 
     pub(crate) fn request(&self) -> &HttpRequest {
@@ -132,10 +121,7 @@ impl View {
     /// The value of a parameter of the address, if it is not empty.
     pub(crate) fn parameter(&self, name: &str) -> Option<String> {
         let parameters = self.parameters();
-        parameters
-            .into_iter()
-            .find(|(known, _)| known == name)
-            .map(|(_, value)| value)
+        parameters.into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
     /// The address of this page with these parameters, or without those that have no value, from the beginning of its
@@ -143,14 +129,9 @@ impl View {
     pub(crate) fn with(&self, changes: &[(&str, Option<&str>)]) -> String {
         let is_kept = |name: &str| name != "cursor" && !changes.iter().any(|(changed, _)| *changed == name);
         let kept = self.parameters().into_iter().filter(|(name, _)| is_kept(name));
-        let added = changes
-            .iter()
-            .filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?.to_owned())));
+        let added = changes.iter().filter_map(|(name, value)| Some(((*name).to_owned(), (*value)?.to_owned())));
         let encoded = |text: &str| utf8_percent_encode(text, ENCODED).to_string();
-        let pairs: Vec<String> = kept
-            .chain(added)
-            .map(|(name, value)| format!("{name}={}", encoded(&value)))
-            .collect();
+        let pairs: Vec<String> = kept.chain(added).map(|(name, value)| format!("{name}={}", encoded(&value))).collect();
         match pairs.is_empty() {
             true => self.request.path().to_owned(),
             false => format!("{}?{}", self.request.path(), pairs.join("&")),
@@ -166,10 +147,7 @@ impl View {
     /// The parameters of the address but for `others` and the place in the list, for the hidden fields of a form.
     pub(crate) fn kept(&self, others: &[&str]) -> Vec<(String, String)> {
         let is_kept = |name: &str| name != "cursor" && !others.contains(&name);
-        self.parameters()
-            .into_iter()
-            .filter(|(name, _)| is_kept(name))
-            .collect()
+        self.parameters().into_iter().filter(|(name, _)| is_kept(name)).collect()
     }
 
     /// The parameters of the address that have a value.
@@ -218,10 +196,7 @@ impl View {
             query => format!("?{}", query.replace('\'', "%27")),
         };
         let path = self.request.path().replace('\'', "%27");
-        format!(
-            "curl -H \"Authorization: Bearer $TOKEN\" '{}{path}.json{query}'",
-            self.origin(),
-        )
+        format!("curl -H \"Authorization: Bearer $TOKEN\" '{}{path}.json{query}'", self.origin(),)
     }
 }
 
@@ -275,10 +250,7 @@ pub(crate) async fn take_suffix<B: MessageBody>(
 
 fn without_suffix(uri: &Uri) -> Option<Uri> {
     let path = uri.path();
-    if ["/api/", "/assets/", "/docs/"]
-        .iter()
-        .any(|other| path.starts_with(other))
-    {
+    if ["/api/", "/assets/", "/docs/"].iter().any(|other| path.starts_with(other)) {
         return None;
     }
     let bare = path.strip_suffix(".json")?;
@@ -331,10 +303,7 @@ fn page<B>(response: &ServiceResponse<B>, error: &ApiError) -> Option<HttpRespon
     let request = response.request();
     // Reading cookies writes to the request's extensions, so they must not be borrowed meanwhile.
     let theme = theme_of(request);
-    let trace = request
-        .extensions()
-        .get::<TraceId>()
-        .map(|trace| trace.as_str().to_owned());
+    let trace = request.extensions().get::<TraceId>().map(|trace| trace.as_str().to_owned());
     let known = request.extensions().get::<Caller>().is_some();
     let shared = request.extensions().get::<PageAddress>().map(PageAddress::address);
     let page = ErrorPage {
@@ -362,10 +331,7 @@ mod tests {
     #[test]
     fn fields_left_empty_are_left_out() {
         assert_eq!(without_empty("state=&name=a&tag=&order"), "name=a");
-        assert_eq!(
-            without_empty("from=2&smoothing=0.5&log=1&members=0&pins=a,b&only=pins"),
-            "from=2"
-        );
+        assert_eq!(without_empty("from=2&smoothing=0.5&log=1&members=0&pins=a,b&only=pins"), "from=2");
         assert_eq!(without_empty(""), "");
         assert_eq!(without_empty("overlay=a&q=b&overlay=c"), "overlay=a,c&q=b");
     }

@@ -102,11 +102,7 @@ mod tests {
             ("hf://datasets/openai/gsm8k", "main", ""),
             ("openai/gsm8k/", "main", ""),
             ("openai/gsm8k/main", "main", "main"),
-            (
-                "openai/gsm8k@refs%2Fconvert%2Fparquet/main/train",
-                "refs/convert/parquet",
-                "main/train",
-            ),
+            ("openai/gsm8k@refs%2Fconvert%2Fparquet/main/train", "refs/convert/parquet", "main/train"),
             ("hf://datasets/a/b@v1/data/x y.jsonl", "v1", "data/x y.jsonl"),
         ] {
             let address: Address = text.parse().unwrap();
@@ -114,20 +110,8 @@ mod tests {
             assert_eq!(address.to_string().parse(), Ok(address));
         }
         let file: Address = "a/b/x?y#z.jsonl".parse().unwrap();
-        assert_eq!(
-            file.resolved("refs/pr/1", "x?y#z.jsonl"),
-            "a/b/resolve/refs%2Fpr%2F1/x%3Fy%23z.jsonl"
-        );
-        for wrong in [
-            "gsm8k",
-            "",
-            "a//b",
-            "../x/y",
-            "a/b/../c",
-            "a/b@/c",
-            "a/b@../c.jsonl",
-            "https://example.org/a",
-        ] {
+        assert_eq!(file.resolved("refs/pr/1", "x?y#z.jsonl"), "a/b/resolve/refs%2Fpr%2F1/x%3Fy%23z.jsonl");
+        for wrong in ["gsm8k", "", "a//b", "../x/y", "a/b/../c", "a/b@/c", "a/b@../c.jsonl", "https://example.org/a"] {
             assert!(wrong.parse::<Address>().is_err(), "{wrong}");
         }
     }

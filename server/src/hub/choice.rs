@@ -8,22 +8,15 @@ use super::Address;
 const NAMED: usize = 20;
 
 /// Names of splits that mean the same, as in Hugging Face's `datasets`.
-const SAME: [&[&str]; 3] = [
-    &["train", "training"],
-    &["validation", "valid", "val", "dev"],
-    &["test", "testing", "eval", "evaluation"],
-];
+const SAME: [&[&str]; 3] =
+    [&["train", "training"], &["validation", "valid", "val", "dev"], &["test", "testing", "eval", "evaluation"]];
 
 /// The name does not say which files.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Unclear {
     /// No file fits.
     #[error("{address} has no {what}: {}", there(.files))]
-    None {
-        address: String,
-        what: String,
-        files: Vec<String>,
-    },
+    None { address: String, what: String, files: Vec<String> },
     /// Several fit.
     #[error("{address} has several files of rows: name one, its folder or a split. There are {}", named(.files))]
     Several { address: String, files: Vec<String> },
@@ -49,16 +42,11 @@ pub(super) fn named(files: &[String]) -> String {
 pub(super) fn is_data(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or_default();
     // Descriptions of repositories.
-    if matches!(
-        name,
-        "dataset_infos.json" | "dataset_info.json" | "dataset_dict.json" | "state.json"
-    ) {
+    if matches!(name, "dataset_infos.json" | "dataset_info.json" | "dataset_dict.json" | "state.json") {
         return false;
     }
     let name = name.strip_suffix(".gz").unwrap_or(name);
-    [".jsonl", ".ndjson", ".json", ".parquet"]
-        .iter()
-        .any(|end| name.ends_with(end) && name.len() > end.len())
+    [".jsonl", ".ndjson", ".json", ".parquet"].iter().any(|end| name.ends_with(end) && name.len() > end.len())
 }
 
 /// Those of `names` that hold rows, sorted.
@@ -95,19 +83,14 @@ pub(super) fn choose(
             files: all,
         }),
         1 => Ok(files),
-        _ => Err(Unclear::Several {
-            address: address.to_string(),
-            files: sets.into_keys().collect(),
-        }),
+        _ => Err(Unclear::Several { address: address.to_string(), files: sets.into_keys().collect() }),
     }
 }
 
 /// Whether the path has the name of the split, as words between other characters.
 fn has_split(file: &str, split: &str) -> bool {
     let words = |text: &str| -> Vec<String> {
-        let words = text
-            .split(|letter: char| !letter.is_alphanumeric())
-            .filter(|word| !word.is_empty());
+        let words = text.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
         words.map(str::to_lowercase).collect()
     };
     let asked = words(split);
@@ -116,9 +99,7 @@ fn has_split(file: &str, split: &str) -> bool {
     };
     let found = words(file);
     !asked.is_empty()
-        && found
-            .windows(asked.len())
-            .any(|window| window.iter().zip(&asked).all(|(one, other)| is_same(one, other)))
+        && found.windows(asked.len()).any(|window| window.iter().zip(&asked).all(|(one, other)| is_same(one, other)))
 }
 
 /// The name without the number of a shard: `train-00000-of-00002-ab12.parquet` is `train.parquet`.
@@ -160,21 +141,12 @@ mod tests {
 
     #[test]
     fn shards_of_one_split_are_read_in_order() {
-        let files = [
-            "data/train-00001-of-00002-ab.parquet",
-            "data/train-00000-of-00002-cd.parquet",
-            "dataset_infos.json",
-        ];
-        let both = [
-            "data/train-00000-of-00002-cd.parquet",
-            "data/train-00001-of-00002-ab.parquet",
-        ];
+        let files =
+            ["data/train-00001-of-00002-ab.parquet", "data/train-00000-of-00002-cd.parquet", "dataset_infos.json"];
+        let both = ["data/train-00000-of-00002-cd.parquet", "data/train-00001-of-00002-ab.parquet"];
         assert_eq!(chosen("a/b", &files, None).unwrap(), both);
         assert_eq!(chosen("a/b", &files, Some("training")).unwrap(), both);
-        assert_eq!(
-            chosen("openai/gsm8k/main", &GSM8K, Some("train")).unwrap(),
-            ["main/train-00000-of-00001.parquet"]
-        );
+        assert_eq!(chosen("openai/gsm8k/main", &GSM8K, Some("train")).unwrap(), ["main/train-00000-of-00001.parquet"]);
     }
 
     #[test]
@@ -184,10 +156,7 @@ mod tests {
         let said = chosen("openai/gsm8k/main", &GSM8K, None).unwrap_err();
         assert!(said.contains("main/test.parquet, main/train.parquet"), "{said}");
         let said = chosen("openai/gsm8k", &GSM8K, Some("validation")).unwrap_err();
-        assert!(
-            said.contains("no files of rows of the split `validation`: there are main/test-"),
-            "{said}"
-        );
+        assert!(said.contains("no files of rows of the split `validation`: there are main/test-"), "{said}");
         let said = chosen("a/b", &["README.md"], None).unwrap_err();
         assert!(said.contains("it has no files of rows"), "{said}");
     }

@@ -20,16 +20,9 @@ impl HubPush {
             return Ok(());
         }
         if let Some(file) = wanted.iter().find(|file| file.size > LARGEST) {
-            bail!(
-                "{} has {} bytes; the hub takes at most {LARGEST} in one piece",
-                file.path,
-                file.size
-            );
+            bail!("{} has {} bytes; the hub takes at most {LARGEST} in one piece", file.path, file.size);
         }
-        let objects: Vec<Value> = wanted
-            .iter()
-            .map(|file| json!({"oid": file.oid, "size": file.size}))
-            .collect();
+        let objects: Vec<Value> = wanted.iter().map(|file| json!({"oid": file.oid, "size": file.size})).collect();
         let body = json!({
             "operation": "upload",
             "transfers": ["basic"],
@@ -60,9 +53,7 @@ impl HubPush {
     }
 
     fn put(&self, action: &Value, file: &mut Upload) -> anyhow::Result<()> {
-        let href = action["href"]
-            .as_str()
-            .context("the hub does not say where to upload")?;
+        let href = action["href"].as_str().context("the hub does not say where to upload")?;
         file.file.seek(SeekFrom::Start(0))?;
         let mut request = self.agent.put(href).header("content-length", file.size.to_string());
         for (name, value) in headers(action) {
@@ -77,24 +68,16 @@ impl HubPush {
     }
 
     fn verify(&self, action: &Value, file: &Upload) -> anyhow::Result<()> {
-        let href = action["href"]
-            .as_str()
-            .context("the hub does not say where to confirm an upload")?;
+        let href = action["href"].as_str().context("the hub does not say where to confirm an upload")?;
         let mut request = self.agent.post(href).header("content-type", LFS);
         for (name, value) in headers(action) {
             request = request.header(name, value);
         }
         let body = json!({"oid": file.oid, "size": file.size}).to_string();
-        let response = request
-            .send(body)
-            .with_context(|| format!("cannot confirm the upload of {}", file.path))?;
+        let response = request.send(body).with_context(|| format!("cannot confirm the upload of {}", file.path))?;
         match response.status().is_success() {
             true => Ok(()),
-            false => bail!(
-                "the hub's store answers {} when {} is confirmed",
-                response.status(),
-                file.path
-            ),
+            false => bail!("the hub's store answers {} when {} is confirmed", response.status(), file.path),
         }
     }
 }

@@ -50,20 +50,16 @@ impl Repository {
     pub(crate) fn parse(kind: Kind, name: &str) -> anyhow::Result<Self> {
         let is_part = |part: &str| {
             (1..=96).contains(&part.len())
-                && part
-                    .bytes()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
+                && part.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte))
                 && !part.starts_with(['-', '.'])
                 && !part.ends_with(['-', '.'])
                 && !part.contains("..")
                 && !part.contains("--")
         };
         match name.split_once('/') {
-            Some((owner, short)) if is_part(owner) && is_part(short) => Ok(Self {
-                kind,
-                owner: owner.to_owned(),
-                short: short.to_owned(),
-            }),
+            Some((owner, short)) if is_part(owner) && is_part(short) => {
+                Ok(Self { kind, owner: owner.to_owned(), short: short.to_owned() })
+            }
             _ => anyhow::bail!(
                 "`{name}` is not a repository: OWNER/NAME is valid, each of letters, digits, `-`, `_` and `.`, such as me/my-adapter"
             ),
@@ -84,9 +80,7 @@ mod tests {
     fn a_repository_is_an_owner_and_a_name() {
         let parsed = Repository::parse(Kind::Model, "me/my-adapter_1.0").unwrap();
         assert_eq!(parsed.name(), "me/my-adapter_1.0");
-        for wrong in [
-            "", "me", "me/", "/x", "a/b/c", "me/..", "me/x y", "me/-x", "me/x?y", "me/a--b",
-        ] {
+        for wrong in ["", "me", "me/", "/x", "a/b/c", "me/..", "me/x y", "me/-x", "me/x?y", "me/a--b"] {
             let said = Repository::parse(Kind::Model, wrong).unwrap_err().to_string();
             assert!(said.contains("OWNER/NAME"), "{wrong}: {said}");
         }

@@ -3,7 +3,9 @@
 use include_dir::{Dir, include_dir};
 use lyceum_core::fault::nearest;
 use serde::Serialize;
-use std::{collections::BTreeMap, fs, io, path::PathBuf};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::{fs, io};
 use utoipa::ToSchema;
 
 static BUILT_IN: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/../configs/runs");
@@ -41,10 +43,7 @@ impl Presets {
 
     /// All presets, sorted by name.
     pub(crate) fn all(&self) -> Result<Vec<Preset>, PresetError> {
-        self.texts()?
-            .into_iter()
-            .map(|(name, text)| read(name, &text))
-            .collect()
+        self.texts()?.into_iter().map(|(name, text)| read(name, &text)).collect()
     }
 
     /// The preset `name`, or a message if there is none.
@@ -64,14 +63,9 @@ impl Presets {
 
     fn texts(&self) -> Result<BTreeMap<String, String>, PresetError> {
         let Some(folder) = &self.0 else {
-            let files = BUILT_IN
-                .files()
-                .filter(|file| file.path().extension().is_some_and(|kind| kind == "toml"));
+            let files = BUILT_IN.files().filter(|file| file.path().extension().is_some_and(|kind| kind == "toml"));
             let named = files.filter_map(|file| {
-                Some((
-                    file.path().file_stem()?.to_str()?.to_owned(),
-                    file.contents_utf8()?.to_owned(),
-                ))
+                Some((file.path().file_stem()?.to_str()?.to_owned(), file.contents_utf8()?.to_owned()))
             });
             return Ok(named.collect());
         };
@@ -87,10 +81,7 @@ impl Presets {
             }
             Ok(texts)
         };
-        read().map_err(|source| PresetError::Folder {
-            folder: folder.clone(),
-            source,
-        })
+        read().map_err(|source| PresetError::Folder { folder: folder.clone(), source })
     }
 }
 
@@ -98,15 +89,8 @@ fn read(name: String, text: &str) -> Result<Preset, PresetError> {
     let comment = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
     let description = comment.collect::<Vec<_>>().join(" ");
     match toml::from_str(text) {
-        Ok(config) => Ok(Preset {
-            name,
-            description,
-            config,
-        }),
-        Err(source) => Err(PresetError::Toml {
-            name,
-            source: Box::new(source),
-        }),
+        Ok(config) => Ok(Preset { name, description, config }),
+        Err(source) => Err(PresetError::Toml { name, source: Box::new(source) }),
     }
 }
 
@@ -117,11 +101,7 @@ mod tests {
     #[test]
     fn a_folder_of_presets_is_read_with_its_comments() {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(
-            folder.path().join("small.toml"),
-            "# Learns\n# little.\nrecipe = \"azr\"\nsteps = 3\n",
-        )
-        .unwrap();
+        fs::write(folder.path().join("small.toml"), "# Learns\n# little.\nrecipe = \"azr\"\nsteps = 3\n").unwrap();
         fs::write(folder.path().join("notes.txt"), "no preset").unwrap();
         let presets = Presets::new(Some(folder.path().to_owned()));
         let all = presets.all().unwrap();

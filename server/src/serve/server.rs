@@ -1,48 +1,41 @@
 //! The HTTP server and its background tasks.
 
-use actix_web::{
-    App, HttpServer,
-    dev::ServerHandle,
-    middleware::from_fn,
-    web::{self, Data},
-};
+use actix_web::dev::ServerHandle;
+use actix_web::middleware::from_fn;
+use actix_web::web::{self, Data};
+use actix_web::{App, HttpServer};
 use futures::future::BoxFuture;
-use lyceum_core::{config::RunConfig, id::ExecutionId, recipe::Registry};
-use lyceum_store::{
-    Store, StoreError,
-    artifact::ArtifactStore,
-    event,
-    listener::{Listener, Listening},
-};
+use lyceum_core::config::RunConfig;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::Registry;
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::listener::{Listener, Listening};
+use lyceum_store::{Store, StoreError, event};
 use sqlx::{PgConnection, PgPool};
-use std::{
-    io,
-    net::{SocketAddr, TcpListener},
-    sync::Arc,
-    time::Duration,
-};
-use tokio::{sync::Semaphore, task::JoinHandle};
+use std::io;
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use utoipa_actix_web::AppExt as _;
 use utoipa_swagger_ui::{Config, SwaggerUi};
 
-use crate::{
-    access::{
-        FailedLogins, Requirements, answer_head, check_host, compress, guard, harden, leave_as_it_is, login_form,
-        login_post, logout, nothing_here, open_share, say_json_is_private,
-    },
-    contract::query::malformed_path,
-    coordinator::Coordinator,
-    events::EventHub,
-    frame::{
-        assets::show_asset,
-        view::{show_errors, take_suffix},
-    },
-    lab::{Lab, LabSettings, Presets},
-    log::log_request,
-    openapi::document,
-    subjects::{self, alerts, evaluations::prepare, service, sweeps},
+use crate::access::{
+    FailedLogins, Requirements, answer_head, check_host, compress, guard, harden, leave_as_it_is, login_form,
+    login_post, logout, nothing_here, open_share, say_json_is_private,
 };
+use crate::contract::query::malformed_path;
+use crate::coordinator::Coordinator;
+use crate::events::EventHub;
+use crate::frame::assets::show_asset;
+use crate::frame::view::{show_errors, take_suffix};
+use crate::lab::{Lab, LabSettings, Presets};
+use crate::log::log_request;
+use crate::openapi::document;
+use crate::subjects::evaluations::prepare;
+use crate::subjects::{self, alerts, service, sweeps};
 
 /// The time for requests in progress when the server stops.
 const GRACE: Duration = Duration::from_secs(10);
@@ -169,13 +162,7 @@ impl Server {
             server = server.workers(threads);
         }
         let server = server.listen(listener)?.run();
-        Ok(Serving {
-            handle: server.handle(),
-            task: tokio::spawn(server),
-            coordinator,
-            _listening: listening,
-            stop,
-        })
+        Ok(Serving { handle: server.handle(), task: tokio::spawn(server), coordinator, _listening: listening, stop })
     }
 
     fn lab(self, events: EventHub) -> Lab {

@@ -1,7 +1,8 @@
 //! Values that hide secrets: strings that must not be displayed, and addresses of databases with their passwords.
 
 use serde::Deserialize;
-use std::{fmt, str::FromStr};
+use std::fmt;
+use std::str::FromStr;
 
 /// An address such as `postgres://lyceum:secret@db.example/lyceum`, displayed with `***` for the password.
 #[derive(Clone, Deserialize, PartialEq, Eq)]
@@ -26,11 +27,7 @@ impl FromStr for DatabaseUrl {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         sqlx::postgres::PgConnectOptions::from_str(text).map_err(|_| NotADatabaseUrl)?;
         let scheme = text.split_once("://").map(|(scheme, _)| scheme);
-        if matches!(scheme, Some("postgres" | "postgresql")) {
-            Ok(Self(text.to_owned()))
-        } else {
-            Err(NotADatabaseUrl)
-        }
+        if matches!(scheme, Some("postgres" | "postgresql")) { Ok(Self(text.to_owned())) } else { Err(NotADatabaseUrl) }
     }
 }
 
@@ -59,9 +56,7 @@ fn redacted(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return "***".to_owned();
     };
-    let (rest, query) = rest
-        .split_once('?')
-        .map_or((rest, None), |(rest, query)| (rest, Some(query)));
+    let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
     let rest = match rest.rsplit_once('@') {
         Some((account, host)) => match account.split_once(':') {
             Some((user, _)) => format!("{user}:***@{host}"),
@@ -124,10 +119,7 @@ mod tests {
     #[test]
     fn passwords_are_not_shown() {
         let shown = |text: &str| format!("{:?}", text.parse::<DatabaseUrl>().unwrap());
-        assert_eq!(
-            shown("postgres://me:p:w%40@db:5432/lyceum"),
-            "postgres://me:***@db:5432/lyceum"
-        );
+        assert_eq!(shown("postgres://me:p:w%40@db:5432/lyceum"), "postgres://me:***@db:5432/lyceum");
         assert_eq!(
             shown("postgresql://me@db/lyceum?password=pw&sslmode=require"),
             "postgresql://me@db/lyceum?password=***&sslmode=require"

@@ -94,10 +94,7 @@ impl File {
     /// [`FileError::BadValue`], which names the key.
     pub fn group<T: DeserializeOwned>(&self) -> Result<T, FileError> {
         let group = self.table.clone().try_into();
-        group.map_err(|source| FileError::BadValue {
-            path: self.path.clone(),
-            source,
-        })
+        group.map_err(|source| FileError::BadValue { path: self.path.clone(), source })
     }
 }
 
@@ -115,11 +112,7 @@ pub(crate) fn known_keys() -> Vec<String> {
     let arguments = commands
         .flat_map(clap::Command::get_arguments)
         // What systemd says in the environment of a unit's commands is not a setting.
-        .filter(|argument| {
-            argument
-                .get_env()
-                .is_some_and(|name| !SAID_BY_SYSTEMD.iter().any(|said| name == *said))
-        });
+        .filter(|argument| argument.get_env().is_some_and(|name| !SAID_BY_SYSTEMD.iter().any(|said| name == *said)));
     let mut keys: Vec<_> = arguments
         .map(|argument| argument.get_id().to_string())
         .filter(|key| !NOT_IN_FILE.contains(&key.as_str()))
@@ -133,10 +126,7 @@ pub(crate) fn known_keys() -> Vec<String> {
 fn nearest<'a>(key: &str, known: &'a [String]) -> Option<&'a str> {
     let likeness = |candidate: &str| strsim::jaro_winkler(&key.replace('-', "_"), candidate);
     let scored = known.iter().map(|candidate| (likeness(candidate), candidate.as_str()));
-    scored
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .filter(|(score, _)| *score > 0.8)
-        .map(|(_, candidate)| candidate)
+    scored.max_by(|a, b| a.0.total_cmp(&b.0)).filter(|(score, _)| *score > 0.8).map(|(_, candidate)| candidate)
 }
 
 fn suggestion(nearest: Option<&str>) -> String {
@@ -148,13 +138,7 @@ fn suggestion(nearest: Option<&str>) -> String {
 
 /// A TOML error on one line, without the excerpt and caret.
 fn one_line(error: &toml::de::Error) -> String {
-    error
-        .to_string()
-        .lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty())
-        .collect::<Vec<_>>()
-        .join(" ")
+    error.to_string().lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -168,10 +152,7 @@ mod tests {
     #[test]
     fn unknown_keys_are_refused_with_the_nearest_name() {
         let message = |text| parse(text).unwrap_err().to_string();
-        assert_eq!(
-            message("prot = 1"),
-            "lyceum.toml: there is no setting `prot`; did you mean `port`?"
-        );
+        assert_eq!(message("prot = 1"), "lyceum.toml: there is no setting `prot`; did you mean `port`?");
         assert_eq!(
             message("database-url = \"x\""),
             "lyceum.toml: there is no setting `database-url`; did you mean `database_url`?"
@@ -189,10 +170,7 @@ mod tests {
         for key in known_keys() {
             let flag = key.replace('_', "-");
             let mut rows = manual.lines().filter(|line| line.starts_with(&format!("| `{key}`")));
-            assert!(
-                rows.any(|row| row.contains(&format!("`--{flag}`"))),
-                "docs/OPERATING.md lacks `{key}`"
-            );
+            assert!(rows.any(|row| row.contains(&format!("`--{flag}`"))), "docs/OPERATING.md lacks `{key}`");
         }
     }
 
@@ -206,9 +184,6 @@ mod tests {
     #[test]
     fn a_file_that_is_not_toml_is_refused_on_one_line() {
         let message = parse("port = = 1").unwrap_err().to_string();
-        assert!(
-            message.starts_with("lyceum.toml: ") && !message.contains('\n'),
-            "{message}"
-        );
+        assert!(message.starts_with("lyceum.toml: ") && !message.contains('\n'), "{message}");
     }
 }

@@ -3,16 +3,12 @@
 use clap::Args;
 use lyceum_store::artifact::ArtifactPlace;
 use serde::Deserialize;
-use std::{
-    net::{IpAddr, Ipv4Addr},
-    path::{Path, PathBuf},
-};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
 
-use crate::{
-    lab::{self, WebhookSettings},
-    settings::{File, FileError},
-    supervise::DataFolder,
-};
+use crate::lab::{self, WebhookSettings};
+use crate::settings::{File, FileError};
+use crate::supervise::DataFolder;
 
 /// The server.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
@@ -74,10 +70,7 @@ impl Server {
     pub fn lab(&self) -> lab::LabSettings {
         lab::LabSettings {
             presets: self.presets.clone(),
-            secure_cookies: self
-                .public_url
-                .as_deref()
-                .is_some_and(|url| url.starts_with("https://")),
+            secure_cookies: self.public_url.as_deref().is_some_and(|url| url.starts_with("https://")),
             allowed_hosts: self.allowed_hosts.clone(),
             webhooks: WebhookSettings {
                 private_hosts: self.private_webhook_hosts.clone(),
@@ -103,11 +96,7 @@ impl Server {
         if !self.private_webhook_hosts.is_empty() {
             variables.push(("LYCEUM_PRIVATE_WEBHOOK_HOSTS", self.private_webhook_hosts.join(",")));
         }
-        variables.extend(
-            self.presets
-                .as_deref()
-                .map(|presets| ("LYCEUM_PRESETS", folder(presets))),
-        );
+        variables.extend(self.presets.as_deref().map(|presets| ("LYCEUM_PRESETS", folder(presets))));
         variables
     }
 
@@ -133,10 +122,7 @@ impl ServerArgs {
             port: self.port.or(stored.port).unwrap_or(7654),
             allowed_hosts: named.into_iter().chain(public).collect(),
             public_url,
-            private_webhook_hosts: self
-                .private_webhook_hosts
-                .or(stored.private_webhook_hosts)
-                .unwrap_or_default(),
+            private_webhook_hosts: self.private_webhook_hosts.or(stored.private_webhook_hosts).unwrap_or_default(),
             artifacts: self.artifacts.or(stored.artifacts),
             presets: self.presets.or(stored.presets),
         })

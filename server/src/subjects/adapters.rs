@@ -4,59 +4,38 @@ mod archive;
 
 use actix_web::{HttpRequest, HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    artifact::{ArtifactKind, Digest},
-    fault::Fault,
-    work::{BaseModel, LoraShape},
-};
-use lyceum_models::{
-    ModelConfig,
-    peft::{AdapterFiles, CONFIG, Refusal},
-};
-use lyceum_store::{
-    adapters::{self, Adapter, NewAdapter},
-    artifact::digest_of,
-    page::Window,
-};
+use lyceum_core::artifact::{ArtifactKind, Digest};
+use lyceum_core::fault::Fault;
+use lyceum_core::work::{BaseModel, LoraShape};
+use lyceum_models::ModelConfig;
+use lyceum_models::peft::{AdapterFiles, CONFIG, Refusal};
+use lyceum_store::adapters::{self, Adapter, NewAdapter};
+use lyceum_store::artifact::digest_of;
+use lyceum_store::page::Window;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
-use std::{
-    fs::File,
-    io::{BufWriter, Seek as _, Write as _},
-};
+use std::fs::File;
+use std::io::{BufWriter, Seek as _, Write as _};
 use tokio::sync::Semaphore;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    base_weights,
-    contract::{
-        About, All, Answer, Asked, Endpoint, Query, bounds, delete,
-        document::{check_length, check_type},
-        list,
-        receive::{self, Pieces, Place, unwritten},
-        show,
-    },
-    estimate::folder_of,
-    frame::{
-        layout::{Layout, Section},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::base_weights;
+use crate::contract::document::{check_length, check_type};
+use crate::contract::receive::{self, Pieces, Place, unwritten};
+use crate::contract::{About, All, Answer, Asked, Endpoint, Query, bounds, delete, list, show};
+use crate::estimate::folder_of;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
 
 /// Imports that hold an adapter in memory at once.
 static AT_ONCE: Semaphore = Semaphore::const_new(1);
 /// Bytes of the largest archive, and of all that is in one.
 const LARGEST: usize = 1 << 30;
 /// Media types of archives. Which of them one is, the first bytes tell.
-const TYPES: [&str; 4] = [
-    "application/x-tar",
-    "application/gzip",
-    "application/zip",
-    "application/octet-stream",
-];
+const TYPES: [&str; 4] = ["application/x-tar", "application/gzip", "application/zip", "application/octet-stream"];
 
 /// What the adapter is called, and its base.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -93,9 +72,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "List imported adapters.",
         answer: "A page of adapters",
     };
-    let all = list(all, "adapters", async |db: &PgPool, _: &All, window: &Window| {
-        adapters::page(db, window).await
-    });
+    let all = list(all, "adapters", async |db: &PgPool, _: &All, window: &Window| adapters::page(db, window).await);
     let one = About {
         name: "show_adapter",
         path: "/adapters/{id}",
@@ -110,9 +87,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Delete an imported adapter. Runs that began with it keep its weights.",
         answer: "It is gone",
     };
-    let removal = delete(removal, "adapters", find, async |db: &PgPool, id: Uuid| {
-        adapters::remove(db, id).await
-    });
+    let removal = delete(removal, "adapters", find, async |db: &PgPool, id: Uuid| adapters::remove(db, id).await);
     vec![import, all, one, removal.id("id", "The adapter").if_match()]
 }
 
@@ -159,9 +134,7 @@ async fn import_adapter(
     let read = tokio::task::spawn_blocking(move || Adopted::read(archive, limit, base_model));
     let adopted = read.await.map_err(|error| ApiError::internal(&error))??;
     let artifact = adopted.artifact;
-    lab.artifacts
-        .put_file(ArtifactKind::Adapter, artifact, &adopted.file, adopted.bytes)
-        .await?;
+    lab.artifacts.put_file(ArtifactKind::Adapter, artifact, &adopted.file, adopted.bytes).await?;
     let new = NewAdapter {
         name: &asked.name,
         base_model: &adopted.base_model,
@@ -192,10 +165,7 @@ impl Adopted {
             Some(name) => name,
             None => files.base_model().map_err(refused)?.unwrap_or_default(),
         };
-        let mut base_model = BaseModel {
-            name: named,
-            revision: None,
-        };
+        let mut base_model = BaseModel { name: named, revision: None };
         if let Some(fault) = base_model.name_fault() {
             let detail = format!("`base_model_name_or_path`: {fault}; or give `base_model` (--base) in its place");
             return Err(refused((CONFIG, detail)));
@@ -203,27 +173,17 @@ impl Adopted {
         base_weights::name(&mut base_model);
         // Workers compare an adapter with a base that is not on this machine.
         let base = folder_of(&base_model.name).map(|folder| ModelConfig::from_folder(&folder));
-        let base = base
-            .transpose()
-            .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+        let base = base.transpose().map_err(|error| ApiError::unprocessable(error.to_string()))?;
         let (files, lora) = files.adopted(&base_model.name, base.as_ref()).map_err(refused)?;
         let (file, artifact, bytes) = written(&files)?;
-        Ok(Self {
-            file,
-            artifact,
-            bytes,
-            base_model,
-            lora,
-        })
+        Ok(Self { file, artifact, bytes, base_model, lora })
     }
 }
 
 /// The artifact of an adapter in a file, with its digest and size.
 fn written(files: &AdapterFiles) -> Result<(File, Digest, u64), ApiError> {
     let mut out = BufWriter::new(receive::spool().map_err(unwritten)?);
-    files
-        .write_archive(&mut out)
-        .map_err(|error| ApiError::internal(&error))?;
+    files.write_archive(&mut out).map_err(|error| ApiError::internal(&error))?;
     out.flush().map_err(unwritten)?;
     let mut file = out.into_inner().map_err(|error| unwritten(error.into_error()))?;
     file.rewind().map_err(unwritten)?;

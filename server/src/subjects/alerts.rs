@@ -8,30 +8,25 @@ pub(super) mod rules;
 
 use actix_web::{HttpResponse, web};
 use lyceum_core::fault::Fault;
-use lyceum_store::{
-    alerts::{self, AlertFilter, AlertKind, NewAlert},
-    page::Window,
-    webhooks::{self, NewWebhook, Webhook},
-};
+use lyceum_store::alerts::{self, AlertFilter, AlertKind, NewAlert};
+use lyceum_store::page::Window;
+use lyceum_store::webhooks::{self, NewWebhook, Webhook};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use self::{address::Policy, deliver::new_secret};
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, All, Answer, Endpoint, Filter, bounds, delete,
-        document::{Document, RequestBody},
-        list, list_within, show,
-    },
-    lab::Lab,
-};
+use self::address::Policy;
+use self::deliver::new_secret;
+use crate::api_error::ApiError;
+use crate::contract::document::{Document, RequestBody};
+use crate::contract::{About, All, Answer, Endpoint, Filter, bounds, delete, list, list_within, show};
+use crate::lab::Lab;
 
 /// A webhook to create.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -87,19 +82,16 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "List webhooks, without their secrets.",
         answer: "A page of webhooks",
     };
-    let all_webhooks = list(all_webhooks, "alerts", async |db: &PgPool, _: &All, window: &Window| {
-        webhooks::page(db, window).await
-    })
-    .scope("admin");
+    let all_webhooks =
+        list(all_webhooks, "alerts", async |db: &PgPool, _: &All, window: &Window| webhooks::page(db, window).await)
+            .scope("admin");
     let one = About {
         name: "show_webhook",
         path: "/webhooks/{id}",
         summary: "Show a webhook, without its secret.",
         answer: "The webhook",
     };
-    let one = show(one, "alerts", webhooks::find)
-        .id("id", "The webhook")
-        .scope("admin");
+    let one = show(one, "alerts", webhooks::find).id("id", "The webhook").scope("admin");
     let all_deliveries = About {
         name: "list_deliveries",
         path: "/webhooks/{id}/deliveries",
@@ -107,9 +99,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         answer: "A page of deliveries",
     };
     let sent = async |db: &PgPool, id: Uuid, _: &All, window: &Window| webhooks::deliveries(db, id, window).await;
-    let all_deliveries = list_within(all_deliveries, "alerts", webhooks::find, sent)
-        .id("id", "The webhook")
-        .scope("admin");
+    let all_deliveries =
+        list_within(all_deliveries, "alerts", webhooks::find, sent).id("id", "The webhook").scope("admin");
     let test = About {
         name: "test_webhook",
         path: "/webhooks/{id}/test",
@@ -119,21 +110,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let test = Endpoint::post(test, "alerts", test_webhook);
     let test = test.id("id", "The webhook").answers_nothing();
     let test = test.scope("admin");
-    let removal = About {
-        name: "delete_webhook",
-        path: "/webhooks/{id}",
-        summary: "Delete a webhook.",
-        answer: "It is gone",
-    };
+    let removal =
+        About { name: "delete_webhook", path: "/webhooks/{id}", summary: "Delete a webhook.", answer: "It is gone" };
     let remove = async |db: &PgPool, id: Uuid| {
         webhooks::remove(db, id).await?;
         tracing::info!(webhook.id = %id, "deleted a webhook");
         Ok(())
     };
-    let removal = delete(removal, "alerts", webhooks::find, remove)
-        .id("id", "The webhook")
-        .if_match()
-        .scope("admin");
+    let removal = delete(removal, "alerts", webhooks::find, remove).id("id", "The webhook").if_match().scope("admin");
     vec![all, create, all_webhooks, one, all_deliveries, test, removal]
 }
 
@@ -142,9 +126,7 @@ async fn create_webhook(
     sent: Document<CreateWebhook>,
 ) -> Result<Answer<CreatedWebhook>, ApiError> {
     let sent = sent.value;
-    let policy = Policy {
-        private_hosts: lab.settings.webhooks.private_hosts.clone(),
-    };
+    let policy = Policy { private_hosts: lab.settings.webhooks.private_hosts.clone() };
     let url = sent.url.clone();
     let checked = tokio::task::spawn_blocking(move || policy.check(&url)).await;
     checked
@@ -156,12 +138,7 @@ async fn create_webhook(
     };
     let kinds: Vec<String> = kinds.into_iter().map(|kind| kind.name().to_owned()).collect();
     let secret = new_secret();
-    let new = NewWebhook {
-        name: &sent.name,
-        url: &sent.url,
-        secret: &secret,
-        kinds: &kinds,
-    };
+    let new = NewWebhook { name: &sent.name, url: &sent.url, secret: &secret, kinds: &kinds };
     let kept = webhooks::create(lab.store.pool(), &new).await?;
     tracing::info!(webhook.id = %kept.id, "created a webhook");
     let location = format!("/api/v1/webhooks/{}", kept.id);

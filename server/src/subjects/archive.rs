@@ -7,21 +7,16 @@ pub(super) mod page;
 
 use actix_web::web;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    Store,
-    archive::{self, Cell},
-    page::Window,
-    runs,
-};
+use lyceum_store::archive::{self, Cell};
+use lyceum_store::page::Window;
+use lyceum_store::{Store, runs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use utoipa::ToSchema;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Filter, Query, list_of_run},
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Filter, Query, list_of_run};
 
 /// The step of the map.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -70,10 +65,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let read = async |db: &PgPool, run: ExecutionId, filter: &InsertionFilter, window: &Window| {
         archive::insertions(db, run, filter.cell, window).await
     };
-    vec![
-        map.query::<AtStep>().answers::<Archive>(),
-        list_of_run(insertions, read),
-    ]
+    vec![map.query::<AtStep>().answers::<Archive>(), list_of_run(insertions, read)]
 }
 
 async fn show(

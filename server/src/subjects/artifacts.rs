@@ -1,29 +1,19 @@
 //! Artifacts over HTTP, for workers on machines without access to the artifact store.
 
-use actix_web::{
-    HttpRequest, HttpResponse,
-    http::{
-        StatusCode,
-        header::{CACHE_CONTROL, ETAG},
-    },
-    web,
-};
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CACHE_CONTROL, ETAG};
+use actix_web::{HttpRequest, HttpResponse, web};
 use lyceum_core::artifact::{ArtifactKind, Digest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, Answer, Endpoint, Query,
-        file_body::{Turn, whole_file},
-        is_known,
-        receive::{self, Pieces, Place, unwritten},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::file_body::{Turn, whole_file};
+use crate::contract::receive::{self, Pieces, Place, unwritten};
+use crate::contract::{About, Answer, Endpoint, Query, is_known};
+use crate::lab::Lab;
 
 /// The kind of an artifact.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,12 +34,8 @@ pub(crate) struct WrittenArtifact {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let read = About {
-        name: "read_artifact",
-        path: "/artifacts/{digest}",
-        summary: "Read an artifact.",
-        answer: "Its bytes",
-    };
+    let read =
+        About { name: "read_artifact", path: "/artifacts/{digest}", summary: "Read an artifact.", answer: "Its bytes" };
     let read = Endpoint::get(read, "artifacts", read_artifact);
     let read = read.name("digest", "SHA-256 of its bytes, as 64 hexadecimal digits");
     let read = read.answers_bytes("application/octet-stream").or_worker();
@@ -108,19 +94,12 @@ async fn write_artifact(
     let file = pieces.into_file(seen).await?;
     let found = Digest(hash.finalize().into());
     if found != wanted {
-        return Err(ApiError::unprocessable(format!(
-            "the content's hash is {found}, not {wanted}; send it again"
-        )));
+        return Err(ApiError::unprocessable(format!("the content's hash is {found}, not {wanted}; send it again")));
     }
     lab.artifacts.put_file(query.0.kind, found, &file, bytes as u64).await?;
-    Ok(Answer::with(
-        StatusCode::CREATED,
-        WrittenArtifact { digest: found, bytes },
-    ))
+    Ok(Answer::with(StatusCode::CREATED, WrittenArtifact { digest: found, bytes }))
 }
 
 fn named(digest: &str) -> Result<Digest, ApiError> {
-    digest
-        .parse()
-        .map_err(|error: lyceum_core::artifact::NotADigest| ApiError::not_found(error.to_string()))
+    digest.parse().map_err(|error: lyceum_core::artifact::NotADigest| ApiError::not_found(error.to_string()))
 }

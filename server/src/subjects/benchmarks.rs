@@ -8,27 +8,20 @@ pub(crate) mod score_table;
 pub(super) mod table;
 
 use actix_web::web;
-use lyceum_core::{
-    benchmark::{self, CurvePoint, Spread, Suite},
-    id::ExecutionId,
-};
-use lyceum_store::{
-    benchmarks::{self, BenchmarkFilter, BenchmarkResult, Repeat, SampleFilter},
-    datasets::{self, Dataset},
-    evaluations,
-    page::{self, Window},
-    runs,
-};
+use lyceum_core::benchmark::{self, CurvePoint, Spread, Suite};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::benchmarks::{self, BenchmarkFilter, BenchmarkResult, Repeat, SampleFilter};
+use lyceum_store::datasets::{self, Dataset};
+use lyceum_store::page::{self, Window};
+use lyceum_store::{evaluations, runs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use utoipa::ToSchema;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Filter, Query, bounds, list_within},
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Filter, Query, bounds, list_within};
+use crate::lab::Lab;
 
 /// A suite of benchmarks.
 #[derive(Debug, Serialize, ToSchema)]
@@ -103,10 +96,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let leaders = leaders.answers::<Leaderboard>();
     let find = async |db: &PgPool, id: ExecutionId| evaluations::find(db, id).await;
     let results_of_one = async |db: &PgPool, id: ExecutionId, asked: &OfSuite, window: &Window| {
-        let of_one = BenchmarkFilter {
-            evaluation: Some(id),
-            ..BenchmarkFilter::default()
-        };
+        let of_one = BenchmarkFilter { evaluation: Some(id), ..BenchmarkFilter::default() };
         results(db, of_one, asked, window).await
     };
     let of_evaluation = About {
@@ -118,10 +108,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let of_evaluation = list_within(of_evaluation, "benchmarks", find, results_of_one).id("id", "The evaluation");
     let find_run = async |db: &PgPool, id: ExecutionId| runs::find(db, id).await;
     let results_of_run = async |db: &PgPool, id: ExecutionId, asked: &OfSuite, window: &Window| {
-        let of_run = BenchmarkFilter {
-            run: Some(id),
-            ..BenchmarkFilter::default()
-        };
+        let of_run = BenchmarkFilter { run: Some(id), ..BenchmarkFilter::default() };
         results(db, of_run, asked, window).await
     };
     let of_run = About {
@@ -240,16 +227,10 @@ async fn results(
     asked: &OfSuite,
     window: &Window,
 ) -> lyceum_store::Result<page::Page<ResultWithCurve>> {
-    let filter = BenchmarkFilter {
-        suite: asked.suite.clone(),
-        ..filter
-    };
+    let filter = BenchmarkFilter { suite: asked.suite.clone(), ..filter };
     let page = benchmarks::results(db, &filter, window).await?;
     let evaluations: Vec<_> = page.items.iter().map(|result| result.evaluation_id).collect();
     let repeats = benchmarks::repeats(db, &evaluations).await?;
     let with_curve = |result| ResultWithCurve::new(result, &repeats);
-    Ok(page::Page {
-        items: page.items.into_iter().map(with_curve).collect(),
-        next: page.next,
-    })
+    Ok(page::Page { items: page.items.into_iter().map(with_curve).collect(), next: page.next })
 }

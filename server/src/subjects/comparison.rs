@@ -12,35 +12,27 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    executions::State,
-    runs::{self, Run, RunDetail},
-};
+use lyceum_store::executions::State;
+use lyceum_store::runs::{self, Run, RunDetail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use self::alignment::Over;
+use self::arms::{Account, Finals};
 pub(crate) use self::choice::labels;
-use self::{
-    alignment::Over,
-    arms::{Account, Finals},
-    choice::{address, ids, known, named, place_of_baseline, units, usual},
-    compared::{Compared, Difference, levels},
-    scores::{Scores, scores},
-};
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::Figure,
-        format::words,
-        layout::{Layout, Section},
-        run,
-        steps::Steps,
-        view::{Filters, View},
-    },
-    lab::Lab,
-    subjects::lab::overlay::{Overlay, RUNS},
-};
+use self::choice::{address, ids, known, named, place_of_baseline, units, usual};
+use self::compared::{Compared, Difference, levels};
+use self::scores::{Scores, scores};
+use crate::api_error::ApiError;
+use crate::frame::figure::Figure;
+use crate::frame::format::words;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::run;
+use crate::frame::steps::Steps;
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
+use crate::subjects::lab::overlay::{Overlay, RUNS};
 
 /// Runs read at the same time, each over its own connection.
 const AT_ONCE: usize = 3;
@@ -113,30 +105,18 @@ impl ComparePage {
     }
 
     fn ids(&self) -> String {
-        self.runs
-            .iter()
-            .map(|run| run.id.to_string())
-            .collect::<Vec<_>>()
-            .join(",")
+        self.runs.iter().map(|run| run.id.to_string()).collect::<Vec<_>>().join(",")
     }
 
     fn with(&self, id: &Uuid) -> String {
         let ids = self.ids();
-        let ids = if ids.is_empty() {
-            id.to_string()
-        } else {
-            format!("{ids},{id}")
-        };
+        let ids = if ids.is_empty() { id.to_string() } else { format!("{ids},{id}") };
         self.address(&ids, &self.chosen_list())
     }
 
     fn without(&self, id: &Uuid) -> String {
-        let kept: Vec<(&Run, &Vec<String>)> = self
-            .runs
-            .iter()
-            .zip(&self.metrics_of)
-            .filter(|(run, _)| run.id != *id)
-            .collect();
+        let kept: Vec<(&Run, &Vec<String>)> =
+            self.runs.iter().zip(&self.metrics_of).filter(|(run, _)| run.id != *id).collect();
         let ids: Vec<String> = kept.iter().map(|(run, _)| run.id.to_string()).collect();
         let has = |name: &&String| kept.is_empty() || kept.iter().any(|(_, metrics)| metrics.contains(*name));
         let chosen = self.metrics.iter().filter(|_| self.chosen);
@@ -261,19 +241,10 @@ pub(crate) async fn show_compare(
         accounts,
         scores,
         finals: finals.filter(|row| row.values.iter().any(Option::is_some)).collect(),
-        figures: metrics
-            .iter()
-            .map(|metric| arms::figure(metric, unit(metric), &compared, by_arm, over))
-            .collect(),
-        others: others
-            .into_iter()
-            .filter(|other| !ids.contains(&ExecutionId(other.id)))
-            .collect(),
+        figures: metrics.iter().map(|metric| arms::figure(metric, unit(metric), &compared, by_arm, over)).collect(),
+        others: others.into_iter().filter(|other| !ids.contains(&ExecutionId(other.id))).collect(),
         by_arm,
-        steps: Steps {
-            from: asked.from,
-            to: asked.to,
-        },
+        steps: Steps { from: asked.from, to: asked.to },
         over,
         baseline: asked.baseline,
         known,

@@ -1,20 +1,17 @@
 //! Recipes, the schema of their configs, presets, and the description of this API.
 
 use actix_web::web;
-use lyceum_core::{
-    config::{RunConfig, Schema},
-    recipe::{Capabilities, Highlight, Metric, Recipe, Role, Side},
-};
+use lyceum_core::config::{RunConfig, Schema};
+use lyceum_core::recipe::{Capabilities, Highlight, Metric, Recipe, Role, Side};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use utoipa::{ToSchema, openapi::OpenApi};
+use utoipa::ToSchema;
+use utoipa::openapi::OpenApi;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Query},
-    lab::{Lab, Preset},
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Query};
+use crate::lab::{Lab, Preset};
 
 /// The recipe of a schema.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -120,10 +117,7 @@ impl RecipeSummary {
             admits,
             has_goalposts,
         } = recipe.capabilities();
-        let role = |role: Role| RoleSummary {
-            name: role.name(),
-            side: role.side().name(),
-        };
+        let role = |role: Role| RoleSummary { name: role.name(), side: role.side().name() };
         Self {
             name: recipe.name(),
             summary: recipe.summary(),
@@ -186,20 +180,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     };
     let description = Endpoint::get(description, "service", show_openapi);
     let description = description.answers_object().open();
-    let presets = About {
-        name: "list_presets",
-        path: "/presets",
-        summary: "List presets.",
-        answer: "All presets",
-    };
+    let presets = About { name: "list_presets", path: "/presets", summary: "List presets.", answer: "All presets" };
     let presets = Endpoint::get(presets, "configs", list_presets);
     let presets = presets.answers::<AllPresets>();
-    let preset = About {
-        name: "show_preset",
-        path: "/presets/{name}",
-        summary: "Show a preset.",
-        answer: "The preset",
-    };
+    let preset =
+        About { name: "show_preset", path: "/presets/{name}", summary: "Show a preset.", answer: "The preset" };
     let preset = Endpoint::get(preset, "configs", show_preset);
     let preset = preset.name("name", "The preset").answers::<Preset>();
     vec![recipes, schema, description, presets, preset]

@@ -4,27 +4,22 @@ pub(super) mod page;
 mod scores;
 
 use actix_web::{HttpRequest, HttpResponse, Responder as _, web};
-use lyceum_core::{
-    id::ExecutionId,
-    recipe::{Gates, Growth as Column, Metric, Registry},
-};
-use lyceum_store::{
-    benchmarks::{HELD_OUT_ROWS, RunResult, run_results, usual_results},
-    metrics::{self, MetricRow, MetricsQuery},
-    runs::{self, RunDetail},
-    steps::Stretch,
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{Gates, Growth as Column, Metric, Registry};
+use lyceum_store::benchmarks::{HELD_OUT_ROWS, RunResult, run_results, usual_results};
+use lyceum_store::metrics::{self, MetricRow, MetricsQuery};
+use lyceum_store::runs::{self, RunDetail};
+use lyceum_store::steps::Stretch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use utoipa::ToSchema;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Format, Query, csv},
-    lab::Lab,
-    subjects::runs::metrics::level_for,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Format, Query, csv};
+use crate::lab::Lab;
+use crate::subjects::runs::metrics::level_for;
 
 pub(crate) use scores::{ScoreBucket, Scores};
 
@@ -69,11 +64,7 @@ pub(crate) struct ShowScoresQuery {
 /// All steps from `from` to `to`.
 fn stretch(from: Option<u32>, to: Option<u32>) -> Stretch {
     let all = Stretch::whole(1);
-    Stretch {
-        from: from.unwrap_or(all.from),
-        to: to.unwrap_or(all.to),
-        ..all
-    }
+    Stretch { from: from.unwrap_or(all.from), to: to.unwrap_or(all.to), ..all }
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
@@ -119,10 +110,8 @@ async fn show_curriculum(
     let mut text = format!("step,width,{}\n", names.join(","));
     for step in &growth.items {
         let value = |name: &&str| step.values.get(name).copied().flatten();
-        let values: Vec<String> = names
-            .iter()
-            .map(|name| value(name).map(|value| value.to_string()).unwrap_or_default())
-            .collect();
+        let values: Vec<String> =
+            names.iter().map(|name| value(name).map(|value| value.to_string()).unwrap_or_default()).collect();
         // Writing to a string never fails.
         let _ = writeln!(text, "{},{},{}", step.step, step.width, values.join(","));
     }
@@ -265,9 +254,7 @@ fn columns(registry: &Registry) -> Vec<Metric> {
 
 /// The results on each suite over steps.
 fn validation(results: &[RunResult]) -> Vec<Validation> {
-    let of_suites = usual_results(results)
-        .into_iter()
-        .filter(|result| result.suite != HELD_OUT_ROWS);
+    let of_suites = usual_results(results).into_iter().filter(|result| result.suite != HELD_OUT_ROWS);
     let validation = |result: &RunResult| Validation {
         suite: result.suite.clone(),
         steps_done: result.step,

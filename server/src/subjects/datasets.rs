@@ -7,33 +7,24 @@ pub(crate) mod shipped;
 pub(crate) mod usable;
 
 use actix_web::web;
-use lyceum_core::{
-    benchmark::{Suite, suite},
-    dataset::{Purpose, RowCheck, RowFault},
-    fault::Fault,
-    id::DatasetId,
-};
-use lyceum_store::{
-    StoreError,
-    datasets::{self, Dataset, DatasetCheck, NewDataset, Overlap},
-    page::Window,
-};
+use lyceum_core::benchmark::{Suite, suite};
+use lyceum_core::dataset::{Purpose, RowCheck, RowFault};
+use lyceum_core::fault::Fault;
+use lyceum_core::id::DatasetId;
+use lyceum_store::StoreError;
+use lyceum_store::datasets::{self, Dataset, DatasetCheck, NewDataset, Overlap};
+use lyceum_store::page::Window;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sqlx::{PgConnection, PgPool};
 use utoipa::ToSchema;
 
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, Answer, Endpoint, Filter, Order, bounds, delete,
-        document::{Document, RequestBody, apart},
-        idempotent::{Begun, IdempotencyKey},
-        list, list_within, show,
-    },
-    lab::{Lab, LabSettings},
-};
+use crate::api_error::ApiError;
+use crate::contract::document::{Document, RequestBody, apart};
+use crate::contract::idempotent::{Begun, IdempotencyKey};
+use crate::contract::{About, Answer, Endpoint, Filter, Order, bounds, delete, list, list_within, show};
+use crate::lab::{Lab, LabSettings};
 
 /// The purpose of a dataset.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -108,11 +99,7 @@ pub(crate) struct DatasetDetail {
 impl DatasetDetail {
     pub(crate) async fn of(db: &mut PgConnection, dataset: Dataset) -> Result<Self, StoreError> {
         let id = DatasetId(dataset.id);
-        Ok(Self {
-            overlaps: datasets::overlaps(&mut *db, id).await?,
-            check: datasets::check(db, id).await?,
-            dataset,
-        })
+        Ok(Self { overlaps: datasets::overlaps(&mut *db, id).await?, check: datasets::check(db, id).await?, dataset })
     }
 
     async fn find(db: &PgPool, id: DatasetId) -> Result<Self, StoreError> {
@@ -151,27 +138,14 @@ impl Filter for InOrder {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let new = About {
-        name: "create_dataset",
-        path: "/datasets",
-        summary: "Import a dataset.",
-        answer: "The dataset",
-    };
+    let new = About { name: "create_dataset", path: "/datasets", summary: "Import a dataset.", answer: "The dataset" };
     let new = Endpoint::post(new, "datasets", create_dataset).idempotent();
     let new = new.takes::<CreateDataset>().creates::<DatasetDetail>();
-    let all = About {
-        name: "list_datasets",
-        path: "/datasets",
-        summary: "List datasets.",
-        answer: "A page of datasets",
-    };
-    let all = list(
-        all,
-        "datasets",
-        async |db: &PgPool, filter: &DatasetFilter, window: &Window| {
-            datasets::page(db, filter.purpose.map(Purpose::from), window).await
-        },
-    );
+    let all =
+        About { name: "list_datasets", path: "/datasets", summary: "List datasets.", answer: "A page of datasets" };
+    let all = list(all, "datasets", async |db: &PgPool, filter: &DatasetFilter, window: &Window| {
+        datasets::page(db, filter.purpose.map(Purpose::from), window).await
+    });
     let one = About {
         name: "show_dataset",
         path: "/datasets/{id}",
@@ -187,9 +161,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "List the rows of a dataset in order.",
         answer: "A page of rows",
     };
-    let rows_of_one = list_within(rows_of_one, "datasets", find, rows)
-        .id("id", "The dataset")
-        .or_worker();
+    let rows_of_one = list_within(rows_of_one, "datasets", find, rows).id("id", "The dataset").or_worker();
     let bad = async |db: &PgPool, id: DatasetId, _: &InOrder, window: &Window| datasets::bad_rows(db, id, window).await;
     let bad_rows = About {
         name: "list_bad_rows",
@@ -198,15 +170,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         answer: "A page of bad rows, in order",
     };
     let bad_rows = list_within(bad_rows, "datasets", find, bad).id("id", "The dataset");
-    let removal = About {
-        name: "delete_dataset",
-        path: "/datasets/{id}",
-        summary: "Delete a dataset.",
-        answer: "It is gone",
-    };
-    let removal = delete(removal, "datasets", DatasetDetail::find, datasets::remove)
-        .id("id", "The dataset")
-        .if_match();
+    let removal =
+        About { name: "delete_dataset", path: "/datasets/{id}", summary: "Delete a dataset.", answer: "It is gone" };
+    let removal = delete(removal, "datasets", DatasetDetail::find, datasets::remove).id("id", "The dataset").if_match();
     vec![new, all, one, rows_of_one, bad_rows, removal]
 }
 
@@ -215,14 +181,7 @@ async fn create_dataset(
     key: IdempotencyKey,
     sent: Document<CreateDataset>,
 ) -> Result<Answer<Value>, ApiError> {
-    let CreateDataset {
-        name,
-        purpose,
-        suite,
-        source,
-        revision,
-        rows,
-    } = sent.value;
+    let CreateDataset { name, purpose, suite, source, revision, rows } = sent.value;
     let rows: Vec<Value> = rows.into_iter().map(Value::Object).collect();
     let checked = apart(move || check(purpose.into(), suite.as_deref(), &rows).map(|suite| (suite, rows)));
     let (suite, rows) = checked.await??;

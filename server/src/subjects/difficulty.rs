@@ -4,20 +4,16 @@ pub(crate) mod page;
 
 use actix_web::{HttpRequest, HttpResponse, Responder as _, web};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    dataset_rows::{self, DifficultyWindow, RowFilter},
-    runs::{self, RunDetail},
-    steps::Stretch,
-};
+use lyceum_store::dataset_rows::{self, DifficultyWindow, RowFilter};
+use lyceum_store::runs::{self, RunDetail};
+use lyceum_store::steps::Stretch;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Filter, Format, Query, csv_of, list_of_run},
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Filter, Format, Query, csv_of, list_of_run};
+use crate::lab::Lab;
 
 impl Filter for RowFilter {
     const IS_SORTED: bool = true;
@@ -106,11 +102,7 @@ async fn show(
     if query.format == Some(Format::Csv) {
         return csv_of(&["step", "never", "sometimes", "always"], &items);
     }
-    let difficulty = Difficulty {
-        rows: learned_rows(&lab, &run),
-        width: steps.width,
-        items,
-    };
+    let difficulty = Difficulty { rows: learned_rows(&lab, &run), width: steps.width, items };
     Ok(Answer::ok(difficulty).respond_to(&request))
 }
 

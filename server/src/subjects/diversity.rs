@@ -4,26 +4,20 @@ mod neighbours;
 pub(super) mod page;
 
 use actix_web::web;
-use lyceum_core::{
-    config::RunConfig,
-    id::{ExecutionId, ProblemId},
-    recipe::{Highlight, Metric},
-};
-use lyceum_store::{
-    diversity::{Question, measured, questions},
-    metrics,
-    runs::{self, RunDetail},
-};
+use lyceum_core::config::RunConfig;
+use lyceum_core::id::{ExecutionId, ProblemId};
+use lyceum_core::recipe::{Highlight, Metric};
+use lyceum_store::diversity::{Question, measured, questions};
+use lyceum_store::metrics;
+use lyceum_store::runs::{self, RunDetail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Query, bounds},
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Query, bounds};
+use crate::lab::Lab;
 
 pub(crate) use neighbours::{Neighbours, RepeatedWording, Similarity, Wordings, neighbours, wordings};
 
@@ -69,9 +63,7 @@ async fn asked(lab: &Lab, run: ExecutionId, step: u32) -> Result<Vec<Question>, 
 
 /// The result of work on a thread where it holds nobody up.
 async fn computed<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| ApiError::internal(&error))
+    tokio::task::spawn_blocking(work).await.map_err(|error| ApiError::internal(&error))
 }
 
 /// Rows by default.
@@ -107,9 +99,7 @@ async fn list_wordings(
 ) -> Result<Answer<Wordings>, ApiError> {
     let run = runs::find(lab.store.pool(), *id).await?;
     let chosen = Diversity::read(&lab, &run).await?.chosen(query.0.iteration)?;
-    Ok(Answer::ok(
-        neighbours::wordings(&lab, *id, chosen, query.0.rows()).await?,
-    ))
+    Ok(Answer::ok(neighbours::wordings(&lab, *id, chosen, query.0.rows()).await?))
 }
 
 async fn list_neighbours(
@@ -165,16 +155,12 @@ impl Diversity {
         let shown: Vec<Metric> = recipe.metrics().into_iter().filter(is_shown).collect();
         let stages = RunConfig::deserialize(&run.config).ok();
         let stages = stages.and_then(|config| recipe.stages(&config).ok().flatten());
-        let width = stages.map_or(1, |stages| {
-            u32::try_from(stages.steps_per_iteration()).unwrap_or(u32::MAX)
-        });
+        let width = stages.map_or(1, |stages| u32::try_from(stages.steps_per_iteration()).unwrap_or(u32::MAX));
         let place = |metric: &Metric| run.metrics.iter().position(|name| name == metric.name);
         let places: Vec<usize> = shown.iter().filter_map(place).collect();
         let (db, id) = (lab.store.pool(), ExecutionId(run.run.id));
-        let (means, measured) = futures::try_join!(
-            metrics::means(db, id, &places, width, ITERATIONS),
-            measured(db, id, ITERATIONS)
-        )?;
+        let (means, measured) =
+            futures::try_join!(metrics::means(db, id, &places, width, ITERATIONS), measured(db, id, ITERATIONS))?;
         let iteration = |(number, values): (i32, Vec<Option<f64>>)| {
             let number = number.cast_unsigned();
             Iteration {
@@ -183,11 +169,7 @@ impl Diversity {
                 values: shown.iter().map(|metric| metric.name).zip(values).collect(),
             }
         };
-        Ok(Self {
-            steps_per_iteration: width,
-            iterations: means.into_iter().map(iteration).collect(),
-            metrics: shown,
-        })
+        Ok(Self { steps_per_iteration: width, iterations: means.into_iter().map(iteration).collect(), metrics: shown })
     }
 
     /// The iterations whose questions were measured, with the step of the measurement.
@@ -209,10 +191,7 @@ impl Diversity {
             let valid: Vec<String> = self.measured().map(|(number, _)| number.to_string()).collect();
             let detail = match valid.is_empty() {
                 true => format!("the questions of iteration {asked} were not measured: none has been so far"),
-                false => format!(
-                    "the questions of iteration {asked} were not measured; valid: {}",
-                    valid.join(", ")
-                ),
+                false => format!("the questions of iteration {asked} were not measured; valid: {}", valid.join(", ")),
             };
             return Err(ApiError::invalid_query(vec![("iteration".to_owned(), detail)]));
         }

@@ -8,19 +8,15 @@ pub(crate) mod prepare;
 pub(crate) mod result;
 
 use actix_web::web;
-use lyceum_core::{
-    config::{MAX_PRIORITY, RunConfig},
-    evaluation::{EvaluationSpec, EvaluationType},
-    fault::Fault,
-    id::ExecutionId,
-    recipe::Planner,
-};
-use lyceum_store::{
-    evaluations::{self, Evaluation, EvaluationFilter, NewEvaluation},
-    executions::{self, State},
-    page::Window,
-    runs,
-};
+use lyceum_core::config::{MAX_PRIORITY, RunConfig};
+use lyceum_core::evaluation::{EvaluationSpec, EvaluationType};
+use lyceum_core::fault::Fault;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::Planner;
+use lyceum_store::evaluations::{self, Evaluation, EvaluationFilter, NewEvaluation};
+use lyceum_store::executions::{self, State};
+use lyceum_store::page::Window;
+use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -30,17 +26,12 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use self::cost::EvaluationCost;
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, Answer, Endpoint, Filter, Query, TraceId, act,
-        document::{Document, RequestBody},
-        idempotent::{Begun, IdempotencyKey},
-        list, show,
-    },
-    lab::Lab,
-    subjects::evaluations::prepare::{Request, configured},
-};
+use crate::api_error::ApiError;
+use crate::contract::document::{Document, RequestBody};
+use crate::contract::idempotent::{Begun, IdempotencyKey};
+use crate::contract::{About, Answer, Endpoint, Filter, Query, TraceId, act, list, show};
+use crate::lab::Lab;
+use crate::subjects::evaluations::prepare::{Request, configured};
 
 /// An evaluation to create.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -101,11 +92,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let new = new.takes::<CreateEvaluation>().creates::<Evaluation>();
     let new = new.or_answers::<PlannedEvaluation>("200", "The resolved config and the cost (`dry_run`)");
     let page = async |db: &PgPool, asked: &OfRun, window: &Window| {
-        let filter = EvaluationFilter {
-            run: asked.run.map(ExecutionId),
-            state: asked.state,
-            ..EvaluationFilter::default()
-        };
+        let filter =
+            EvaluationFilter { run: asked.run.map(ExecutionId), state: asked.state, ..EvaluationFilter::default() };
         evaluations::page(db, &filter, window).await
     };
     let all = About {
@@ -134,9 +122,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Cancel an evaluation.",
         answer: "The evaluation",
     };
-    let cancel = act(cancel, "evaluations", find, stop)
-        .id("id", "The evaluation")
-        .if_match();
+    let cancel = act(cancel, "evaluations", find, stop).id("id", "The evaluation").if_match();
     vec![new, all, one, cancel]
 }
 
@@ -167,16 +153,9 @@ async fn create_evaluation(
         Begun::Answered(answer) => return Ok(answer),
     };
     let id = ExecutionId(Uuid::now_v7());
-    let state = recipe
-        .begin(id, &config)
-        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
-    let new = NewEvaluation {
-        spec: &request.spec,
-        run,
-        config: &config,
-        state: &state,
-        trace_id: Some(trace.as_str()),
-    };
+    let state = recipe.begin(id, &config).map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    let new =
+        NewEvaluation { spec: &request.spec, run, config: &config, state: &state, trace_id: Some(trace.as_str()) };
     evaluations::begin(&mut creation.tx, &new).await?;
     let made = evaluations::find(&mut *creation.tx, id).await?;
     let answer = creation.finish(&made, &format!("/api/v1/evaluations/{id}")).await?;
@@ -200,12 +179,6 @@ async fn planned(
         let found = runs::find(lab.store.pool(), run).await;
         found.map_err(|error| ApiError::invalid(vec![Fault::new(spec.run_pointer(), error.to_string())]))?;
     }
-    let asked = Request {
-        store: &lab.store,
-        registry: &lab.registry,
-        planner: planner.as_ref(),
-        seed,
-        priority,
-    };
+    let asked = Request { store: &lab.store, registry: &lab.registry, planner: planner.as_ref(), seed, priority };
     Ok((configured(&asked, spec).await?, planner))
 }

@@ -1,30 +1,27 @@
 //! Events of a run or an evaluation, as they happen.
 
-use actix_web::{
-    HttpRequest, HttpResponse, Responder as _,
-    http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE},
-    web::{self, Bytes},
-};
+use actix_web::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE};
+use actix_web::web::{self, Bytes};
+use actix_web::{HttpRequest, HttpResponse, Responder as _};
 use futures::{Stream, StreamExt as _, TryStreamExt as _, stream};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    StoreError, evaluations,
-    event::{self, Event},
-    executions::State,
-    runs,
-};
+use lyceum_store::event::{self, Event};
+use lyceum_store::executions::State;
+use lyceum_store::{StoreError, evaluations, runs};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
-use std::{convert::Infallible, pin::pin, sync::Arc, time::Duration};
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
-use utoipa::{ToSchema, openapi::Type};
+use utoipa::ToSchema;
+use utoipa::openapi::Type;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Query},
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Query};
+use crate::lab::Lab;
 
 /// Maximum events in a JSON response.
 const BATCH: i64 = 1000;
@@ -57,11 +54,7 @@ pub(crate) async fn watch(
         Some(last) => last,
         None => query.after.unwrap_or(0),
     };
-    let accepts = request
-        .headers()
-        .get(ACCEPT)
-        .and_then(|accept| accept.to_str().ok())
-        .unwrap_or_default();
+    let accepts = request.headers().get(ACCEPT).and_then(|accept| accept.to_str().ok()).unwrap_or_default();
     if accepts.contains("application/json") && !accepts.contains("text/event-stream") {
         let items = event::after(lab.store.pool(), id, after, BATCH).await?;
         return Ok(Answer::ok(Events { items }).respond_to(request));

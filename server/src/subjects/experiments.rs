@@ -14,20 +14,13 @@ use serde_json::Value;
 use utoipa::ToSchema;
 
 use self::stopping::Stopping;
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, Answer, Asked, Endpoint, Filter, Order, bounds, check_if_match, delete,
-        document::{Document, RequestBody},
-        idempotent::{Begun, IdempotencyKey},
-        list, show,
-    },
-    frame::{
-        layout::{Layout, Section},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::document::{Document, RequestBody};
+use crate::contract::idempotent::{Begun, IdempotencyKey};
+use crate::contract::{About, Answer, Asked, Endpoint, Filter, Order, bounds, check_if_match, delete, list, show};
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
 
 /// An experiment to create.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -109,9 +102,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Delete an experiment that has no runs.",
         answer: "It is gone",
     };
-    let removal = delete(removal, "experiments", experiments::find, experiments::remove)
-        .id("id", "The experiment")
-        .if_match();
+    let removal =
+        delete(removal, "experiments", experiments::find, experiments::remove).id("id", "The experiment").if_match();
     vec![new, all, one, change, removal]
 }
 
@@ -131,9 +123,7 @@ async fn create_experiment(
         stopping: Stopping::stored(sent.value.stopping.as_ref(), "/stopping")?.flatten(),
     };
     let made = experiments::create(&mut creation.tx, &new).await?;
-    creation
-        .finish(&made, &format!("/api/v1/experiments/{}", made.id))
-        .await
+    creation.finish(&made, &format!("/api/v1/experiments/{}", made.id)).await
 }
 
 async fn update_experiment(
@@ -198,11 +188,7 @@ pub(crate) async fn show_experiments(
     let counted = page.items.into_iter().map(|experiment| {
         let found = counts.iter().find(|(id, ..)| *id == experiment.id);
         let (runs, open_runs) = found.map_or((0, 0), |(_, runs, open)| (*runs, *open));
-        Counted {
-            experiment,
-            runs,
-            open_runs,
-        }
+        Counted { experiment, runs, open_runs }
     });
     view.show(&ExperimentsPage {
         layout: view.layout("Experiments", Section::Experiments),
@@ -226,10 +212,7 @@ struct NewExperimentPage {
 /// The form.
 #[get("/experiments/new")]
 pub(crate) async fn show_new_experiment(view: View, lab: web::Data<Lab>) -> Result<HttpResponse, ApiError> {
-    let presets = lab
-        .presets
-        .all()
-        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    let presets = lab.presets.all().map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let presets: Vec<String> = presets.into_iter().map(|preset| preset.name).collect();
     let first = presets.iter().find(|name| *name == "demo").or(presets.first());
     let preset = first.map_or("NAME", String::as_str);

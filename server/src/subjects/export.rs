@@ -3,34 +3,27 @@
 mod parquet;
 mod trackers;
 
-use actix_web::{HttpResponse, get, http::header::CONTENT_DISPOSITION, web};
+use actix_web::http::header::CONTENT_DISPOSITION;
+use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    export::{Batch, Batches, Column, Field, Table},
-    runs::RunDetail,
-};
-use serde::{
-    Serialize,
-    ser::{SerializeMap as _, Serializer as _},
-};
+use lyceum_store::export::{Batch, Batches, Column, Field, Table};
+use lyceum_store::runs::RunDetail;
+use serde::Serialize;
+use serde::ser::{SerializeMap as _, Serializer as _};
 use sqlx::PgPool;
 use std::io::{self, Write};
 use strum::VariantArray as _;
 
 use self::trackers::Tracker;
-use crate::{
-    api_error::ApiError,
-    contract::file_body::{FileWriter, Turn, file_body},
-    frame::{
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        view::View,
-    },
-    lab::Lab,
-    subjects::population::adapter::file_name,
-};
+use crate::api_error::ApiError;
+use crate::contract::file_body::{FileWriter, Turn, file_body};
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::view::View;
+use crate::lab::Lab;
+use crate::subjects::population::adapter::file_name;
 
 /// A file format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray)]
@@ -126,9 +119,7 @@ pub(crate) async fn export_table(
     let format = Format::of(&format)?;
     let name = format!("{}-{}.{}", file_name(&run.run.name), table.name(), format.name());
     let source = Source::of(&lab, &run);
-    let body = file_body(Turn::wait().await?, move |out| {
-        source.write(table, format, out).map(drop)
-    })?;
+    let body = file_body(Turn::wait().await?, move |out| source.write(table, format, out).map(drop))?;
     Ok(HttpResponse::Ok()
         .content_type(format.content_type())
         .insert_header((CONTENT_DISPOSITION, format!("attachment; filename=\"{name}\"")))
@@ -147,9 +138,9 @@ pub(crate) async fn export_run(
     let disposition = format!("attachment; filename=\"{folder}-{format}.zip\"");
     let source = Source::of(&lab, &run);
     let body = match Tracker::of(&format) {
-        Some(tracker) => file_body(Turn::wait().await?, move |out| {
-            tracker.zip(&source.db, &source.runtime, &folder, &run, out)
-        })?,
+        Some(tracker) => {
+            file_body(Turn::wait().await?, move |out| tracker.zip(&source.db, &source.runtime, &folder, &run, out))?
+        }
         None => {
             let format = Format::of(&format).map_err(|_| {
                 ApiError::not_found(format!(
@@ -159,19 +150,15 @@ pub(crate) async fn export_run(
             file_body(Turn::wait().await?, move |out| zip(&source, format, &folder, &run, out))?
         }
     };
-    Ok(HttpResponse::Ok()
-        .content_type("application/zip")
-        .insert_header((CONTENT_DISPOSITION, disposition))
-        .body(body))
+    Ok(HttpResponse::Ok().content_type("application/zip").insert_header((CONTENT_DISPOSITION, disposition)).body(body))
 }
 
 /// The card comes last because it lists only tables with rows: `datasets` cannot infer the columns of an empty file.
 fn zip(source: &Source, format: Format, folder: &str, run: &RunDetail, out: &mut FileWriter) -> io::Result<()> {
     let mut zip = zip::ZipWriter::new_stream(out);
     // Parquet is compressed already, and JSON lines are sent as fast as they can be read.
-    let options = zip::write::SimpleFileOptions::default()
-        .compression_method(zip::CompressionMethod::Stored)
-        .large_file(true);
+    let options =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored).large_file(true);
     let mut written = Vec::new();
     for table in Table::ALL {
         let name = format!("{folder}/data/{}/train-00000-of-00001.{}", table.name(), format.name());
@@ -260,9 +247,7 @@ pub(crate) fn card(run: &RunDetail, format: &str, tables: &[Table]) -> Result<St
 /// `text` without characters that end a line, a quoted string or Markdown.
 fn one_line(text: &str) -> String {
     let text = crate::frame::text::inert(text);
-    text.chars()
-        .map(|letter| if "\n\t\"\\`<>[]".contains(letter) { ' ' } else { letter })
-        .collect()
+    text.chars().map(|letter| if "\n\t\"\\`<>[]".contains(letter) { ' ' } else { letter }).collect()
 }
 
 /// Writes JSON lines.
@@ -273,10 +258,7 @@ pub(crate) struct Jsonl {
 
 impl Jsonl {
     pub(crate) fn new(fields: &[Field]) -> Self {
-        Self {
-            names: fields.iter().map(|field| field.name.to_string()).collect(),
-            lines: Vec::new(),
-        }
+        Self { names: fields.iter().map(|field| field.name.to_string()).collect(), lines: Vec::new() }
     }
 }
 

@@ -2,21 +2,17 @@
 
 use actix_web::web;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    geometry::{self, MeasuredPair, MeasuredVersion},
-    runs,
-};
+use lyceum_store::geometry::{self, MeasuredPair, MeasuredVersion};
+use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Query},
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Query};
+use crate::lab::Lab;
 
 /// The most measured versions that are read, newest first.
 const VERSIONS: u32 = 20_000;
@@ -47,10 +43,7 @@ impl Geometry {
             Some(step) if steps.contains(&step) => Some(step),
             Some(step) => {
                 let steps: Vec<String> = steps.iter().map(ToString::to_string).collect();
-                let detail = format!(
-                    "nothing was measured in step {step}; measured were: {}",
-                    steps.join(", ")
-                );
+                let detail = format!("nothing was measured in step {step}; measured were: {}", steps.join(", "));
                 return Err(ApiError::invalid_query(vec![("step".to_owned(), detail)]));
             }
         };

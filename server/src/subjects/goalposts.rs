@@ -3,14 +3,10 @@
 pub(crate) mod endpoints;
 pub(super) mod page;
 
-use lyceum_core::{
-    goalpost_map::{self, Ascended, Ascent, Solve},
-    id::{DatasetId, ExecutionId},
-};
-use lyceum_store::{
-    goalposts::{self, AttemptedDataset, GoalpostCounts},
-    runs::{self, Run},
-};
+use lyceum_core::goalpost_map::{self, Ascended, Ascent, Solve};
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_store::goalposts::{self, AttemptedDataset, GoalpostCounts};
+use lyceum_store::runs::{self, Run};
 use serde::Serialize;
 use sqlx::PgPool;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -112,11 +108,7 @@ pub(crate) struct GoalpostHistory {
 
 impl GoalpostSide {
     fn of(ascent: &Ascent) -> Self {
-        Self {
-            solved: ascent.solved.len(),
-            attempts: ascent.attempts,
-            steps: ascent.steps.clone(),
-        }
+        Self { solved: ascent.solved.len(), attempts: ascent.attempts, steps: ascent.steps.clone() }
     }
 }
 
@@ -206,11 +198,7 @@ pub(crate) async fn map(db: &PgPool, ids: &[Uuid], dataset: Option<Uuid>) -> Res
         Some(chosen) => solved(db, chosen, arms.iter().map(|(_, sides)| sides)).await?,
         None => Vec::new(),
     };
-    let of_dataset = |one: &AttemptedDataset| GoalpostDataset {
-        id: one.id,
-        name: one.name.clone(),
-        rows: one.rows,
-    };
+    let of_dataset = |one: &AttemptedDataset| GoalpostDataset { id: one.id, name: one.name.clone(), rows: one.rows };
     Ok(GoalpostMap {
         dataset: chosen.as_ref().map(of_dataset),
         datasets: datasets.iter().map(of_dataset).collect(),
@@ -240,34 +228,19 @@ async fn solved(
     dataset: &AttemptedDataset,
     arms: impl Iterator<Item = &Sides> + Clone,
 ) -> Result<Vec<Goalpost>, ApiError> {
-    let ascents = arms
-        .clone()
-        .flat_map(|sides| std::iter::once(&sides.checkpoints).chain(&sides.control));
+    let ascents = arms.clone().flat_map(|sides| std::iter::once(&sides.checkpoints).chain(&sides.control));
     let rows: Vec<i32> = goalpost_map::union(ascents).into_iter().map(u32::cast_signed).collect();
     let names = goalposts::task_ids(db, DatasetId(dataset.id), &rows).await?;
     let mut names: HashMap<i32, String> = names.into_iter().collect();
-    let history = |ascent: &Ascent, row: u32| {
-        ascent
-            .solved
-            .get(&row)
-            .map(|line| line.solves.clone())
-            .unwrap_or_default()
-    };
+    let history =
+        |ascent: &Ascent, row: u32| ascent.solved.get(&row).map(|line| line.solves.clone()).unwrap_or_default();
     let goalposts = rows.into_iter().map(|place| {
         let row = place.cast_unsigned();
         let arms = arms.clone().map(|sides| GoalpostHistory {
             solves: history(&sides.checkpoints, row),
-            control: sides
-                .control
-                .as_ref()
-                .map(|control| history(control, row))
-                .unwrap_or_default(),
+            control: sides.control.as_ref().map(|control| history(control, row)).unwrap_or_default(),
         });
-        Goalpost {
-            row,
-            task_id: names.remove(&place),
-            arms: arms.collect(),
-        }
+        Goalpost { row, task_id: names.remove(&place), arms: arms.collect() }
     });
     Ok(goalposts.collect())
 }
@@ -275,11 +248,8 @@ async fn solved(
 impl GoalpostMap {
     /// A line for each arm, side, goalpost and step at which it was solved.
     pub(crate) fn to_csv(&self) -> String {
-        let names: BTreeMap<u32, &str> = self
-            .goalposts
-            .iter()
-            .filter_map(|goalpost| Some((goalpost.row, goalpost.task_id.as_deref()?)))
-            .collect();
+        let names: BTreeMap<u32, &str> =
+            self.goalposts.iter().filter_map(|goalpost| Some((goalpost.row, goalpost.task_id.as_deref()?))).collect();
         let lines = self.goalposts.iter().flat_map(|goalpost| {
             goalpost.arms.iter().zip(&self.arms).flat_map(move |(history, arm)| {
                 let sides = [(false, &history.solves), (true, &history.control)];

@@ -12,32 +12,30 @@ mod sort;
 mod table;
 mod verdicts;
 
-use actix_web::{HttpResponse, get, http::header::LOCATION, web};
+use actix_web::http::header::LOCATION;
+use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use futures::{FutureExt as _, future::OptionFuture};
+use futures::FutureExt as _;
+use futures::future::OptionFuture;
 use lyceum_core::id::ExperimentId;
-use lyceum_store::{executions::State, experiments, runs::LastSteps};
+use lyceum_store::executions::State;
+use lyceum_store::experiments;
+use lyceum_store::runs::LastSteps;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use self::{
-    chips::{Chip, Known},
-    now::Now,
-    overlay::Overlay,
-    row::{Section as Rows, by_experiment},
-    table::Table,
-};
-use crate::{
-    api_error::ApiError,
-    contract::Order,
-    frame::{
-        figure::Figure,
-        layout::{Layout, Section},
-        view::{Filters, View},
-    },
-    lab::Lab,
-};
+use self::chips::{Chip, Known};
+use self::now::Now;
+use self::overlay::Overlay;
+use self::row::{Section as Rows, by_experiment};
+use self::table::Table;
+use crate::api_error::ApiError;
+use crate::contract::Order;
+use crate::frame::figure::Figure;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
 
 /// What the table shows.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
@@ -152,10 +150,7 @@ impl LabPage {
         let is_by_age = self.asked.sort.as_deref().is_none_or(|sort| sort == "age");
         match is_by_age && self.asked.experiment.is_none() {
             true => by_experiment(&self.table.items),
-            false => vec![Rows {
-                experiment: None,
-                rows: self.table.items.iter().collect(),
-            }],
+            false => vec![Rows { experiment: None, rows: self.table.items.iter().collect() }],
         }
     }
 
@@ -193,10 +188,7 @@ pub(crate) async fn show_lab(
         return Ok(see(&chips::with_column(&view, name)));
     }
     // The ticked boxes of a form; links keep one list.
-    if let (true, Some(ids)) = (
-        view.request().query_string().matches("overlay=").count() > 1,
-        &asked.overlay,
-    ) {
+    if let (true, Some(ids)) = (view.request().query_string().matches("overlay=").count() > 1, &asked.overlay) {
         return Ok(see(&view.with(&[("overlay", Some(ids))])));
     }
     let has_now = !view.caller.has_only_a_link;

@@ -2,32 +2,25 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use futures::{FutureExt as _, future::OptionFuture};
-use lyceum_core::{
-    benchmark::SubjectRole,
-    id::ExecutionId,
-    recipe::{Registry, Role, Side},
-};
-use lyceum_store::{
-    benchmarks::{self, BenchmarkResult, RankedRun},
-    ratings::{self, Standing, StandingFilter},
-    runs::{self, Run},
-};
+use futures::FutureExt as _;
+use futures::future::OptionFuture;
+use lyceum_core::benchmark::SubjectRole;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{Registry, Role, Side};
+use lyceum_store::benchmarks::{self, BenchmarkResult, RankedRun};
+use lyceum_store::ratings::{self, Standing, StandingFilter};
+use lyceum_store::runs::{self, Run};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use strum::{IntoStaticStr, VariantArray};
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::Listing,
-    frame::{
-        layout::{Layout, Section},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::Listing;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
 
 /// Maximum rows of a benchmark's table.
 const MEASURED: u32 = 100;
@@ -157,18 +150,9 @@ pub(crate) async fn show_leaderboard(
     let asked = filters.0;
     let default = || solving(rated_roles(&lab.registry, asked.recipe.as_deref()));
     let role = asked.role.unwrap_or_else(default);
-    let listing = Listing::new(
-        &format!("leaderboard.{}", role.name()),
-        None,
-        asked.cursor.as_deref(),
-        None,
-    )?;
-    let filter = StandingFilter {
-        role: Some(role),
-        run: asked.run.map(ExecutionId),
-        alive: asked.alive,
-        recipe: asked.recipe,
-    };
+    let listing = Listing::new(&format!("leaderboard.{}", role.name()), None, asked.cursor.as_deref(), None)?;
+    let filter =
+        StandingFilter { role: Some(role), run: asked.run.map(ExecutionId), alive: asked.alive, recipe: asked.recipe };
     let db = lab.store.pool();
     let run = OptionFuture::from(asked.run.map(|id| runs::find(db, ExecutionId(id))));
     let (standings, run, mut suites) = futures::try_join!(
@@ -227,10 +211,7 @@ mod tests {
 
     #[test]
     fn solvers_are_shown_first() {
-        assert_eq!(
-            solving([Role::Critic, Role::Solver, Role::Student].into_iter()),
-            Role::Solver
-        );
+        assert_eq!(solving([Role::Critic, Role::Solver, Role::Student].into_iter()), Role::Solver);
         assert_eq!(solving([Role::Challenger].into_iter()), Role::Student);
     }
 

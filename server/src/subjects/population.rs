@@ -8,13 +8,10 @@ pub(super) mod member;
 pub(crate) mod page;
 
 use lyceum_core::id::{ExecutionId, MemberId};
-use lyceum_store::{
-    births, held_out,
-    matchups::{self, MatchupFilter},
-    members::{self, MemberFilter},
-    page::Window,
-    steps,
-};
+use lyceum_store::matchups::{self, MatchupFilter};
+use lyceum_store::members::{self, MemberFilter};
+use lyceum_store::page::Window;
+use lyceum_store::{births, held_out, steps};
 use sqlx::PgPool;
 
 use crate::contract::{About, All, Endpoint, Filter, list_of_run, show};

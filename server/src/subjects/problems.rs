@@ -8,22 +8,18 @@ pub(crate) mod list;
 
 use actix_web::web;
 use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
-use lyceum_store::{
-    attempts::{self, Attempt, AttemptFilter},
-    page::{self, Window},
-    problems::{self, ProblemFilter, ProblemParent, ProblemSort},
-};
+use lyceum_store::attempts::{self, Attempt, AttemptFilter};
+use lyceum_store::page::{self, Window};
+use lyceum_store::problems::{self, ProblemFilter, ProblemParent, ProblemSort};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Filter, Order, list_of_run},
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Filter, Order, list_of_run};
+use crate::lab::Lab;
 
 /// The order of a list of problems, other than by age.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -179,15 +175,8 @@ async fn show_problem(
     let (run, id) = place.into_inner();
     let db = lab.store.pool();
     let problem = problems::find(db, run, id).await?;
-    let filter = AttemptFilter {
-        problem: Some(id),
-        ..AttemptFilter::default()
-    };
-    let first = Window {
-        limit: 100,
-        after: None,
-        order: page::Order::Oldest,
-    };
+    let filter = AttemptFilter { problem: Some(id), ..AttemptFilter::default() };
+    let first = Window { limit: 100, after: None, order: page::Order::Oldest };
     Ok(Answer::ok(ProblemDetail {
         problem,
         relations: problems::parents(db, id).await?,

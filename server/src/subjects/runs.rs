@@ -7,34 +7,24 @@ pub(crate) mod metrics;
 pub(crate) mod new;
 
 use actix_web::{HttpRequest, web};
-use lyceum_core::{
-    config::{MAX_PRIORITY, RunConfig},
-    fault::Fault,
-    id::{ExecutionId, ExperimentId},
-};
-use lyceum_store::{
-    StoreError,
-    executions::{self, State},
-    experiments,
-    page::Window,
-    runs::{self, RunChanges, RunDetail, RunFilter, RunSort},
-};
+use lyceum_core::config::{MAX_PRIORITY, RunConfig};
+use lyceum_core::fault::Fault;
+use lyceum_core::id::{ExecutionId, ExperimentId};
+use lyceum_store::executions::{self, State};
+use lyceum_store::page::Window;
+use lyceum_store::runs::{self, RunChanges, RunDetail, RunFilter, RunSort};
+use lyceum_store::{StoreError, experiments};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sqlx::{PgConnection, PgPool};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    base_weights,
-    contract::{
-        About, Answer, Endpoint, Filter, bounds, check_if_match, delete,
-        document::{Document, RequestBody},
-        list, show,
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::base_weights;
+use crate::contract::document::{Document, RequestBody};
+use crate::contract::{About, Answer, Endpoint, Filter, bounds, check_if_match, delete, list, show};
+use crate::lab::Lab;
 
 /// Selects runs.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -80,20 +70,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         };
         runs::page(db, &filter, &RunSort::Age, window).await
     };
-    let all = About {
-        name: "list_runs",
-        path: "/runs",
-        summary: "List runs.",
-        answer: "A page of runs",
-    };
+    let all = About { name: "list_runs", path: "/runs", summary: "List runs.", answer: "A page of runs" };
     let all = list(all, "runs", page);
     let find = async |db: &PgPool, id: ExecutionId| runs::find(db, id).await;
-    let one = About {
-        name: "show_run",
-        path: "/runs/{id}",
-        summary: "Show a run.",
-        answer: "The run",
-    };
+    let one = About { name: "show_run", path: "/runs/{id}", summary: "Show a run.", answer: "The run" };
     let one = show(one, "runs", find).id("id", "The run");
     let change = About {
         name: "update_run",
@@ -124,12 +104,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     };
     let pause = Endpoint::post(pause, "runs", pause_run).id("id", "The run");
     let pause = pause.if_match().begins::<RunDetail>();
-    let resume = About {
-        name: "resume_run",
-        path: "/runs/{id}/resume",
-        summary: "Resume a paused run.",
-        answer: "The run",
-    };
+    let resume =
+        About { name: "resume_run", path: "/runs/{id}/resume", summary: "Resume a paused run.", answer: "The run" };
     let resume = Endpoint::post(resume, "runs", resume_run);
     let resume = resume.id("id", "The run").if_match().begins::<RunDetail>();
     let cancel = About {
@@ -220,10 +196,7 @@ async fn pause_run(
     lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, ApiError> {
-    steer(&request, &lab, *id, "paused", async |db| {
-        executions::pause(db, *id).await
-    })
-    .await
+    steer(&request, &lab, *id, "paused", async |db| executions::pause(db, *id).await).await
 }
 
 async fn resume_run(
@@ -236,10 +209,7 @@ async fn resume_run(
     if let Some(fault) = base_weights::changed(&config).first() {
         return Err(ApiError::unprocessable(format!("{}: {}", fault.pointer, fault.detail)));
     }
-    steer(&request, &lab, *id, "resumed", async |db| {
-        executions::resume(db, *id).await
-    })
-    .await
+    steer(&request, &lab, *id, "resumed", async |db| executions::resume(db, *id).await).await
 }
 
 async fn cancel_run(
@@ -247,8 +217,5 @@ async fn cancel_run(
     lab: web::Data<Lab>,
     id: web::Path<ExecutionId>,
 ) -> Result<Answer<RunDetail>, ApiError> {
-    steer(&request, &lab, *id, "cancelled", async |db| {
-        executions::cancel(db, *id).await
-    })
-    .await
+    steer(&request, &lab, *id, "cancelled", async |db| executions::cancel(db, *id).await).await
 }

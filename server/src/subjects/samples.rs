@@ -15,18 +15,14 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use self::answers::Answer;
-use crate::{
-    api_error::ApiError,
-    frame::{
-        format,
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        text::{Excerpt, SHOWN, excerpt, inert},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::format;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::text::{Excerpt, SHOWN, excerpt, inert};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
 
 /// What became of a problem of a suite since the base answered it. It counts as solved if at least half of the answers are
 /// right.
@@ -148,10 +144,7 @@ impl Facet {
             label,
             count,
         };
-        Self {
-            title: title.to_owned(),
-            options: options.into_iter().map(option).collect(),
-        }
+        Self { title: title.to_owned(), options: options.into_iter().map(option).collect() }
     }
 }
 
@@ -255,16 +248,10 @@ fn newest(results: Vec<RunResult>) -> BTreeMap<String, RunResult> {
 /// The run's own problems and its suites, each with an address without the other filters.
 fn sources(view: &View, suites: &BTreeMap<String, RunResult>, chosen: Option<&str>) -> Facet {
     let path = view.request().path();
-    let own = FacetOption {
-        label: "its own".to_owned(),
-        count: None,
-        address: path.to_owned(),
-        is_chosen: chosen.is_none(),
-    };
+    let own =
+        FacetOption { label: "its own".to_owned(), count: None, address: path.to_owned(), is_chosen: chosen.is_none() };
     let option = |(name, result): (&String, &RunResult)| {
-        let query = form_urlencoded::Serializer::new(String::new())
-            .append_pair("suite", name)
-            .finish();
+        let query = form_urlencoded::Serializer::new(String::new()).append_pair("suite", name).finish();
         FacetOption {
             label: match *name == result.of_suite {
                 true => format::suite_title(name).to_owned(),
@@ -275,10 +262,7 @@ fn sources(view: &View, suites: &BTreeMap<String, RunResult>, chosen: Option<&st
             is_chosen: chosen == Some(name),
         }
     };
-    Facet {
-        title: "Problems".to_owned(),
-        options: std::iter::once(own).chain(suites.iter().map(option)).collect(),
-    }
+    Facet { title: "Problems".to_owned(), options: std::iter::once(own).chain(suites.iter().map(option)).collect() }
 }
 
 #[get("/runs/{id}/samples")]
@@ -335,15 +319,7 @@ mod tests {
     #[test]
     fn a_problem_is_solved_if_half_of_the_answers_are_right() {
         let of = |before, after| {
-            Change::of(&RowChange {
-                row: 0,
-                dataset_id: None,
-                task_id: None,
-                kind: None,
-                level: None,
-                before,
-                after,
-            })
+            Change::of(&RowChange { row: 0, dataset_id: None, task_id: None, kind: None, level: None, before, after })
         };
         assert_eq!(of(Some(0.0), 0.5), Some(Change::Solved));
         assert_eq!(of(Some(0.25), 0.49), Some(Change::Failed));

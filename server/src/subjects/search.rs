@@ -7,12 +7,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Query, bounds},
-    frame::layout::PLACES,
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Query, bounds};
+use crate::frame::layout::PLACES;
+use crate::lab::Lab;
 
 /// Pages that begin something.
 const BEGINNINGS: [(&str, &str); 4] = [
@@ -115,9 +113,7 @@ fn pages(text: &str) -> Vec<Suggestion> {
     };
     let actions = BEGINNINGS.iter();
     let actions = actions.map(|(address, name)| suggestion(FoundKind::Action, "", address, name));
-    let pages = PLACES
-        .iter()
-        .flat_map(|(place, pages)| pages.iter().map(move |page| (place, page)));
+    let pages = PLACES.iter().flat_map(|(place, pages)| pages.iter().map(move |page| (place, page)));
     let pages = pages.map(|(place, (_, address, name))| suggestion(FoundKind::Page, place, address, name));
     let fits = |one: &Suggestion| one.name.to_lowercase().contains(&text) || one.of.to_lowercase().contains(&text);
     actions.chain(pages).filter(fits).collect()
@@ -126,13 +122,7 @@ fn pages(text: &str) -> Vec<Suggestion> {
 impl Suggestion {
     /// What was found; `None` for a kind that has no page.
     fn of(found: Found) -> Option<Self> {
-        let Found {
-            kind,
-            id,
-            name,
-            run_id,
-            run_name,
-        } = found;
+        let Found { kind, id, name, run_id, run_name } = found;
         let of_run = |part: &str| Some(format!("/runs/{}/{part}/{id}", run_id?));
         let (kind, address) = match kind.as_str() {
             "run" => (FoundKind::Run, format!("/runs/{id}")),
@@ -143,12 +133,6 @@ impl Suggestion {
             "dataset" => (FoundKind::Dataset, format!("/datasets/{id}")),
             _ => return None,
         };
-        Some(Self {
-            kind,
-            id: Some(id),
-            name,
-            of: run_name.unwrap_or_default(),
-            address,
-        })
+        Some(Self { kind, id: Some(id), name, of: run_name.unwrap_or_default(), address })
     }
 }

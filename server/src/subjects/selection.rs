@@ -1,28 +1,22 @@
 //! What selection did in a run, for the page and the API.
 
 use actix_web::web;
-use lyceum_core::{
-    evolution::audit::{AUDITED, Cull, Life, Measured, Past, audit, differential},
-    id::{ExecutionId, MemberId},
-    rating::TrueSkillConfig,
-    recipe::{Role, populora},
-};
-use lyceum_store::{
-    benchmarks::{self, Answered},
-    matchups, members,
-    runs::{self, RunDetail},
-};
+use lyceum_core::evolution::audit::{AUDITED, Cull, Life, Measured, Past, audit, differential};
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::rating::TrueSkillConfig;
+use lyceum_core::recipe::{Role, populora};
+use lyceum_store::benchmarks::{self, Answered};
+use lyceum_store::runs::{self, RunDetail};
+use lyceum_store::{matchups, members};
 use serde::{Deserialize as _, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint},
-    lab::Lab,
-    subjects::run::measured_way,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint};
+use crate::lab::Lab;
+use crate::subjects::run::measured_way;
 
 /// The most members and matchups that are read; an audit ends with the last step that they cover.
 const MEMBERS: u32 = 20_000;
@@ -113,12 +107,7 @@ impl Selection {
             member: MemberId(member.id),
             roles: member.roles,
             born: member.born_step.cast_unsigned(),
-            parents: member
-                .parents
-                .0
-                .iter()
-                .map(|parent| MemberId(parent.member_id))
-                .collect(),
+            parents: member.parents.0.iter().map(|parent| MemberId(parent.member_id)).collect(),
             died: member.died_step.map(i32::cast_unsigned),
         };
         let ways = benchmarks::measurements(db, id).await?;
@@ -131,12 +120,7 @@ impl Selection {
             matchups: matchups::played(db, id, MATCHUPS).await?,
             measured: answered.iter().filter_map(measured).collect(),
         };
-        let culls = audit(
-            &past,
-            parameters.matchup_score,
-            &parameters.evolution,
-            &parameters.rating,
-        );
+        let culls = audit(&past, parameters.matchup_score, &parameters.evolution, &parameters.rating);
         Ok(Some(Self {
             matchup_score: parameters.matchup_score.into(),
             culling: parameters.evolution.culling.into(),
@@ -145,10 +129,7 @@ impl Selection {
                 neutral: found.neutral,
                 culled: found.culled,
             }),
-            items: culls
-                .into_iter()
-                .map(|cull| AuditedCull::of(cull, &names, &parameters.rating))
-                .collect(),
+            items: culls.into_iter().map(|cull| AuditedCull::of(cull, &names, &parameters.rating)).collect(),
         }))
     }
 }
@@ -188,11 +169,7 @@ impl AuditedCull {
             culled: ids(cull.culled),
             candidates: cull.candidates.into_iter().map(candidate).collect(),
             measured: cull.measured,
-            verdicts: AUDITED
-                .into_iter()
-                .map(Into::into)
-                .zip(cull.verdicts.map(ids))
-                .collect(),
+            verdicts: AUDITED.into_iter().map(Into::into).zip(cull.verdicts.map(ids)).collect(),
         }
     }
 

@@ -2,20 +2,17 @@
 
 use ::metrics::{describe_counter, describe_gauge, describe_histogram, gauge};
 use actix_web::{HttpResponse, web};
-use lyceum_store::{
-    gauges::{self, Count, RunGauge},
-    work::WorkState,
-    workers::WorkerState,
-};
+use lyceum_store::gauges::{self, Count, RunGauge};
+use lyceum_store::work::WorkState;
+use lyceum_store::workers::WorkerState;
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 use sqlx::PgPool;
-use std::{fmt::Write as _, sync::OnceLock};
+use std::fmt::Write as _;
+use std::sync::OnceLock;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Endpoint},
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Endpoint};
+use crate::lab::Lab;
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
     let alive = About {
@@ -89,10 +86,7 @@ fn describe() {
     describe_counter!("lyceum_failed_logins_total", "Wrong tokens and sessions.");
     describe_gauge!("lyceum_event_streams", "Open event streams.");
     describe_gauge!("lyceum_work_items", "Work items that are ready or running.");
-    describe_gauge!(
-        "lyceum_work_oldest_ready_seconds",
-        "How long the oldest item of a running run has been ready."
-    );
+    describe_gauge!("lyceum_work_oldest_ready_seconds", "How long the oldest item of a running run has been ready.");
     describe_gauge!("lyceum_executions", "Runs and evaluations.");
     describe_gauge!("lyceum_workers", "Present workers.");
     describe_gauge!("lyceum_large_bodies", "Datasets and artifacts being received.");
@@ -154,28 +148,13 @@ fn lines(runs: &[RunGauge]) -> String {
             let _ = writeln!(text, "{name}{{{}}} {}", labels(run), value(run));
         }
     };
-    family("lyceum_run_step", "Current step of a running run.", &|run| {
-        f64::from(run.step)
-    });
-    family("lyceum_run_steps", "Number of steps of a running run.", &|run| {
-        f64::from(run.steps)
-    });
-    family(
-        "lyceum_run_quiet_seconds",
-        "Time since anything last happened to a running run.",
-        &|run| run.quiet_seconds,
-    );
+    family("lyceum_run_step", "Current step of a running run.", &|run| f64::from(run.step));
+    family("lyceum_run_steps", "Number of steps of a running run.", &|run| f64::from(run.steps));
+    family("lyceum_run_quiet_seconds", "Time since anything last happened to a running run.", &|run| run.quiet_seconds);
     let name = "lyceum_run_metric";
-    let _ = writeln!(
-        text,
-        "# HELP {name} A metric of a running run in its last step.\n# TYPE {name} gauge"
-    );
+    let _ = writeln!(text, "# HELP {name} A metric of a running run in its last step.\n# TYPE {name} gauge");
     for run in runs {
-        let known = run
-            .metrics
-            .iter()
-            .zip(&run.values)
-            .filter(|(_, value)| value.is_finite());
+        let known = run.metrics.iter().zip(&run.values).filter(|(_, value)| value.is_finite());
         for (metric, value) in known {
             let _ = writeln!(text, "{name}{{{},metric=\"{}\"}} {value}", labels(run), escaped(metric));
         }
@@ -184,12 +163,7 @@ fn lines(runs: &[RunGauge]) -> String {
 }
 
 fn labels(run: &RunGauge) -> String {
-    format!(
-        "run=\"{}\",name=\"{}\",recipe=\"{}\"",
-        run.id,
-        escaped(&run.name),
-        escaped(&run.recipe)
-    )
+    format!("run=\"{}\",name=\"{}\",recipe=\"{}\"", run.id, escaped(&run.name), escaped(&run.recipe))
 }
 
 /// A value of a label.
@@ -215,15 +189,9 @@ mod tests {
             values: vec![0.25, f64::NAN],
         };
         let text = lines(&[run]);
-        let labels = format!(
-            "run=\"{}\",name=\"a \\\"quoted\\\"\\nname\\\\\",recipe=\"azr\"",
-            Uuid::nil()
-        );
+        let labels = format!("run=\"{}\",name=\"a \\\"quoted\\\"\\nname\\\\\",recipe=\"azr\"", Uuid::nil());
         assert!(text.contains(&format!("lyceum_run_step{{{labels}}} 3\n")), "{text}");
-        assert!(
-            text.contains(&format!("lyceum_run_metric{{{labels},metric=\"solve_rate\"}} 0.25\n")),
-            "{text}"
-        );
+        assert!(text.contains(&format!("lyceum_run_metric{{{labels},metric=\"solve_rate\"}} 0.25\n")), "{text}");
         assert!(!text.contains("entropy"));
     }
 }

@@ -2,20 +2,14 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_store::{
-    artifact::{self, Usage},
-    tokens::{self, Scope, Token},
-};
+use lyceum_store::artifact::{self, Usage};
+use lyceum_store::tokens::{self, Scope, Token};
 use serde::Serialize;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        layout::{Layout, Section},
-        view::View,
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::View;
+use crate::lab::Lab;
 
 #[derive(Template, Serialize)]
 #[template(path = "settings.html")]

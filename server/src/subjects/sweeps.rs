@@ -5,13 +5,12 @@ pub(crate) mod file;
 pub(crate) mod schedule;
 
 use actix_web::{HttpRequest, web};
-use lyceum_core::{fault::Fault, id::ExperimentId};
-use lyceum_store::{
-    StoreError,
-    experiments::{self, NewExperiment},
-    page::Window,
-    sweeps::{self, NewSweep, Sweep, SweepChanges, SweepFilter},
-};
+use lyceum_core::fault::Fault;
+use lyceum_core::id::ExperimentId;
+use lyceum_store::StoreError;
+use lyceum_store::experiments::{self, NewExperiment};
+use lyceum_store::page::Window;
+use lyceum_store::sweeps::{self, NewSweep, Sweep, SweepChanges, SweepFilter};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -19,23 +18,16 @@ use sqlx::{PgConnection, PgPool};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use self::{
-    expand::{ASKED_ABOVE, MAX_RUNS, check},
-    file::{Read, Source, SweepPlan},
-    schedule::Outlook,
-};
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, Answer, Endpoint, Filter, Order, Query, bounds, check_if_match,
-        document::{Document, RequestBody},
-        idempotent::{Begun, IdempotencyKey},
-        list, list_within, show,
-    },
-    frame::format,
-    lab::Lab,
-    subjects::experiments::stopping::Stopping,
-};
+use self::expand::{ASKED_ABOVE, MAX_RUNS, check};
+use self::file::{Read, Source, SweepPlan};
+use self::schedule::Outlook;
+use crate::api_error::ApiError;
+use crate::contract::document::{Document, RequestBody};
+use crate::contract::idempotent::{Begun, IdempotencyKey};
+use crate::contract::{About, Answer, Endpoint, Filter, Order, Query, bounds, check_if_match, list, list_within, show};
+use crate::frame::format;
+use crate::lab::Lab;
+use crate::subjects::experiments::stopping::Stopping;
 
 /// Whether to begin the sweep or only check it.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -74,20 +66,10 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         runs begins only if `confirm_runs` has their number.";
     let new = new.or_answers::<Outlook>("200", "The runs, steps and time of the plan (`dry_run`)");
     let new = new.describe(more);
-    let all = About {
-        name: "list_sweeps",
-        path: "/sweeps",
-        summary: "List sweeps.",
-        answer: "A page of sweeps",
-    };
+    let all = About { name: "list_sweeps", path: "/sweeps", summary: "List sweeps.", answer: "A page of sweeps" };
     let all = list(all, "sweeps", sweeps::page);
     let find = async |db: &PgPool, id: Uuid| sweeps::find(db, id).await;
-    let one = About {
-        name: "show_sweep",
-        path: "/sweeps/{id}",
-        summary: "Show a sweep.",
-        answer: "The sweep",
-    };
+    let one = About { name: "show_sweep", path: "/sweeps/{id}", summary: "Show a sweep.", answer: "The sweep" };
     let one = show(one, "sweeps", find).id("id", "The sweep");
     let runs = async |db: &PgPool, id: Uuid, _: &OfSweep, window: &Window| sweeps::runs(db, id, window).await;
     let its_runs = About {
@@ -263,10 +245,7 @@ impl CreateSweep {
     pub(crate) fn read(&self) -> Result<(Source, Read), ApiError> {
         let (source, read) = match (&self.file, &self.plan) {
             (Some(text), None) => (Source::File, SweepPlan::from_toml(text)),
-            (None, Some(plan)) => (
-                Source::Plan,
-                SweepPlan::from_value(Value::Object(plan.clone()), Source::Plan),
-            ),
+            (None, Some(plan)) => (Source::Plan, SweepPlan::from_value(Value::Object(plan.clone()), Source::Plan)),
             (Some(_), Some(_)) => {
                 let detail = "there is also a file; send only one of the two";
                 return Err(ApiError::invalid(vec![Fault::new("/plan", detail)]));
@@ -301,10 +280,7 @@ async fn update_sweep(
     id: web::Path<Uuid>,
     sent: Document<UpdateSweep>,
 ) -> Result<Answer<Sweep>, ApiError> {
-    let changes = SweepChanges {
-        concurrency: sent.value.concurrency,
-        budget_seconds: sent.value.budget_seconds,
-    };
+    let changes = SweepChanges { concurrency: sent.value.concurrency, budget_seconds: sent.value.budget_seconds };
     steer(&request, &lab, *id, async |db| sweeps::change(db, *id, &changes).await).await
 }
 

@@ -8,17 +8,13 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    access::new_secret,
-    api_error::ApiError,
-    contract::{
-        About, Answer, Caller, Endpoint, bounds,
-        caller::masked,
-        document::{Document, RequestBody},
-    },
-    lab::Lab,
-    token::PREFIX,
-};
+use crate::access::new_secret;
+use crate::api_error::ApiError;
+use crate::contract::caller::masked;
+use crate::contract::document::{Document, RequestBody};
+use crate::contract::{About, Answer, Caller, Endpoint, bounds};
+use crate::lab::Lab;
+use crate::token::PREFIX;
 
 /// The scope of a token.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -151,8 +147,5 @@ pub(crate) struct Session {
 }
 
 async fn show_session(caller: Caller) -> Answer<Session> {
-    Answer::ok(Session {
-        token: caller.token,
-        csrf_token: caller.csrf.as_deref().map(masked),
-    })
+    Answer::ok(Session { token: caller.token, csrf_token: caller.csrf.as_deref().map(masked) })
 }

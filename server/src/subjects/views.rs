@@ -1,14 +1,13 @@
 //! Saved views, and links that share a page: `/views`.
 
-use actix_web::{HttpResponse, get, http::header::LOCATION, web};
+use actix_web::http::header::LOCATION;
+use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use chrono::{TimeDelta, Utc};
 use lyceum_core::fault::Fault;
-use lyceum_store::{
-    page::{Order, Window},
-    shares::{self, Share},
-    views::{self},
-};
+use lyceum_store::page::{Order, Window};
+use lyceum_store::shares::{self, Share};
+use lyceum_store::views;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -16,22 +15,15 @@ use sqlx::PgPool;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    access::new_secret,
-    api_error::ApiError,
-    contract::{
-        About, All, Answer, Caller, Endpoint, bounds, delete,
-        document::{Document, RequestBody},
-        idempotent::{Begun, IdempotencyKey},
-        list, show,
-    },
-    frame::{
-        address::PageAddress,
-        layout::{Layout, Section},
-        view::View,
-    },
-    lab::Lab,
-};
+use crate::access::new_secret;
+use crate::api_error::ApiError;
+use crate::contract::document::{Document, RequestBody};
+use crate::contract::idempotent::{Begun, IdempotencyKey};
+use crate::contract::{About, All, Answer, Caller, Endpoint, bounds, delete, list, show};
+use crate::frame::address::PageAddress;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::View;
+use crate::lab::Lab;
 
 /// A view to save.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -52,9 +44,7 @@ pub(crate) async fn page_at(lab: &Lab, address: &str) -> Result<PageAddress, Api
     let fault = |detail: String| ApiError::invalid(vec![Fault::new("/address", detail)]);
     let page = PageAddress::parse(address).map_err(fault)?;
     match page.missing_run(lab.store.pool()).await? {
-        Some(run) => Err(fault(format!(
-            "it shows the run {run}, which does not exist or was deleted"
-        ))),
+        Some(run) => Err(fault(format!("it shows the run {run}, which does not exist or was deleted"))),
         None => Ok(page),
     }
 }
@@ -69,21 +59,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let new_view = Endpoint::post(new_view, "views", create_view);
     let new_view = new_view.idempotent().takes::<CreateView>();
     let new_view = new_view.creates::<views::View>();
-    let all_views = About {
-        name: "list_views",
-        path: "/views",
-        summary: "List saved views.",
-        answer: "A page of views",
-    };
-    let all_views = list(all_views, "views", async |db: &PgPool, _: &All, window: &Window| {
-        views::page(db, window).await
-    });
-    let one_view = About {
-        name: "show_view",
-        path: "/views/{id}",
-        summary: "Show a saved view.",
-        answer: "The view",
-    };
+    let all_views =
+        About { name: "list_views", path: "/views", summary: "List saved views.", answer: "A page of views" };
+    let all_views =
+        list(all_views, "views", async |db: &PgPool, _: &All, window: &Window| views::page(db, window).await);
+    let one_view = About { name: "show_view", path: "/views/{id}", summary: "Show a saved view.", answer: "The view" };
     let one_view = show(one_view, "views", views::find).id("id", "The view");
     let removal = About {
         name: "delete_view",
@@ -91,9 +71,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Delete a saved view; the page stays.",
         answer: "It is gone",
     };
-    let removal = delete(removal, "views", views::find, views::remove)
-        .id("id", "The view")
-        .if_match();
+    let removal = delete(removal, "views", views::find, views::remove).id("id", "The view").if_match();
     let new_share = About {
         name: "create_share",
         path: "/shares",
@@ -110,10 +88,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "List share links that have not expired, without their secrets.",
         answer: "A page of links",
     };
-    let all_shares = list(all_shares, "views", async |db: &PgPool, _: &All, window: &Window| {
-        shares::page(db, window).await
-    })
-    .scope("write");
+    let all_shares =
+        list(all_shares, "views", async |db: &PgPool, _: &All, window: &Window| shares::page(db, window).await)
+            .scope("write");
     let revoke = About {
         name: "revoke_share",
         path: "/shares/{id}",
@@ -213,11 +190,7 @@ struct ViewsPage {
 #[get("/views")]
 pub(crate) async fn show_views(view: View, lab: web::Data<Lab>) -> Result<HttpResponse, ApiError> {
     let db = lab.store.pool();
-    let newest = Window {
-        limit: SHOWN,
-        after: None,
-        order: Order::Newest,
-    };
+    let newest = Window { limit: SHOWN, after: None, order: Order::Newest };
     let saved = views::page(db, &newest).await?;
     let shares = match view.may_write() {
         true => Some(shares::page(db, &newest).await?),
@@ -242,8 +215,6 @@ pub(crate) async fn open_view(lab: web::Data<Lab>, id: web::Path<Uuid>) -> Resul
             "the saved view `{}` shows the run {run}, which was deleted; delete the view at /views, or save it anew",
             saved.name
         ))),
-        None => Ok(HttpResponse::SeeOther()
-            .insert_header((LOCATION, page.address()))
-            .finish()),
+        None => Ok(HttpResponse::SeeOther().insert_header((LOCATION, page.address())).finish()),
     }
 }

@@ -2,24 +2,18 @@
 
 pub(super) mod pages;
 
-use lyceum_core::{
-    id::{ExecutionId, WorkId, WorkerId},
-    work::{BenchmarkPayload, Payload, WorkKind},
-};
-use lyceum_store::{
-    page::Window,
-    work::{self, WorkDetail, WorkFilter, WorkState},
-};
+use lyceum_core::id::{ExecutionId, WorkId, WorkerId};
+use lyceum_core::work::{BenchmarkPayload, Payload, WorkKind};
+use lyceum_store::page::Window;
+use lyceum_store::work::{self, WorkDetail, WorkFilter, WorkState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Endpoint, Filter, Order, act, list, show},
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Endpoint, Filter, Order, act, list, show};
 
 /// Selects items.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -44,10 +38,7 @@ impl Filter for ItemFilter {
         match self.run.is_some() && self.evaluation.is_some() {
             true => {
                 let detail = "there is also a run; send only one of the two";
-                Err(ApiError::invalid_query(vec![(
-                    "evaluation".to_owned(),
-                    detail.to_owned(),
-                )]))
+                Err(ApiError::invalid_query(vec![("evaluation".to_owned(), detail.to_owned())]))
             }
             false => Ok(()),
         }
@@ -73,11 +64,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "List work items with their errors.",
         answer: "A page of items",
     };
-    let all = list(
-        all,
-        "work",
-        async |db: &PgPool, filter: &ItemFilter, window: &Window| work::page(db, &filter.stored(), window).await,
-    );
+    let all = list(all, "work", async |db: &PgPool, filter: &ItemFilter, window: &Window| {
+        work::page(db, &filter.stored(), window).await
+    });
     let one = About {
         name: "show_work",
         path: "/work/{id}",
@@ -98,9 +87,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         tracing::info!(work.id = %id, "gave work item {id} new tries");
         Ok(())
     };
-    let again = act(again, "work", ShownWork::find, retry)
-        .id("id", "The item")
-        .if_match();
+    let again = act(again, "work", ShownWork::find, retry).id("id", "The item").if_match();
     vec![all, one, again]
 }
 
@@ -175,16 +162,10 @@ mod tests {
             "suite": "gsm8k", "dataset": id, "first": 0, "rows": 2, "base_model": {"name": "seedling"},
             "adapter": {"version": id, "artifact": digest}, "prompts": "completion", "sampling": {}, "n": 1, "seed": 7
         }});
-        let found: Vec<_> = inputs(&payload.to_string())
-            .into_iter()
-            .map(|input| (input.kind, input.path))
-            .collect();
+        let found: Vec<_> = inputs(&payload.to_string()).into_iter().map(|input| (input.kind, input.path)).collect();
         assert_eq!(
             found,
-            [
-                ("adapter", format!("/api/v1/artifacts/{digest}")),
-                ("dataset", format!("/api/v1/datasets/{id}/rows"))
-            ]
+            [("adapter", format!("/api/v1/artifacts/{digest}")), ("dataset", format!("/api/v1/datasets/{id}/rows"))]
         );
         assert!(inputs(r#"{"of another release": 1}"#).is_empty());
     }

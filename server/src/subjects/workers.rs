@@ -7,37 +7,20 @@ use lyceum_core::id::WorkerId;
 use lyceum_store::workers::{self, Throughput, UsageMinute, Worker, WorkerFilter};
 use serde::Serialize;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Asked, Endpoint, Filter, list, show},
-    frame::{
-        figure::{Figure, Series},
-        format,
-        layout::{Layout, Section},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Asked, Endpoint, Filter, list, show};
+use crate::frame::figure::{Figure, Series};
+use crate::frame::format;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
 
 impl Filter for WorkerFilter {}
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let all = About {
-        name: "list_workers",
-        path: "/workers",
-        summary: "List workers.",
-        answer: "A page of workers",
-    };
-    let one = About {
-        name: "show_worker",
-        path: "/workers/{id}",
-        summary: "Show a worker.",
-        answer: "The worker",
-    };
-    vec![
-        list(all, "workers", workers::page),
-        show(one, "workers", workers::find).id("id", "The worker"),
-    ]
+    let all = About { name: "list_workers", path: "/workers", summary: "List workers.", answer: "A page of workers" };
+    let one = About { name: "show_worker", path: "/workers/{id}", summary: "Show a worker.", answer: "The worker" };
+    vec![list(all, "workers", workers::page), show(one, "workers", workers::find).id("id", "The worker")]
 }
 
 #[derive(Template, Serialize)]
@@ -81,10 +64,7 @@ pub(crate) fn memory(worker: &Worker) -> String {
 pub(crate) fn versions(worker: &Worker) -> String {
     let versions = worker.versions.as_object();
     let text = |(name, value): (&String, &serde_json::Value)| {
-        format!(
-            "{name} {}",
-            value.as_str().map_or_else(|| value.to_string(), str::to_owned)
-        )
+        format!("{name} {}", value.as_str().map_or_else(|| value.to_string(), str::to_owned))
     };
     versions.into_iter().flatten().map(text).collect::<Vec<_>>().join(", ")
 }
@@ -189,25 +169,15 @@ fn figures(usage: &[UsageMinute], now: DateTime<Utc>) -> Vec<Figure> {
             range: Some([0.0, most.ceil().max(1.0)]),
             continuous: true,
             exact: true,
-            series: vec![Series {
-                name: title.to_owned(),
-                points,
-                ..Series::default()
-            }],
+            series: vec![Series { name: title.to_owned(), points, ..Series::default() }],
             ..Figure::default()
         })
     };
     let all = [
-        figure("cores", "Processor cores in use", "cores", &|minute| {
-            Some(f64::from(minute.cores))
-        }),
-        figure("memory", "Memory", "GiB", &|minute| {
-            Some(minute.memory_bytes as f64 / GIB)
-        }),
+        figure("cores", "Processor cores in use", "cores", &|minute| Some(f64::from(minute.cores))),
+        figure("memory", "Memory", "GiB", &|minute| Some(minute.memory_bytes as f64 / GIB)),
         figure("gpu", "GPU in use", "share", &|minute| minute.gpu_share.map(f64::from)),
-        figure("gpu-memory", "GPU memory", "GiB", &|minute| {
-            minute.gpu_memory_bytes.map(|bytes| bytes as f64 / GIB)
-        }),
+        figure("gpu-memory", "GPU memory", "GiB", &|minute| minute.gpu_memory_bytes.map(|bytes| bytes as f64 / GIB)),
     ];
     all.into_iter().flatten().collect()
 }
@@ -252,15 +222,7 @@ mod tests {
         let usage = [minute(90, None), minute(30, None), minute(29, None)];
         let points = curve(&usage, DateTime::UNIX_EPOCH, &|minute| Some(f64::from(minute.cores)));
         let found: Vec<(f64, Option<f64>)> = points.iter().map(|(x, y)| ((x * 60.0).round(), *y)).collect();
-        assert_eq!(
-            found,
-            [
-                (-90.0, Some(1.5)),
-                (-89.0, None),
-                (-30.0, Some(1.5)),
-                (-29.0, Some(1.5))
-            ]
-        );
+        assert_eq!(found, [(-90.0, Some(1.5)), (-89.0, None), (-30.0, Some(1.5)), (-29.0, Some(1.5))]);
     }
 
     #[test]

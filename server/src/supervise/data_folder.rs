@@ -115,10 +115,7 @@ impl DataFolder {
             .open(&lock)
             .map_err(failed("write", &lock))?;
         if file.try_lock().is_err() {
-            return Err(DataFolderError::InUse {
-                at: fs::read_to_string(path.join(ADDRESS_FILE)).ok(),
-                path,
-            });
+            return Err(DataFolderError::InUse { at: fs::read_to_string(path.join(ADDRESS_FILE)).ok(), path });
         }
         let folder = Self {
             // The address is withdrawn by every stop.
@@ -160,11 +157,7 @@ impl DataFolder {
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             if entry.file_name() != SETTINGS_FILE {
                 let path = entry.path();
-                let _ = if path.is_dir() {
-                    fs::remove_dir_all(&path)
-                } else {
-                    fs::remove_file(&path)
-                };
+                let _ = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
             }
         }
         if self.made == Made::Folder {
@@ -220,18 +213,12 @@ impl DataFolder {
         let goal = self.path.join(name);
         let partial = self.path.join(format!("{name}.partial"));
         let _ = fs::remove_file(&partial);
-        let written = fs::OpenOptions::new()
-            .create_new(true)
-            .write(true)
-            .mode(PRIVATE)
-            .open(&partial)
-            .and_then(|mut file| {
+        let written =
+            fs::OpenOptions::new().create_new(true).write(true).mode(PRIVATE).open(&partial).and_then(|mut file| {
                 file.write_all(text.as_bytes())?;
                 file.sync_all()
             });
-        written
-            .and_then(|()| fs::rename(&partial, &goal))
-            .map_err(failed("write", &goal))
+        written.and_then(|()| fs::rename(&partial, &goal)).map_err(failed("write", &goal))
     }
 }
 
@@ -267,27 +254,16 @@ pub fn check(path: &Path) -> Result<()> {
     };
     let owner = Uid::from_raw(meta.uid());
     if owner != geteuid() {
-        return Err(DataFolderError::OtherOwner {
-            path: path.to_owned(),
-            owner: name(owner),
-            me: name(geteuid()),
-        });
+        return Err(DataFolderError::OtherOwner { path: path.to_owned(), owner: name(owner), me: name(geteuid()) });
     }
     match fs::read_to_string(path.join(FORMAT_FILE)) {
         Ok(found) if found.trim() == FORMAT.to_string() => Ok(()),
-        Ok(found) => Err(DataFolderError::OtherFormat {
-            path: path.to_owned(),
-            found: found.trim().to_owned(),
-        }),
+        Ok(found) => Err(DataFolderError::OtherFormat { path: path.to_owned(), found: found.trim().to_owned() }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             let mut entries = fs::read_dir(path).map_err(failed("list", path))?;
             let ours = |name: &std::ffi::OsStr| name == SETTINGS_FILE || name == LOCK_FILE;
             let strange = entries.any(|entry| entry.is_ok_and(|entry| !ours(&entry.file_name())));
-            if strange {
-                Err(DataFolderError::SomethingElse(path.to_owned()))
-            } else {
-                Ok(())
-            }
+            if strange { Err(DataFolderError::SomethingElse(path.to_owned())) } else { Ok(()) }
         }
         Err(error) => Err(failed("read", &path.join(FORMAT_FILE))(error)),
     }
@@ -299,8 +275,5 @@ fn failed(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DataFo
 }
 
 fn name(uid: Uid) -> String {
-    User::from_uid(uid)
-        .ok()
-        .flatten()
-        .map_or_else(|| uid.to_string(), |user| user.name)
+    User::from_uid(uid).ok().flatten().map_or_else(|| uid.to_string(), |user| user.name)
 }

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, anyhow};
 use serde_json::json;
 
-use crate::{client::Client, lab::Presets, settings::Secret};
+use crate::client::Client;
+use crate::lab::Presets;
+use crate::settings::Secret;
 
 const PRESET: &str = "demo";
 
@@ -14,10 +16,7 @@ const PRESET: &str = "demo";
 /// # Errors
 /// There is none.
 pub(crate) fn check(presets: Option<PathBuf>) -> anyhow::Result<()> {
-    Presets::new(presets)
-        .get(PRESET)
-        .map(drop)
-        .map_err(|fault| anyhow!("{fault}; start without --demo"))
+    Presets::new(presets).get(PRESET).map(drop).map_err(|fault| anyhow!("{fault}; start without --demo"))
 }
 
 /// Creates the demo run on the server at `local` if it has no runs.
@@ -33,7 +32,5 @@ pub(crate) async fn begin(local: String, token: Secret, data: &Path) -> anyhow::
         }
         anyhow::Ok(())
     };
-    tokio::task::spawn_blocking(begin)
-        .await
-        .context("the demo run was not created")?
+    tokio::task::spawn_blocking(begin).await.context("the demo run was not created")?
 }

@@ -15,12 +15,8 @@ use nix::sys::signal::Signal;
 use ureq::Agent;
 
 /// Longer than the server itself gives to requests and plans in progress.
-const POLICY: Policy = Policy {
-    name: "the server",
-    stop: Signal::SIGTERM,
-    patience: Duration::from_secs(45),
-    stop_now: Signal::SIGKILL,
-};
+const POLICY: Policy =
+    Policy { name: "the server", stop: Signal::SIGTERM, patience: Duration::from_secs(45), stop_now: Signal::SIGKILL };
 
 /// Between two looks at a server that starts.
 const POLL: Duration = Duration::from_millis(20);
@@ -67,12 +63,10 @@ pub async fn keep(
         }
         Err(ServerError::Ended(child.wait()?))
     };
-    KeptProcess::start(POLICY, words, start)
-        .await
-        .map_err(|error| match error {
-            StartError::Failed(error) => error,
-            StartError::Abandoned => ServerError::Abandoned,
-        })
+    KeptProcess::start(POLICY, words, start).await.map_err(|error| match error {
+        StartError::Failed(error) => error,
+        StartError::Abandoned => ServerError::Abandoned,
+    })
 }
 
 fn spawn(
@@ -100,11 +94,7 @@ fn spawn(
     // At once, so that its port is free for the next start. It survives this as it survives any crash.
     stop_with_parent(&mut command, Signal::SIGKILL);
     // Only the server inherits it: the flag is changed after the fork.
-    let inherit = move || {
-        fcntl(&passed, FcntlArg::F_SETFD(FdFlag::empty()))
-            .map(drop)
-            .map_err(Into::into)
-    };
+    let inherit = move || fcntl(&passed, FcntlArg::F_SETFD(FdFlag::empty())).map(drop).map_err(Into::into);
     // SAFETY: fcntl is async-signal-safe and touches nothing of the parent's memory.
     unsafe { command.pre_exec(inherit) };
     command.spawn()

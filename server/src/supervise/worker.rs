@@ -12,12 +12,8 @@ use nix::sys::signal::Signal;
 const PROGRAM: &str = "lyceum-worker";
 
 /// Time for the worker to finish or return its items when stopped.
-const POLICY: Policy = Policy {
-    name: "the worker",
-    stop: Signal::SIGTERM,
-    patience: Duration::from_secs(45),
-    stop_now: Signal::SIGKILL,
-};
+const POLICY: Policy =
+    Policy { name: "the worker", stop: Signal::SIGTERM, patience: Duration::from_secs(45), stop_now: Signal::SIGKILL };
 
 /// Why the local worker cannot run. Every message ends with a fix.
 #[derive(Debug, thiserror::Error)]
@@ -66,35 +62,20 @@ pub enum WorkerError {
 pub fn find(named: Option<&Path>) -> Result<PathBuf, WorkerError> {
     let program = match named {
         Some(program) => program.to_owned(),
-        None => beside()
-            .or_else(on_path)
-            .ok_or_else(|| WorkerError::NotFound { beside: own_folder() })?,
+        None => beside().or_else(on_path).ok_or_else(|| WorkerError::NotFound { beside: own_folder() })?,
     };
-    let broken = |said: String| WorkerError::Broken {
-        program: program.clone(),
-        said,
-    };
-    let output = Command::new(&program)
-        .arg("--version")
-        .output()
-        .map_err(|error| broken(error.to_string()))?;
+    let broken = |said: String| WorkerError::Broken { program: program.clone(), said };
+    let output = Command::new(&program).arg("--version").output().map_err(|error| broken(error.to_string()))?;
     let (said, complained) = (text(&output.stdout), text(&output.stderr));
     if !output.status.success() {
         if complained.contains("libtorch") || complained.contains("libc10") {
-            return Err(WorkerError::NoLibtorch {
-                program,
-                said: complained,
-            });
+            return Err(WorkerError::NoLibtorch { program, said: complained });
         }
         return Err(broken(format!("{} {complained}", output.status)));
     }
     let ours = env!("CARGO_PKG_VERSION");
     if said.split_whitespace().nth(1) != Some(ours) {
-        return Err(WorkerError::OtherVersion {
-            program,
-            found: said,
-            ours,
-        });
+        return Err(WorkerError::OtherVersion { program, found: said, ours });
     }
     Ok(program)
 }
@@ -119,10 +100,7 @@ pub async fn keep(program: PathBuf, environment: Vec<(&'static str, String)>) ->
             .stderr(Stdio::piped());
         own_session(&mut command);
         stop_with_parent(&mut command, Signal::SIGTERM);
-        let broken = |error: std::io::Error| WorkerError::Broken {
-            program: program.clone(),
-            said: error.to_string(),
-        };
+        let broken = |error: std::io::Error| WorkerError::Broken { program: program.clone(), said: error.to_string() };
         let mut child = command.spawn().map_err(broken)?;
         if let Some(stderr) = child.stderr.take() {
             heard.follow(stderr).map_err(broken)?;
@@ -130,12 +108,10 @@ pub async fn keep(program: PathBuf, environment: Vec<(&'static str, String)>) ->
         spawned(&child);
         Ok(child)
     };
-    KeptProcess::start(POLICY, words, start)
-        .await
-        .map_err(|error| match error {
-            StartError::Failed(error) => error,
-            StartError::Abandoned => WorkerError::Abandoned,
-        })
+    KeptProcess::start(POLICY, words, start).await.map_err(|error| match error {
+        StartError::Failed(error) => error,
+        StartError::Abandoned => WorkerError::Abandoned,
+    })
 }
 
 fn own_folder() -> PathBuf {
@@ -149,16 +125,9 @@ fn beside() -> Option<PathBuf> {
 
 fn on_path() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(PROGRAM))
-        .find(|program| program.is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(PROGRAM)).find(|program| program.is_file())
 }
 
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes)
-        .trim()
-        .lines()
-        .last()
-        .unwrap_or_default()
-        .to_owned()
+    String::from_utf8_lossy(bytes).trim().lines().last().unwrap_or_default().to_owned()
 }

@@ -1,11 +1,9 @@
 //! TensorBoard event files: a folder for the run, and one for each member, so that their curves are drawn together.
 
 use prost::Message;
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write},
-};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufWriter, Read as _, Seek as _, SeekFrom, Write};
 
 use crate::tracker::StepScalars;
 
@@ -82,25 +80,13 @@ pub(crate) struct TensorBoard {
 impl TensorBoard {
     /// Begins with the run's config as a text.
     pub(crate) fn new(scratch: File, started: f64, config: &str) -> io::Result<Self> {
-        let mut board = Self {
-            scratch: BufWriter::new(scratch),
-            end: 0,
-            files: BTreeMap::new(),
-            started,
-        };
+        let mut board = Self { scratch: BufWriter::new(scratch), end: 0, files: BTreeMap::new(), started };
         // The text plugin shows Markdown, in which indented lines are code.
         let config: String = config.lines().map(|line| format!("    {line}\n")).collect();
         let text = Value {
             tag: "config".to_owned(),
-            tensor: Some(Tensor {
-                dtype: STRING,
-                string_val: vec![config.into_bytes()],
-            }),
-            metadata: Some(Metadata {
-                plugin_data: Some(PluginData {
-                    plugin_name: "text".to_owned(),
-                }),
-            }),
+            tensor: Some(Tensor { dtype: STRING, string_val: vec![config.into_bytes()] }),
+            metadata: Some(Metadata { plugin_data: Some(PluginData { plugin_name: "text".to_owned() }) }),
             ..Value::default()
         };
         board.write(RUN, started, 0, vec![text])?;
@@ -127,28 +113,16 @@ impl TensorBoard {
         if !self.files.contains_key(folder) {
             bytes.extend(record(&self.first_event().encode_to_vec()));
         }
-        let event = Event {
-            wall_time,
-            step,
-            summary: Some(Summary { value }),
-            ..Event::default()
-        };
+        let event = Event { wall_time, step, summary: Some(Summary { value }), ..Event::default() };
         bytes.extend(record(&event.encode_to_vec()));
         self.scratch.write_all(&bytes)?;
-        self.files
-            .entry(folder.to_owned())
-            .or_default()
-            .push((self.end, bytes.len()));
+        self.files.entry(folder.to_owned()).or_default().push((self.end, bytes.len()));
         self.end += bytes.len() as u64;
         Ok(())
     }
 
     fn first_event(&self) -> Event {
-        Event {
-            wall_time: self.started,
-            file_version: Some("brain.Event:2".to_owned()),
-            ..Event::default()
-        }
+        Event { wall_time: self.started, file_version: Some("brain.Event:2".to_owned()), ..Event::default() }
     }
 
     /// Passes each file to `each`, as folder, file name and a function that writes it.

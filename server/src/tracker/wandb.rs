@@ -1,13 +1,12 @@
 //! An offline run of Weights & Biases, as `wandb sync` uploads it and `wandb leet` shows it.
 
 use chrono::{DateTime, Utc};
-use lyceum_store::{executions::State, runs::RunDetail};
+use lyceum_store::executions::State;
+use lyceum_store::runs::RunDetail;
 use prost::Message;
 use serde_json::Value;
-use std::{
-    collections::BTreeMap,
-    io::{self, Write},
-};
+use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use crate::tracker::StepScalars;
 
@@ -133,12 +132,7 @@ impl<W: Write> WandbRun<W> {
     /// Begins with the run's name, config, tags and note.
     pub(crate) fn begin(out: W, run: &RunDetail) -> io::Result<Self> {
         let started = run.run.created_at;
-        let mut wandb = Self {
-            log: TransactionLog::begin(out)?,
-            records: 0,
-            started,
-            newest: BTreeMap::new(),
-        };
+        let mut wandb = Self { log: TransactionLog::begin(out)?, records: 0, started, newest: BTreeMap::new() };
         wandb.append(Content::Header(Header {
             version_info: Some(VersionInfo {
                 producer: concat!("lyceum ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -149,9 +143,7 @@ impl<W: Write> WandbRun<W> {
         wandb.append(Content::Run(Run {
             run_id: run.run.id.simple().to_string(),
             project: "lyceum".to_owned(),
-            config: Some(Items {
-                update: config.map(|(key, value)| item(key, value)).collect(),
-            }),
+            config: Some(Items { update: config.map(|(key, value)| item(key, value)).collect() }),
             run_group: run.run.experiment.clone().unwrap_or_default(),
             display_name: run.run.name.clone(),
             notes: run.note.clone(),
@@ -179,10 +171,7 @@ impl<W: Write> WandbRun<W> {
         let runtime = (step.at - self.started).as_seconds_f64().max(0.0);
         values.insert("_step".to_owned(), step.step.into());
         values.insert("_runtime".to_owned(), runtime.into());
-        values.insert(
-            "_timestamp".to_owned(),
-            (step.at.timestamp_micros() as f64 / 1e6).into(),
-        );
+        values.insert("_timestamp".to_owned(), (step.at.timestamp_micros() as f64 / 1e6).into());
         let history = History {
             item: values.iter().map(|(key, value)| item(key, value)).collect(),
             step: Some(HistoryStep { num: step.step }),
@@ -195,9 +184,7 @@ impl<W: Write> WandbRun<W> {
     /// Ends with the newest values, and with how the run ended if it has.
     pub(crate) fn finish(mut self, run: &RunDetail) -> io::Result<()> {
         let newest = std::mem::take(&mut self.newest);
-        self.append(Content::Summary(Items {
-            update: newest.iter().map(|(key, value)| item(key, value)).collect(),
-        }))?;
+        self.append(Content::Summary(Items { update: newest.iter().map(|(key, value)| item(key, value)).collect() }))?;
         if let Some(ended) = run.run.finished_at {
             let completed = run.run.state == State::Completed;
             self.append(Content::Exit(Exit {
@@ -209,20 +196,14 @@ impl<W: Write> WandbRun<W> {
     }
 
     fn append(&mut self, content: Content) -> io::Result<()> {
-        let record = Record {
-            num: self.records,
-            content: Some(content),
-        };
+        let record = Record { num: self.records, content: Some(content) };
         self.records += 1;
         self.log.append(&record.encode_to_vec())
     }
 }
 
 fn item(key: &str, value: &Value) -> Item {
-    Item {
-        key: key.to_owned(),
-        value_json: value.to_string(),
-    }
+    Item { key: key.to_owned(), value_json: value.to_string() }
 }
 
 const BLOCK: usize = 32_768;
@@ -324,16 +305,7 @@ mod tests {
     fn records_of_any_length_are_read_back() {
         // One that fills its block but for fewer bytes than a header, exactly, and one that takes several blocks.
         let first = BLOCK - HEADER - HEADER;
-        for length in [
-            1,
-            first - 9,
-            first - 7,
-            first - 6,
-            first - 1,
-            first,
-            first + 1,
-            3 * BLOCK,
-        ] {
+        for length in [1, first - 9, first - 7, first - 6, first - 1, first, first + 1, 3 * BLOCK] {
             let records = vec![vec![1; length], vec![2; 40], vec![3; 40_000]];
             let mut log = Vec::new();
             let mut writer = TransactionLog::begin(&mut log).unwrap();

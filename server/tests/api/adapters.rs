@@ -1,18 +1,18 @@
 //! Imported adapters: which archives are read, what is refused, and runs that begin with one.
 
 use actix_web::http::Method;
-use flate2::{Compression, write::GzEncoder};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use lyceum_core::id::{ExecutionId, MemberId, VersionId};
 use lyceum_models::peft::AdapterFiles;
-use lyceum_store::{artifact, tokens::Scope};
+use lyceum_store::artifact;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use std::io::{Cursor, Write as _};
 use zip::write::SimpleFileOptions;
 
-use crate::{
-    ancestors::{born, faults, id_of, request},
-    harness::{Actor, Reply, TestServer},
-};
+use crate::ancestors::{born, faults, id_of, request};
+use crate::harness::{Actor, Reply, TestServer};
 
 const CONFIG: &str = "adapter_config.json";
 const WEIGHTS: &str = "adapter_model.safetensors";
@@ -35,10 +35,7 @@ fn weights(layers: u32) -> Vec<u8> {
             let start = data.len();
             data.extend((0..128).flat_map(|at| (f64::from(layer * 128 + at) as f32 / 1024.0).to_le_bytes()));
             let key = format!("base_model.model.model.layers.{layer}.self_attn.q_proj.lora_{factor}.weight");
-            header.insert(
-                key,
-                json!({"dtype": "F32", "shape": shape, "data_offsets": [start, data.len()]}),
-            );
+            header.insert(key, json!({"dtype": "F32", "shape": shape, "data_offsets": [start, data.len()]}));
         }
     }
     let mut text = Value::Object(header).to_string().into_bytes();
@@ -98,49 +95,27 @@ async fn an_adapter_is_one_artifact_however_it_is_packed() {
     let mut digests = Vec::new();
     for (name, archive) in [
         ("tar", tar(&flat)),
-        (
-            "dotted",
-            tar(&[
-                ("./adapter_config.json", &config),
-                ("./adapter_model.safetensors", &weights),
-            ]),
-        ),
+        ("dotted", tar(&[("./adapter_config.json", &config), ("./adapter_model.safetensors", &weights)])),
         ("gzip", gzip(&tar(&nested))),
         ("zip", zip(&nested)),
     ] {
         let made = import(&writer, name, archive).await.expect(201).json();
-        assert_eq!(
-            made["lora"],
-            json!({"r": 1, "lora_alpha": 2.0, "target_modules": ["q_proj"], "use_rslora": false})
-        );
-        assert_eq!(
-            (&made["base_model"]["name"], &made["source"]),
-            (&json!("seedling"), &json!("a test"))
-        );
+        assert_eq!(made["lora"], json!({"r": 1, "lora_alpha": 2.0, "target_modules": ["q_proj"], "use_rslora": false}));
+        assert_eq!((&made["base_model"]["name"], &made["source"]), (&json!("seedling"), &json!("a test")));
         assert_eq!(made["base_model"]["revision"].as_str().map(str::len), Some(64));
         digests.push(made["artifact"].as_str().expect("a digest").to_owned());
     }
     digests.dedup();
-    let [digest] = digests.as_slice() else {
-        panic!("{digests:?}")
-    };
-    let stored = server
-        .artifacts
-        .get(digest.parse().expect("a digest"))
-        .await
-        .expect("an artifact");
+    let [digest] = digests.as_slice() else { panic!("{digests:?}") };
+    let stored = server.artifacts.get(digest.parse().expect("a digest")).await.expect("an artifact");
     let stored = AdapterFiles::from_archive("stored", &stored).expect("an adapter");
     assert!(stored.weights == weights, "bit for bit");
 
     let taken = import(&writer, "zip", zip(&flat)).await.expect(409);
     assert_eq!(taken.problem(), "taken");
     let all = writer.get("/api/v1/adapters").await.expect(200).json();
-    let names: Vec<&str> = all["items"]
-        .as_array()
-        .expect("items")
-        .iter()
-        .filter_map(|one| one["name"].as_str())
-        .collect();
+    let names: Vec<&str> =
+        all["items"].as_array().expect("items").iter().filter_map(|one| one["name"].as_str()).collect();
     assert_eq!(names, ["zip", "gzip", "dotted", "tar"]);
     let one = format!("/api/v1/adapters/{}", all["items"][0]["id"].as_str().expect("an id"));
     assert_eq!(writer.get(&one).await.expect(200).json()["name"], "zip");
@@ -168,50 +143,18 @@ async fn archives_that_are_no_adapter_or_not_for_the_base_are_refused() {
         (b"PK\x03\x04no zip".to_vec(), "", "the zip cannot be read"),
         (tar(&[(CONFIG, &own)]), "", "has no adapter_model.safetensors"),
         (tar(&[(WEIGHTS, &weights)]), "", "has no adapter_config.json"),
-        (
-            tar(&[(CONFIG, &own), ("adapter_model.bin", b"pickle")]),
-            "",
-            "a pickle, which could run code",
-        ),
-        (
-            tar(&[("../adapter_config.json", &own), (WEIGHTS, &weights)]),
-            "",
-            "only names below it",
-        ),
-        (
-            zip(&[("a/../../adapter_config.json", &own), (WEIGHTS, &weights)]),
-            "",
-            "only names below it",
-        ),
-        (
-            tar(&[("/adapter_config.json", &own), (WEIGHTS, &weights)]),
-            "",
-            "only names below it",
-        ),
-        (
-            tar(&[(CONFIG, &own), ("a/adapter_config.json", &own), (WEIGHTS, &weights)]),
-            "",
-            "the second",
-        ),
+        (tar(&[(CONFIG, &own), ("adapter_model.bin", b"pickle")]), "", "a pickle, which could run code"),
+        (tar(&[("../adapter_config.json", &own), (WEIGHTS, &weights)]), "", "only names below it"),
+        (zip(&[("a/../../adapter_config.json", &own), (WEIGHTS, &weights)]), "", "only names below it"),
+        (tar(&[("/adapter_config.json", &own), (WEIGHTS, &weights)]), "", "only names below it"),
+        (tar(&[(CONFIG, &own), ("a/adapter_config.json", &own), (WEIGHTS, &weights)]), "", "the second"),
         (gzip(&both(&long, &weights)), "", "more than 65536 bytes"),
         (gzip(&both(&own, &vec![0; 30_000])), "", "more than 20000 bytes"),
         (both(b"{", &weights), "/adapter_config.json", "not the expected JSON"),
-        (
-            both(&with("use_dora", json!(true)), &weights),
-            "/adapter_config.json",
-            "`use_dora`",
-        ),
-        (
-            both(&with("base_model_name_or_path", json!("/root/m")), &weights),
-            "/adapter_config.json",
-            "(--base)",
-        ),
+        (both(&with("use_dora", json!(true)), &weights), "/adapter_config.json", "`use_dora`"),
+        (both(&with("base_model_name_or_path", json!("/root/m")), &weights), "/adapter_config.json", "(--base)"),
         (both(&own, &five), "/adapter_model.safetensors", "is missing"),
-        (
-            both(&own, b"weights"),
-            "/adapter_model.safetensors",
-            "not a complete safetensors file",
-        ),
+        (both(&own, b"weights"), "/adapter_model.safetensors", "not a complete safetensors file"),
     ] {
         let reply = import(&writer, "bad", archive).await.expect(422).json();
         assert_eq!(reply["errors"][0]["pointer"], pointer, "{says}: {reply}");
@@ -234,10 +177,7 @@ async fn members_begin_with_an_adapter_and_what_they_learned_is_imported_again()
     let config = config("seedling").to_string().into_bytes();
     let archive = tar(&[(CONFIG, &config), (WEIGHTS, &weights(6))]);
     let expert = import(&writer, "expert", archive).await.expect(201).json();
-    let digest = expert["artifact"]
-        .as_str()
-        .and_then(|digest| digest.parse().ok())
-        .expect("a digest");
+    let digest = expert["artifact"].as_str().and_then(|digest| digest.parse().ok()).expect("a digest");
     let lora = &expert["lora"];
     let begin = async |from: Value| {
         let asked = request(&from, lora);
@@ -263,24 +203,14 @@ async fn members_begin_with_an_adapter_and_what_they_learned_is_imported_again()
     let run = id_of(&run);
     let id: VersionId = expert["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
     let student = born(&server, run, id, digest).await;
-    let birth = writer
-        .get(&format!("/api/v1/runs/{run}/lineage"))
-        .await
-        .expect(200)
-        .json();
+    let birth = writer.get(&format!("/api/v1/runs/{run}/lineage")).await.expect(200).json();
     let birth = &birth["items"][0];
-    assert_eq!(
-        (&birth["ancestor"], &birth["parents"]),
-        (&json!("adapter expert"), &json!([]))
-    );
+    assert_eq!((&birth["ancestor"], &birth["parents"]), (&json!("adapter expert"), &json!([])));
     let exported = async |run: ExecutionId, member: MemberId| {
         let address = format!("/runs/{run}/members/{member}/adapter.zip");
         writer.get(&address).await.expect(200).body.to_vec()
     };
-    let again = import(&writer, "again", exported(run, student).await)
-        .await
-        .expect(201)
-        .json();
+    let again = import(&writer, "again", exported(run, student).await).await.expect(201).json();
     assert_eq!(again["artifact"], expert["artifact"], "bit for bit");
 
     for adapter in [&expert, &again] {

@@ -6,18 +6,13 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use uuid::Uuid;
 
-use crate::{
-    harness::{Actor, TestServer},
-    outline::attributes,
-};
+use crate::harness::{Actor, TestServer};
+use crate::outline::attributes;
 
 /// A server that looks for alerts all the time.
 async fn alerting() -> TestServer {
     TestServer::with(|settings| LabSettings {
-        coordinate: Some(Pace {
-            sweep: Duration::from_millis(20),
-            ..Pace::default()
-        }),
+        coordinate: Some(Pace { sweep: Duration::from_millis(20), ..Pace::default() }),
         ..settings
     })
     .await
@@ -70,11 +65,7 @@ async fn looked(server: &TestServer, run: Uuid, steps: i32) {
 }
 
 async fn alerts(reader: &Actor) -> Vec<Value> {
-    let found = reader
-        .get("/api/v1/alerts?kind=metric&order=oldest")
-        .await
-        .expect(200)
-        .json();
+    let found = reader.get("/api/v1/alerts?kind=metric&order=oldest").await.expect(200).json();
     found["items"].as_array().cloned().unwrap_or_default()
 }
 
@@ -99,30 +90,12 @@ async fn a_rule_about_a_tag_alerts_once_until_it_no_longer_holds() {
     let raised = alerts(&writer).await;
     assert_eq!(raised[0]["run_id"], run.to_string());
     let (title, detail) = (raised[0]["title"].as_str(), raised[0]["detail"].as_str());
-    assert!(
-        title.is_some_and(|title| title.contains("solve_rate is below 0.1")),
-        "{raised:?}"
-    );
-    assert!(
-        detail.is_some_and(|detail| detail.contains("steps 0 to 1") && detail.contains("0.075")),
-        "{raised:?}"
-    );
-    let shown = writer
-        .get(&format!("/api/v1/alert-rules/{}", rule["id"].as_str().expect("an id")))
-        .await
-        .expect(200);
+    assert!(title.is_some_and(|title| title.contains("solve_rate is below 0.1")), "{raised:?}");
+    assert!(detail.is_some_and(|detail| detail.contains("steps 0 to 1") && detail.contains("0.075")), "{raised:?}");
+    let shown = writer.get(&format!("/api/v1/alert-rules/{}", rule["id"].as_str().expect("an id"))).await.expect(200);
     assert_eq!(shown.json()["holds_of"], 1);
-    let page = writer
-        .clone()
-        .with("accept", "text/html")
-        .get("/alerts")
-        .await
-        .expect(200)
-        .text();
-    assert!(
-        page.contains("solve_rate below 0.1 over the last 2 steps") && !page.contains("<i>low"),
-        "{page}"
-    );
+    let page = writer.clone().with("accept", "text/html").get("/alerts").await.expect(200).text();
+    assert!(page.contains("solve_rate below 0.1 over the last 2 steps") && !page.contains("<i>low"), "{page}");
     server.stop().await;
 }
 
@@ -130,10 +103,7 @@ async fn a_rule_about_a_tag_alerts_once_until_it_no_longer_holds() {
 async fn a_rule_about_a_run_watches_no_other_and_goes_with_it() {
     let server = alerting().await;
     let writer = server.actor(Scope::Write).await;
-    let (mine, other) = (
-        paused(&server, &writer, "mine").await,
-        paused(&server, &writer, "other").await,
-    );
+    let (mine, other) = (paused(&server, &writer, "mine").await, paused(&server, &writer, "other").await);
     let rule = json!({"run": mine, "metric": "solve_rate", "comparison": "at_least", "value": 0.5});
     writer.post("/api/v1/alert-rules", &rule).await.expect(201);
     end_step(&server, other, 0, 0.9).await;
@@ -169,10 +139,7 @@ async fn a_rule_that_could_never_alert_is_refused_with_what_would_be_valid() {
         (json!({"run": run, "tag": "x"}), "", "exactly one"),
         (json!({}), "", "exactly one"),
     ] {
-        let refused = writer
-            .post("/api/v1/alert-rules", &rule(changes.clone()))
-            .await
-            .expect(422);
+        let refused = writer.post("/api/v1/alert-rules", &rule(changes.clone())).await.expect(422);
         assert_eq!(refused.places(), [place], "{changes}: {refused:?}");
         assert!(refused.text().contains(said), "{changes}: {refused:?}");
     }
@@ -193,13 +160,7 @@ async fn the_first_acknowledgement_of_an_alert_counts() {
     .expect("an alert");
     let path = format!("/api/v1/alerts/{id}/acknowledge");
     let button = async |who: &Actor| {
-        let page = who
-            .clone()
-            .with("accept", "text/html")
-            .get("/alerts")
-            .await
-            .expect(200)
-            .text();
+        let page = who.clone().with("accept", "text/html").get("/alerts").await.expect(200).text();
         attributes(&page, "data-action").contains(&path)
     };
     assert!(button(&writer).await && !button(&reader).await);

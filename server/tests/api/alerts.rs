@@ -3,18 +3,14 @@
 use lyceum_server::lab::{LabSettings, Pace, WebhookSettings};
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{SocketAddr, TcpListener},
-    sync::mpsc::{Receiver, channel},
-    thread,
-    time::Duration,
-};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::Duration;
 
-use crate::{
-    harness::{Actor, TestServer},
-    outline::attributes,
-};
+use crate::harness::{Actor, TestServer};
+use crate::outline::attributes;
 
 /// A message that a receiver got.
 struct Message {
@@ -57,10 +53,7 @@ fn receiver(responses: Vec<String>) -> (SocketAddr, Receiver<Message>) {
                 return;
             }
             let response = responses.next().unwrap_or_else(|| "204 No Content\r\n".to_owned());
-            let _ = write!(
-                stream,
-                "HTTP/1.1 {response}content-length: 0\r\nconnection: close\r\n\r\n"
-            );
+            let _ = write!(stream, "HTTP/1.1 {response}content-length: 0\r\nconnection: close\r\n\r\n");
         }
     });
     (address, got)
@@ -74,10 +67,7 @@ async fn alerting(hosts: &[&str]) -> TestServer {
         ..WebhookSettings::default()
     };
     TestServer::with(|settings| LabSettings {
-        coordinate: Some(Pace {
-            sweep: Duration::from_millis(20),
-            ..Pace::default()
-        }),
+        coordinate: Some(Pace { sweep: Duration::from_millis(20), ..Pace::default() }),
         webhooks,
         ..settings
     })
@@ -96,9 +86,7 @@ async fn failing(server: &TestServer, name: &str) -> String {
     let run = writer.post("/api/v1/runs", &body).await.expect(201).json();
     let id = run["id"].as_str().expect("an id").to_owned();
     let execution = lyceum_core::id::ExecutionId(id.parse().expect("an id"));
-    lyceum_store::executions::fail(server.store.pool(), execution, "out of luck")
-        .await
-        .expect("an update");
+    lyceum_store::executions::fail(server.store.pool(), execution, "out of luck").await.expect("an update");
     id
 }
 
@@ -125,29 +113,16 @@ async fn a_receiver_that_fails_twice_gets_its_event_once() {
     assert_eq!((&told["tries"], &told["status"]), (&json!(3), &json!(204)));
 
     let second = failing(&server, "unlucky too").await;
-    delivery(&admin, &hook, |delivery| {
-        delivery["title"] == "unlucky too failed" && delivery["state"] == "delivered"
-    })
-    .await;
+    delivery(&admin, &hook, |delivery| delivery["title"] == "unlucky too failed" && delivery["state"] == "delivered")
+        .await;
     let messages: Vec<Message> = got.try_iter().collect();
-    let runs: Vec<&str> = messages
-        .iter()
-        .filter_map(|message| message.body["data"]["run"].as_str())
-        .collect();
+    let runs: Vec<&str> = messages.iter().filter_map(|message| message.body["data"]["run"].as_str()).collect();
     assert_eq!(runs, [&run, &run, &run, &second], "two refusals, then one of each");
     let ids: Vec<&str> = messages.iter().map(|message| message.header("webhook-id")).collect();
     assert!(ids[0] == ids[1] && ids[1] == ids[2] && ids[2] != ids[3], "{ids:?}");
     assert_eq!(messages[0].body["type"], "failed");
-    assert!(
-        messages[0].body["data"]["detail"]
-            .as_str()
-            .is_some_and(|said| said.contains("out of luck"))
-    );
-    assert!(
-        messages
-            .iter()
-            .all(|message| message.header("webhook-signature").starts_with("v1,"))
-    );
+    assert!(messages[0].body["data"]["detail"].as_str().is_some_and(|said| said.contains("out of luck")));
+    assert!(messages.iter().all(|message| message.header("webhook-signature").starts_with("v1,")));
     let alerts = admin.get("/api/v1/alerts?kind=failed").await.expect(200).json();
     assert_eq!(alerts["items"].as_array().map(Vec::len), Some(2), "{alerts}");
     server.stop().await;
@@ -157,31 +132,17 @@ async fn a_receiver_that_fails_twice_gets_its_event_once() {
 async fn a_private_address_is_refused_and_so_is_a_redirect_to_one() {
     let server = alerting(&["127.0.0.1"]).await;
     let admin = server.actor(Scope::Admin).await;
-    for url in [
-        "http://127.0.0.2/hook",
-        "http://10.0.0.1/",
-        "http://[::1]:80/",
-        "http://169.254.169.254/latest",
-    ] {
-        let refused = admin
-            .post("/api/v1/webhooks", &json!({"name": "x", "url": url}))
-            .await
-            .expect(422);
+    for url in ["http://127.0.0.2/hook", "http://10.0.0.1/", "http://[::1]:80/", "http://169.254.169.254/latest"] {
+        let refused = admin.post("/api/v1/webhooks", &json!({"name": "x", "url": url})).await.expect(422);
         assert_eq!(refused.places(), ["/url"], "{url}");
         assert!(refused.text().contains("private address"), "{refused:?}");
     }
     for url in ["ftp://example.org/", "hook", "http://me:secret@127.0.0.1/"] {
-        let refused = admin
-            .post("/api/v1/webhooks", &json!({"name": "x", "url": url}))
-            .await
-            .expect(422);
+        let refused = admin.post("/api/v1/webhooks", &json!({"name": "x", "url": url})).await.expect(422);
         assert_eq!(refused.places(), ["/url"], "{url}");
     }
     let (inside, reached) = receiver(Vec::new());
-    let to = format!(
-        "307 Temporary Redirect\r\nlocation: http://127.0.0.2:{}/hook\r\n",
-        inside.port()
-    );
+    let to = format!("307 Temporary Redirect\r\nlocation: http://127.0.0.2:{}/hook\r\n", inside.port());
     let (address, got) = receiver(vec![to; 1000]);
     let hook = webhook(&admin, &format!("http://{address}/hook"), &["failed"]).await;
     failing(&server, "unlucky").await;
@@ -211,27 +172,11 @@ async fn ends_of_runs_and_lost_workers_are_alerts_once_each() {
             break items.iter().map(|alert| alert["kind"].clone()).collect::<Vec<_>>();
         }
     };
-    assert!(
-        kinds.contains(&json!("failed")) && kinds.contains(&json!("worker_lost")),
-        "{kinds:?}"
-    );
-    let of_run = reader
-        .get(&format!("/api/v1/alerts?run={run}"))
-        .await
-        .expect(200)
-        .json();
+    assert!(kinds.contains(&json!("failed")) && kinds.contains(&json!("worker_lost")), "{kinds:?}");
+    let of_run = reader.get(&format!("/api/v1/alerts?run={run}")).await.expect(200).json();
     assert_eq!(of_run["items"].as_array().map(Vec::len), Some(1), "{of_run}");
-    let page = reader
-        .clone()
-        .with("accept", "text/html")
-        .get("/alerts")
-        .await
-        .expect(200)
-        .text();
-    assert!(
-        page.contains("&#60;b&#62;hostile") && !page.contains("<b>hostile"),
-        "{page}"
-    );
+    let page = reader.clone().with("accept", "text/html").get("/alerts").await.expect(200).text();
+    assert!(page.contains("&#60;b&#62;hostile") && !page.contains("<b>hostile"), "{page}");
     let shown = reader.get("/alerts.json").await.expect(200).json();
     let items = shown["items"].as_array().expect("alerts");
     let lost = items.iter().find(|alert| alert["kind"] == "worker_lost");
@@ -246,11 +191,7 @@ async fn ends_of_runs_and_lost_workers_are_alerts_once_each() {
 async fn running_runs_are_among_the_metrics_for_monitoring() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
-    let run = writer
-        .post("/api/v1/runs", &json!({"preset": "small", "name": "a\"b"}))
-        .await
-        .expect(201)
-        .json();
+    let run = writer.post("/api/v1/runs", &json!({"preset": "small", "name": "a\"b"})).await.expect(201).json();
     let text = writer.get("/metrics").await.expect(200).text();
     let id = run["id"].as_str().expect("an id");
     let line = format!("lyceum_run_steps{{run=\"{id}\",name=\"a\\\"b\",recipe=\"scripted\"}} 3\n");

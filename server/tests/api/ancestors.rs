@@ -1,20 +1,17 @@
 //! Members that begin with a version of another run: what is looked up, what is refused, what is kept, and the lineage.
 
-use lyceum_core::{
-    artifact::{ArtifactKind, Digest},
-    id::{ExecutionId, MemberId, PopulationId, VersionId},
-    recipe::{BirthRecord, MemberRecord, Plan, Records, Role, VersionRecord},
-    work::WorkKey,
-};
-use lyceum_store::{artifact, plan, tokens::Scope};
+use lyceum_core::artifact::{ArtifactKind, Digest};
+use lyceum_core::id::{ExecutionId, MemberId, PopulationId, VersionId};
+use lyceum_core::recipe::{BirthRecord, MemberRecord, Plan, Records, Role, VersionRecord};
+use lyceum_core::work::WorkKey;
+use lyceum_store::tokens::Scope;
+use lyceum_store::{artifact, plan};
 use serde_json::{Value, json};
 
-use crate::{
-    fixtures::{Filled, population_record, records},
-    harness::{Actor, TestServer, config},
-    rows_asked::{body, imported},
-    views::browser,
-};
+use crate::fixtures::{Filled, population_record, records};
+use crate::harness::{Actor, TestServer, config};
+use crate::rows_asked::{body, imported};
+use crate::views::browser;
 
 /// A run of a population whose student begins with `from`.
 pub(crate) fn request(from: &Value, lora: &Value) -> Value {
@@ -46,11 +43,7 @@ pub(crate) async fn faults(writer: &Actor, path: &str, body: &Value) -> Vec<(Str
 async fn step(server: &TestServer, run: ExecutionId, records: Records) {
     let mut tx = server.store.pool().begin().await.expect("a transaction");
     let locked = plan::lock(&mut tx, run).await.expect("a lock").expect("a due run");
-    let plan = Plan {
-        records,
-        finish: Some(locked.state.next("", &json!({})).expect("a state")),
-        ..Plan::default()
-    };
+    let plan = Plan { records, finish: Some(locked.state.next("", &json!({})).expect("a state")), ..Plan::default() };
     plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
     tx.commit().await.expect("a commit");
 }
@@ -123,11 +116,7 @@ async fn a_version_is_named_by_its_id_or_by_run_member_and_step_and_looked_up_on
         let from = &run["config"]["populations"]["main"]["members"][1]["from"];
         assert_eq!(*from, json!({"version": version, "artifact": weights()}), "{named}");
         let again = json!({"config": run["config"], "name": "again"});
-        let again = writer
-            .post("/api/v1/runs?dry_run=true", &again)
-            .await
-            .expect(200)
-            .json();
+        let again = writer.post("/api/v1/runs?dry_run=true", &again).await.expect(200).json();
         assert_eq!(again["config"], run["config"], "a copy begins with the same");
     }
     let overrides = json!({
@@ -139,10 +128,7 @@ async fn a_version_is_named_by_its_id_or_by_run_member_and_step_and_looked_up_on
     });
     let path = "/api/v1/runs?dry_run=true";
     let made = writer.post(path, &overrides).await.expect(200).json();
-    assert_eq!(
-        made["config"]["populations"]["main"]["members"][1]["from"]["version"],
-        json!(version)
-    );
+    assert_eq!(made["config"]["populations"]["main"]["members"][1]["from"]["version"], json!(version));
     server.stop().await;
 }
 
@@ -158,27 +144,12 @@ async fn a_version_that_is_unknown_or_does_not_fit_is_refused_where_it_is_named(
         (of(&made.run.to_string()), 8, "/version", "there is no version"),
         (of("student-0"), 8, "/version", "RUN/MEMBER@STEP"),
         (of("nobody/student-0"), 8, "/version", "there is no run `nobody`"),
-        (
-            of("first/pupil"),
-            8,
-            "/version",
-            "no member `pupil`; its living members are teacher-0, student-0",
-        ),
+        (of("first/pupil"), 8, "/version", "no member `pupil`; its living members are teacher-0, student-0"),
         (of("first/student-0@2"), 8, "/version", "0 to 1 are valid"),
         (of("first/student-0@soon"), 8, "/version", "`@soon`"),
         (of("first/student-0@0"), 8, "/version", "no weights yet after 0 steps"),
-        (
-            of(&own),
-            4,
-            "/version",
-            "r 8, lora_alpha 16, q_proj, and this population has r 4",
-        ),
-        (
-            json!({"version": own, "artifact": zeros}),
-            8,
-            "/artifact",
-            "leave it out",
-        ),
+        (of(&own), 4, "/version", "r 8, lora_alpha 16, q_proj, and this population has r 4"),
+        (json!({"version": own, "artifact": zeros}), 8, "/artifact", "leave it out"),
         (json!({"version": own, "adapter": "x"}), 8, "", "exactly one"),
         (json!({"artifact": zeros}), 8, "", "exactly one"),
     ] {
@@ -200,10 +171,7 @@ async fn a_version_that_is_unknown_or_does_not_fit_is_refused_where_it_is_named(
     for id in [made.run, twin] {
         assert!(found[0].1.contains(&id.to_string()), "{found:?}");
     }
-    sqlx::query("UPDATE artifacts SET removed_at = now()")
-        .execute(server.store.pool())
-        .await
-        .expect("a removal");
+    sqlx::query("UPDATE artifacts SET removed_at = now()").execute(server.store.pool()).await.expect("a removal");
     let found = faults(&writer, "/api/v1/runs", &request(&of(&own), &lora(8))).await;
     assert!(found[0].1.contains("have been deleted"), "{found:?}");
     server.stop().await;
@@ -219,18 +187,11 @@ async fn weights_and_lineage_outlive_the_run_that_they_come_from() {
     let (early, late) = (begin().await, begin().await);
     let student = born(&server, early, version, weights()).await;
     let births = async |run: ExecutionId| {
-        let births = writer
-            .get(&format!("/api/v1/runs/{run}/lineage"))
-            .await
-            .expect(200)
-            .json();
+        let births = writer.get(&format!("/api/v1/runs/{run}/lineage")).await.expect(200).json();
         births["items"][0].clone()
     };
     let birth = births(early).await;
-    assert_eq!(
-        (&birth["ancestor"], &birth["operator"]),
-        (&json!("first/student-0 v0"), &json!("copy_parent"))
-    );
+    assert_eq!((&birth["ancestor"], &birth["operator"]), (&json!("first/student-0 v0"), &json!("copy_parent")));
     assert_eq!(
         (&birth["parents"][0]["run_id"], &birth["parents"][0]["version_id"]),
         (&json!(made.run), &json!(version))
@@ -247,30 +208,18 @@ async fn weights_and_lineage_outlive_the_run_that_they_come_from() {
         assert!(html.contains(&address) && html.contains("first/student-0 v0"), "{page}");
     }
 
-    writer
-        .act(&format!("/api/v1/runs/{}/cancel", made.run))
-        .await
-        .expect(202);
+    writer.act(&format!("/api/v1/runs/{}/cancel", made.run)).await.expect(202);
     writer.delete(&format!("/api/v1/runs/{}", made.run)).await.expect(204);
     sqlx::query("UPDATE artifacts SET created_at = now() - interval '1 day'")
         .execute(server.store.pool())
         .await
         .expect("a day");
-    assert_eq!(
-        artifact::collect(&server.artifacts, 100).await.expect("a collection"),
-        0
-    );
+    assert_eq!(artifact::collect(&server.artifacts, 100).await.expect("a collection"), 0);
     let birth = births(early).await;
-    assert_eq!(
-        (&birth["ancestor"], &birth["parents"]),
-        (&json!("first/student-0 v0"), &json!([]))
-    );
+    assert_eq!((&birth["ancestor"], &birth["parents"]), (&json!("first/student-0 v0"), &json!([])));
     for page in &pages {
         let html = shown(page).await;
-        assert!(
-            !html.contains(&address) && html.contains("first/student-0 v0"),
-            "{page}"
-        );
+        assert!(!html.contains(&address) && html.contains("first/student-0 v0"), "{page}");
     }
     // Its first step is planned when the ancestor is gone.
     born(&server, late, version, weights()).await;
@@ -305,32 +254,19 @@ async fn a_judge_has_the_weights_of_any_version_of_its_base_and_its_run_keeps_th
     other_base["config"]["populations"]["main"]["base_model"]["name"] = json!("seedling-math");
     for (asked, field, says) in [
         (asked(json!({"adapter": "none"})), "/adapter", "lyceum adapter list"),
-        (
-            asked(json!({"version": "first/pupil"})),
-            "/version",
-            "no member `pupil`",
-        ),
+        (asked(json!({"version": "first/pupil"})), "/version", "no member `pupil`"),
         (asked(json!({})), "", "exactly one"),
         (other_base, "/version", "was trained on `seedling`"),
     ] {
         let found = faults(&writer, "/api/v1/runs", &asked).await;
-        assert!(
-            found[0].0 == format!("{at}{field}") && found[0].1.contains(says),
-            "{found:?}"
-        );
+        assert!(found[0].0 == format!("{at}{field}") && found[0].1.contains(says), "{found:?}");
     }
     let mut wide = asked(json!({"version": "first/student-0@1"}));
     wide["config"]["populations"]["main"]["lora"] = lora(16);
     let run = writer.post("/api/v1/runs", &wide).await.expect(201).json();
     let settled = json!({"version": version, "artifact": weights()});
     assert_eq!(run["config"]["parameters"]["reward"]["judge"]["from"], settled);
-    let plain = id_of(
-        &writer
-            .post("/api/v1/runs", &body(sums, 4, &json!({})))
-            .await
-            .expect(201)
-            .json(),
-    );
+    let plain = id_of(&writer.post("/api/v1/runs", &body(sums, 4, &json!({}))).await.expect(201).json());
     let path = |run: ExecutionId| format!("/api/v1/runs/{run}/fork");
     let fork = json!({"step": 0, "overrides": {"parameters.reward.judge.from.version": version}});
     let forked = writer.post(&path(plain), &fork).await.expect(201).json();
@@ -349,20 +285,11 @@ async fn a_judge_has_the_weights_of_any_version_of_its_base_and_its_run_keeps_th
         .expect("a day");
     let kept = async || artifact::collect(&server.artifacts, 100).await.expect("a collection");
     assert_eq!(kept().await, 0);
-    writer
-        .act(&format!("/api/v1/runs/{}/cancel", id_of(&run)))
-        .await
-        .expect(202);
-    writer
-        .delete(&format!("/api/v1/runs/{}", id_of(&run)))
-        .await
-        .expect(204);
+    writer.act(&format!("/api/v1/runs/{}/cancel", id_of(&run))).await.expect(202);
+    writer.delete(&format!("/api/v1/runs/{}", id_of(&run))).await.expect(204);
     assert_eq!(kept().await, 0, "the fork keeps them");
     let again = json!({"step": 0, "overrides": {}});
     let again = writer.post(&path(id_of(&forked)), &again).await.expect(201).json();
-    assert_eq!(
-        again["config"]["parameters"]["reward"]["judge"]["from"], settled,
-        "as they were looked up"
-    );
+    assert_eq!(again["config"]["parameters"]["reward"]["judge"]["from"], settled, "as they were looked up");
     server.stop().await;
 }

@@ -2,9 +2,11 @@
 
 use lyceum_store::tokens::Scope;
 use serde_json::{Map, Value, json};
-use std::{env, fs, path::Path};
+use std::path::Path;
+use std::{env, fs};
 
-use crate::{fixtures::filled, harness::TestServer};
+use crate::fixtures::filled;
+use crate::harness::TestServer;
 
 /// What differs from run to run, by what it is.
 fn redacted(value: Value) -> Value {
@@ -14,10 +16,7 @@ fn redacted(value: Value) -> Value {
         // Those of weights, and of configs that name weights.
         Value::String(text) if text.len() >= 16 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => json!("[hash]"),
         Value::Array(items) => items.into_iter().map(redacted).collect(),
-        Value::Object(fields) => fields
-            .into_iter()
-            .map(|(name, field)| (name, redacted(field)))
-            .collect(),
+        Value::Object(fields) => fields.into_iter().map(|(name, field)| (name, redacted(field))).collect(),
         other => other,
     }
 }
@@ -49,23 +48,12 @@ async fn typical_answers_are_the_ones_that_are_kept() {
         if body.get("next").is_some() {
             body["next"] = json!("[cursor]");
         }
-        let named = address
-            .replace(&run.to_string(), "RUN")
-            .replace(&problem.to_string(), "PROBLEM");
-        answers.insert(
-            format!("GET {}", named.replace(&work.to_string(), "WORK")),
-            redacted(body),
-        );
+        let named = address.replace(&run.to_string(), "RUN").replace(&problem.to_string(), "PROBLEM");
+        answers.insert(format!("GET {}", named.replace(&work.to_string(), "WORK")), redacted(body));
     }
-    let wrong = writer
-        .post("/api/v1/runs", &json!({"preset": "small", "nmae": "x", "tags": 3}))
-        .await
-        .expect(422);
+    let wrong = writer.post("/api/v1/runs", &json!({"preset": "small", "nmae": "x", "tags": 3})).await.expect(422);
     answers.insert("POST /runs, with faults".to_owned(), wrong.json());
-    answers.insert(
-        "GET /runs?limit=0".to_owned(),
-        writer.get("/api/v1/runs?limit=0").await.expect(400).json(),
-    );
+    answers.insert("GET /runs?limit=0".to_owned(), writer.get("/api/v1/runs?limit=0").await.expect(400).json());
     server.stop().await;
 
     let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api/answers.json");

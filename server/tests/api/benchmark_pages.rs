@@ -4,12 +4,10 @@ use lyceum_core::id::ExecutionId;
 use lyceum_store::tokens::Scope;
 use serde_json::json;
 
-use crate::{
-    benchmarks::{imported, measured},
-    fixtures::filled,
-    harness::TestServer,
-    outline::{assert_reads_like, attributes},
-};
+use crate::benchmarks::{imported, measured};
+use crate::fixtures::filled;
+use crate::harness::TestServer;
+use crate::outline::{assert_reads_like, attributes};
 
 #[actix_web::test]
 async fn pages_have_the_table_the_curves_and_every_sample() {
@@ -28,11 +26,7 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
     let reader = server.actor(Scope::Read).await.with("accept", "text/html");
     for (actor, is_offered) in [(&browser, true), (&reader, false)] {
         let links = attributes(&actor.get(&of_run).await.expect(200).text(), "href");
-        assert_eq!(
-            links.contains(&form),
-            is_offered,
-            "who may not plan is offered nothing: {links:?}"
-        );
+        assert_eq!(links.contains(&form), is_offered, "who may not plan is offered nothing: {links:?}");
     }
 
     let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
@@ -40,21 +34,12 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
     let evaluation = evaluation.expect(201).json();
     let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
     let line = writer.get("/evaluations.json?type=benchmark").await.expect(200).json();
-    assert_eq!(
-        line["items"][0]["subjects"],
-        json!(["seedling", "teacher-0", "student-0"])
-    );
-    assert_eq!(
-        writer.get("/evaluations.json?type=cross_play").await.expect(200).json()["items"],
-        json!([])
-    );
+    assert_eq!(line["items"][0]["subjects"], json!(["seedling", "teacher-0", "student-0"]));
+    assert_eq!(writer.get("/evaluations.json?type=cross_play").await.expect(200).json()["items"], json!([]));
     let linked = browser.get(&format!("/runs/{id}")).await.expect(303);
     assert_eq!(linked.header("location"), format!("/evaluations/{id}"));
     let running = browser.get(&format!("/evaluations/{id}")).await.expect(200).text();
-    assert_eq!(
-        attributes(&running, "data-action"),
-        [format!("/api/v1/evaluations/{id}/cancel")]
-    );
+    assert_eq!(attributes(&running, "data-action"), [format!("/api/v1/evaluations/{id}/cancel")]);
     assert_eq!(attributes(&running, "data-follow"), [format!("evaluations/{id}")]);
     let running = writer.get(&format!("/evaluations/{id}.json")).await.expect(200).json();
     assert_eq!(running["items"], json!([]));
@@ -62,19 +47,10 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
     let events = format!("/api/v1/evaluations/{id}/events");
     let json = writer.clone().with("accept", "application/json");
     let events = json.get(&events).await.expect(200).json();
-    let told: Vec<_> = events["items"]
-        .as_array()
-        .expect("events")
-        .iter()
-        .map(|event| &event["kind"])
-        .collect();
+    let told: Vec<_> = events["items"].as_array().expect("events").iter().map(|event| &event["kind"]).collect();
     assert_eq!(told.iter().filter(|kind| **kind == "measured").count(), 1, "{events}");
 
-    let page = writer
-        .get(&format!("/runs/{}/benchmarks.json", made.run))
-        .await
-        .expect(200)
-        .json();
+    let page = writer.get(&format!("/runs/{}/benchmarks.json", made.run)).await.expect(200).json();
     assert_eq!((&page["step"], &page["steps"]), (&json!(1), &json!([1])));
     assert_eq!(page["pass_at_k"][0]["points"][1]["pass_at_k"], 1.0);
     assert_eq!(page["table"]["best_student"], "student-0");
@@ -86,30 +62,14 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
         .as_array()
         .expect("levels")
         .iter()
-        .map(|at| {
-            (
-                at["level"].clone(),
-                at["step"].clone(),
-                at["pass_at_1"].clone(),
-                at["rows"].clone(),
-            )
-        })
+        .map(|at| (at["level"].clone(), at["step"].clone(), at["pass_at_1"].clone(), at["rows"].clone()))
         .collect();
     let at = |level: &str, step: i32, share: f64, rows: u32| (json!(level), json!(step), json!(share), json!(rows));
-    let expected = [
-        at("1", 0, 0.5, 1),
-        at("1", 1, 1.0, 1),
-        at("2", 0, 0.5, 2),
-        at("2", 1, 0.5, 2),
-    ];
+    let expected = [at("1", 0, 0.5, 1), at("1", 1, 1.0, 1), at("2", 0, 0.5, 2), at("2", 1, 0.5, 2)];
     assert_eq!(levels, expected, "the base at step 0, and the student");
     let chart = attributes(&browser.get(&of_run).await.expect(200).text(), "id");
     assert!(chart.iter().any(|id| id.contains("by-level-gsm8k")), "{chart:?}");
-    let html = browser
-        .get(&format!("{of_run}?baseline={}", made.run))
-        .await
-        .expect(200)
-        .text();
+    let html = browser.get(&format!("{of_run}?baseline={}", made.run)).await.expect(200).text();
     assert_reads_like("benchmarks.beside-a-baseline", &html);
     let links = attributes(&html, "href");
     let samples = format!("/evaluations/{id}?suite=gsm8k&subject=2#samples");
@@ -130,11 +90,7 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
     assert_reads_like("evaluation.benchmark", &browser.get(&of).await.expect(200).text());
     let shown = |query: &str| {
         let (writer, address) = (writer.clone(), format!("{of}.json?{query}"));
-        async move {
-            writer.get(&address).await.expect(200).json()["items"]
-                .as_array()
-                .map_or(0, Vec::len)
-        }
+        async move { writer.get(&address).await.expect(200).json()["items"].as_array().map_or(0, Vec::len) }
     };
     assert_eq!(shown("").await, 18);
     assert_eq!(shown("correct=false&subject=2").await, 2);
@@ -181,25 +137,16 @@ async fn suites_in_and_out_of_distribution_have_a_table_of_their_own() {
     measured(&server, id).await;
     let json = writer.get(&format!("{page}.json")).await.expect(200).json();
     let table = &json["generalization"];
-    assert_eq!(
-        (&table["in_distribution"], &table["out_of_distribution"]),
-        (&json!(["gsm8k"]), &json!(["harder"]))
-    );
+    assert_eq!((&table["in_distribution"], &table["out_of_distribution"]), (&json!(["gsm8k"]), &json!(["harder"])));
     let rows = table["rows"].as_array().expect("rows");
     assert_eq!(rows.len(), 3, "the base and two members");
-    assert_eq!(
-        (&rows[0]["in_average"], &rows[0]["out_average"]),
-        (&json!(0.5), &json!(null))
-    );
+    assert_eq!((&rows[0]["in_average"], &rows[0]["out_average"]), (&json!(0.5), &json!(null)));
     let html = browser.get(&page).await.expect(200).text();
     assert_reads_like("evaluation.benchmark-in-and-out-of-distribution", &html);
     let mut wrong = body.clone();
     wrong["spec"]["suites"][0]["distribution"] = json!("near");
     let refused = writer.post("/api/v1/evaluations", &wrong).await.expect(422);
-    assert!(
-        refused.places().iter().any(|place| place.starts_with("/spec/suites")),
-        "{refused:?}"
-    );
+    assert!(refused.places().iter().any(|place| place.starts_with("/spec/suites")), "{refused:?}");
     server.stop().await;
 }
 
@@ -213,9 +160,7 @@ async fn compared_runs_have_paired_differences_from_the_baseline() {
         let made = filled(&server, 1).await;
         let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
         let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await;
-        let id = evaluation.expect(201).json()["id"]
-            .as_str()
-            .and_then(|id| id.parse().ok());
+        let id = evaluation.expect(201).json()["id"].as_str().and_then(|id| id.parse().ok());
         measured(&server, ExecutionId(id.expect("an id"))).await;
         runs.push(made.run);
     }
@@ -228,35 +173,22 @@ async fn compared_runs_have_paired_differences_from_the_baseline() {
         .expect("right answers");
     let address = format!("/compare?runs={base},{other}");
     let page = |query: &str| {
-        let (writer, address) = (
-            writer.clone(),
-            format!("{}{query}", address.replace("/compare", "/compare.json")),
-        );
+        let (writer, address) = (writer.clone(), format!("{}{query}", address.replace("/compare", "/compare.json")));
         async move { writer.get(&address).await.expect(200).json() }
     };
     let alone = page("").await;
     let scores = &alone["scores"][0];
-    assert_eq!(
-        (&scores["suite"], &scores["values"][1]["pass_at_1"]),
-        (&json!("gsm8k"), &json!(1.0))
-    );
+    assert_eq!((&scores["suite"], &scores["values"][1]["pass_at_1"]), (&json!("gsm8k"), &json!(1.0)));
     assert_eq!(scores["values"][1]["members"], 1, "proposers are left out");
     assert!(scores["values"][1].get("difference").is_none(), "{scores}");
 
     let against = page(&format!("&baseline={base}")).await;
     let value = &against["scores"][0]["values"][1];
     let low = value["difference"]["difference"]["low"].as_f64().expect("an interval");
-    let gain = 1.0
-        - against["scores"][0]["values"][0]["pass_at_1"]
-            .as_f64()
-            .expect("a score");
+    let gain = 1.0 - against["scores"][0]["values"][0]["pass_at_1"].as_f64().expect("a score");
     assert!(low < gain && gain > 0.3, "{against}");
     let browser = writer.clone().with("accept", "text/html");
-    let html = browser
-        .get(&format!("{address}&baseline={base}"))
-        .await
-        .expect(200)
-        .text();
+    let html = browser.get(&format!("{address}&baseline={base}")).await.expect(200).text();
     assert_reads_like("compare.beside-a-baseline", &html);
 
     sqlx::query("UPDATE benchmark_results SET protocol = protocol || '{\"temperature\": 0.5}' WHERE run_id = $1")
@@ -266,10 +198,7 @@ async fn compared_runs_have_paired_differences_from_the_baseline() {
         .expect("another protocol");
     let against = page(&format!("&baseline={base}")).await;
     let value = &against["scores"][0]["values"][1];
-    assert!(
-        value.get("difference").is_none() && value["is_incomparable"] == true,
-        "{value}"
-    );
+    assert!(value.get("difference").is_none() && value["is_incomparable"] == true, "{value}");
     server.stop().await;
 }
 
@@ -292,21 +221,9 @@ async fn a_second_measurement_of_a_member_replaces_the_first_in_the_table_of_run
             .await
             .expect("a score");
     }
-    let page = writer
-        .get("/runs.json?columns=benchmarks.gsm8k")
-        .await
-        .expect(200)
-        .json();
-    assert_eq!(
-        page["items"][0]["values"]["benchmarks.gsm8k"],
-        json!(2.0 / 3.0),
-        "{page}"
-    );
-    let sorted = writer
-        .get("/runs.json?sort=benchmarks.gsm8k&where=benchmarks.gsm8k%3E0.6")
-        .await
-        .expect(200)
-        .json();
+    let page = writer.get("/runs.json?columns=benchmarks.gsm8k").await.expect(200).json();
+    assert_eq!(page["items"][0]["values"]["benchmarks.gsm8k"], json!(2.0 / 3.0), "{page}");
+    let sorted = writer.get("/runs.json?sort=benchmarks.gsm8k&where=benchmarks.gsm8k%3E0.6").await.expect(200).json();
     assert_eq!(sorted["items"].as_array().map(Vec::len), Some(1));
     server.stop().await;
 }
@@ -320,11 +237,7 @@ async fn of_two_measurements_of_a_checkpoint_the_larger_counts() {
     // The newer one is on the first of the three rows alone.
     for (rows, correct, pass_at_1) in [(3, &[2, 1, 0][..], 0.5), (1, &[2], 1.0)] {
         let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": run, "n": 2, "temperature": 0.8});
-        let made = writer
-            .post("/api/v1/evaluations", &json!({ "spec": spec }))
-            .await
-            .expect(201)
-            .json();
+        let made = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await.expect(201).json();
         let id: ExecutionId = made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
         measured(&server, id).await;
         sqlx::query(
@@ -339,17 +252,9 @@ async fn of_two_measurements_of_a_checkpoint_the_larger_counts() {
         .await
         .expect("a score");
     }
-    let runs = writer
-        .get("/runs.json?columns=benchmarks.gsm8k")
-        .await
-        .expect(200)
-        .json();
+    let runs = writer.get("/runs.json?columns=benchmarks.gsm8k").await.expect(200).json();
     assert_eq!(runs["items"][0]["values"]["benchmarks.gsm8k"], json!(0.5));
-    let page = writer
-        .get(&format!("/runs/{run}/benchmarks.json"))
-        .await
-        .expect(200)
-        .json();
+    let page = writer.get(&format!("/runs/{run}/benchmarks.json")).await.expect(200).json();
     for row in page["table"]["rows"].as_array().expect("rows") {
         assert_eq!(row["scores"]["gsm8k"]["pass_at_1"], json!(0.5), "{row}");
     }

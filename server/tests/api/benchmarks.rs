@@ -1,19 +1,16 @@
 //! Benchmarks: evaluations of exact weights, results and files out.
 
-use lyceum_core::{
-    benchmark::{BenchmarkRow, Graded, Question, Score},
-    id::ExecutionId,
-    recipe::{BenchmarkParameters, BenchmarkResultRecord, BenchmarkSampleRecord, Plan, Records},
-    verify::Status,
-    work::{BenchmarkSample, FinishReason},
-};
-use lyceum_store::{plan, tokens::Scope};
+use lyceum_core::benchmark::{BenchmarkRow, Graded, Question, Score};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{BenchmarkParameters, BenchmarkResultRecord, BenchmarkSampleRecord, Plan, Records};
+use lyceum_core::verify::Status;
+use lyceum_core::work::{BenchmarkSample, FinishReason};
+use lyceum_store::plan;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    fixtures::filled,
-    harness::{Actor, TestServer},
-};
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer};
 
 const ROWS: u32 = 3;
 
@@ -22,9 +19,7 @@ pub(crate) fn row(number: u32) -> BenchmarkRow {
         task_id: format!("gsm8k/{number}"),
         question: format!("What is {number}?"),
         canonical: Some(number.to_string()),
-        oracle: Question::Math {
-            gold: number.to_string(),
-        },
+        oracle: Question::Math { gold: number.to_string() },
         tags: Default::default(),
     }
 }
@@ -64,12 +59,7 @@ pub(crate) async fn measured(server: &TestServer, id: ExecutionId) {
                     solution: ((row, sample) != (1, 1)).then(|| row.to_string()),
                     reason: None,
                 },
-                graded: Graded {
-                    correct,
-                    base_correct: None,
-                    status: Status::Ok,
-                    reason: String::new(),
-                },
+                graded: Graded { correct, base_correct: None, status: Status::Ok, reason: String::new() },
             });
         }
         records.benchmark_results.push(BenchmarkResultRecord {
@@ -92,10 +82,7 @@ pub(crate) async fn measured(server: &TestServer, id: ExecutionId) {
             seconds: 1.5,
         });
     }
-    let plan = Plan {
-        records,
-        ..Plan::default()
-    };
+    let plan = Plan { records, ..Plan::default() };
     plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
     // The same plan again changes nothing.
     plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
@@ -114,10 +101,7 @@ async fn an_evaluation_names_exact_weights_and_rows_or_says_what_is_missing() {
     };
     let reply = refused(json!({"type": "benchmark", "suites": ["gsm8k", "nothing"], "run": made.run})).await;
     assert_eq!(reply.places(), ["/spec/suites/0", "/spec/suites/1"]);
-    assert!(
-        reply.json().to_string().contains("lyceum benchmark import gsm8k FILE"),
-        "{reply:?}"
-    );
+    assert!(reply.json().to_string().contains("lyceum benchmark import gsm8k FILE"), "{reply:?}");
     imported(&writer).await;
     let reply = refused(json!({"type": "benchmark", "suites": ["gsm8k"]})).await;
     assert_eq!(reply.places(), ["/spec"]);
@@ -156,24 +140,13 @@ async fn a_base_that_was_slow_gets_items_of_few_answers() {
     let (first, answers) = begin().await;
     assert_eq!(answers, 64, "a base that is not here and was never measured");
     measured(&server, first).await;
-    sqlx::query("UPDATE benchmark_results SET seconds = 12")
-        .execute(server.store.pool())
-        .await
-        .expect("an update");
-    assert_eq!(
-        begin().await.1,
-        10,
-        "an answer took two seconds, and an item is to take twenty"
-    );
+    sqlx::query("UPDATE benchmark_results SET seconds = 12").execute(server.store.pool()).await.expect("an update");
+    assert_eq!(begin().await.1, 10, "an answer took two seconds, and an item is to take twenty");
     sqlx::query("UPDATE benchmark_results SET suite = 'math500', seconds = 0.018")
         .execute(server.store.pool())
         .await
         .expect("an update");
-    assert_eq!(
-        begin().await.1,
-        9,
-        "a token of another suite took a millisecond, and an answer has two thousand"
-    );
+    assert_eq!(begin().await.1, 9, "a token of another suite took a millisecond, and an answer has two thousand");
     sqlx::query(
         "INSERT INTO workers (id, name, host, device, kinds, base_models, memory_bytes, versions, samplers, trainers, state)
          SELECT gen_random_uuid(), 'gpu', 'there', 'cuda', '{benchmark}', '{}', 1, '{}', '{engine}', '{engine}', 'idle'",
@@ -192,28 +165,16 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
     let made = filled(&server, 1).await;
     imported(&writer).await;
     let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
-    let evaluation = writer
-        .post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3}))
-        .await;
+    let evaluation = writer.post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3})).await;
     let evaluation = evaluation.expect(201).json();
     let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
     measured(&server, id).await;
 
-    let results = writer
-        .get(&format!("/api/v1/evaluations/{id}/results?order=oldest"))
-        .await;
+    let results = writer.get(&format!("/api/v1/evaluations/{id}/results?order=oldest")).await;
     let results = results.expect(200).json();
-    let names: Vec<&str> = results["items"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|row| row["name"].as_str())
-        .collect();
-    assert_eq!(
-        names,
-        ["seedling", "teacher-0", "student-0"],
-        "the base once, then the members"
-    );
+    let names: Vec<&str> =
+        results["items"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(names, ["seedling", "teacher-0", "student-0"], "the base once, then the members");
     assert_eq!(results["items"][0]["pass_at_1"], 0.5);
     assert_eq!(results["items"][0]["truncated"], 2, "both answers to the first row");
     assert_eq!(results["items"][0]["without_solution"], 1, "one to the second");
@@ -227,52 +188,29 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
     );
 
     let of_run = format!("/api/v1/runs/{}/benchmarks", made.run);
-    let listed = writer
-        .get(&format!("{of_run}?suite=gsm8k&limit=2"))
-        .await
-        .expect(200)
-        .json();
+    let listed = writer.get(&format!("{of_run}?suite=gsm8k&limit=2")).await.expect(200).json();
     assert_eq!(listed["items"].as_array().map(Vec::len), Some(2));
     assert!(listed["next"].is_string());
 
     let table = writer.get(&format!("{of_run}/table")).await.expect(200).json();
-    assert_eq!(
-        (&table["suites"], &table["best_student"]),
-        (&json!(["gsm8k"]), &json!("student-0"))
-    );
+    assert_eq!((&table["suites"], &table["best_student"]), (&json!(["gsm8k"]), &json!("student-0")));
     assert_eq!(table["rows"][0]["subject"]["role"], "base");
     let csv = writer.get(&format!("{of_run}/table?format=csv")).await.expect(200);
     assert!(csv.header("content-type").starts_with("text/csv"));
     assert!(csv.text().contains("teacher-0,teacher,gsm8k,0.5,"), "{}", csv.text());
-    let markdown = writer
-        .get(&format!("{of_run}/table?format=markdown&baseline={}", made.run))
-        .await
-        .expect(200);
-    assert!(
-        markdown.text().contains("| filled: student-0 | baseline |"),
-        "{}",
-        markdown.text()
-    );
+    let markdown = writer.get(&format!("{of_run}/table?format=markdown&baseline={}", made.run)).await.expect(200);
+    assert!(markdown.text().contains("| filled: student-0 | baseline |"), "{}", markdown.text());
 
-    let solved = writer
-        .get(&format!("{of_run}/solved?suite=GSM8K"))
-        .await
-        .expect(200)
-        .json();
+    let solved = writer.get(&format!("{of_run}/solved?suite=GSM8K")).await.expect(200).json();
     assert_eq!(solved["first_solved"], json!([1, 1, 1]));
     assert_eq!(solved["steps"][0]["correct"], json!([3, 2, 2]));
     let reply = writer.get(&format!("{of_run}/solved?suite=nothing")).await.expect(400);
     assert_eq!(reply.places(), ["suite"]);
 
-    let samples = writer
-        .get(&format!("/api/v1/evaluations/{id}/samples?correct=false&subject=2"))
-        .await;
+    let samples = writer.get(&format!("/api/v1/evaluations/{id}/samples?correct=false&subject=2")).await;
     let samples = samples.expect(200).json();
     assert_eq!(samples["items"].as_array().map(Vec::len), Some(2));
-    assert_eq!(
-        samples["items"][0]["text"], "\\boxed{2}␀",
-        "NUL, which Postgres cannot hold"
-    );
+    assert_eq!(samples["items"][0]["text"], "\\boxed{2}␀", "NUL, which Postgres cannot hold");
 
     let export = |query: &str| {
         let (writer, address) = (&writer, format!("/api/v1/evaluations/{id}/export{query}"));
@@ -290,38 +228,19 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
     assert!((share - 2.0 / 3.0).abs() < 1e-12, "{share}");
     let logged = export("?format=lm_eval_samples&suite=gsm8k").await.expect(200).text();
     let first: Value = serde_json::from_str(logged.lines().next().expect("a line")).expect("JSON");
-    assert_eq!(
-        (&first["doc_id"], &first["pass@1"], &first["target"]),
-        (&json!(0), &json!(0.5), &json!("0"))
-    );
+    assert_eq!((&first["doc_id"], &first["pass@1"], &first["target"]), (&json!(0), &json!(0.5), &json!("0")));
     assert_eq!(first["resps"][0].as_array().map(Vec::len), Some(2));
     export("?subject=9").await.expect(404);
 
-    let leaders = writer
-        .get("/api/v1/benchmarks/gsm8k/leaderboard?limit=1")
-        .await
-        .expect(200)
-        .json();
+    let leaders = writer.get("/api/v1/benchmarks/gsm8k/leaderboard?limit=1").await.expect(200).json();
     assert_eq!(leaders["items"][0]["name"], "student-0");
     // Names that are not a suite's, one of which no text of Postgres can be.
     for unknown in ["gsm9k", "%00"] {
-        writer
-            .get(&format!("/api/v1/benchmarks/{unknown}/leaderboard"))
-            .await
-            .expect(404)
-            .problem();
+        writer.get(&format!("/api/v1/benchmarks/{unknown}/leaderboard")).await.expect(404).problem();
     }
     let suites = writer.get("/api/v1/benchmarks").await.expect(200).json();
-    let gsm8k = suites["items"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .find(|suite| suite["name"] == "gsm8k")
-        .expect("gsm8k");
-    assert_eq!(
-        (&gsm8k["dataset"]["rows"], &gsm8k["group"]),
-        (&json!(3), &json!("math"))
-    );
+    let gsm8k = suites["items"].as_array().into_iter().flatten().find(|suite| suite["name"] == "gsm8k").expect("gsm8k");
+    assert_eq!((&gsm8k["dataset"]["rows"], &gsm8k["group"]), (&json!(3), &json!("math")));
     server.stop().await;
 }
 

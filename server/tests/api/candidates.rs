@@ -3,12 +3,10 @@
 use lyceum_store::tokens::Scope;
 use serde_json::json;
 
-use crate::{
-    fixtures::{Filled, filled},
-    harness::TestServer,
-    outline::assert_reads_like,
-    views::browser,
-};
+use crate::fixtures::{Filled, filled};
+use crate::harness::TestServer;
+use crate::outline::assert_reads_like;
+use crate::views::browser;
 
 /// Makes the filled run one of GASP that accepts one candidate a stage: problem 0 is a goalpost and 1 to 5 candidates for lemmas.
 async fn judged(server: &TestServer, filled: &Filled) {
@@ -51,20 +49,11 @@ async fn every_candidate_has_its_outcome_similarity_and_neighbour() {
         .map(|item| (item["index"].as_i64(), item["outcome"].as_str()))
         .collect();
     let expected = ["accepted", "invalid", "duplicate", "out_of_band", "surplus"];
-    assert_eq!(
-        outcomes,
-        (1..)
-            .zip(expected)
-            .map(|(index, of)| (Some(index), Some(of)))
-            .collect::<Vec<_>>()
-    );
+    assert_eq!(outcomes, (1..).zip(expected).map(|(index, of)| (Some(index), Some(of))).collect::<Vec<_>>());
 
     let html = page.get(&address).await.expect(200).text();
     assert_reads_like("candidates.of-every-outcome", &html);
-    assert!(
-        html.contains("add &#60;b&#62;1") && !html.contains("<i>failed"),
-        "texts of models are escaped: {html}"
-    );
+    assert!(html.contains("add &#60;b&#62;1") && !html.contains("<i>failed"), "texts of models are escaped: {html}");
     let empty = json.get(&format!("{address}?step=7")).await.expect(200).json();
     assert_eq!((&empty["step"], &empty["items"]), (&json!(7), &json!([])));
     server.stop().await;

@@ -3,21 +3,17 @@
 use lyceum_store::tokens::Scope;
 use std::collections::BTreeSet;
 
-use crate::{
-    fixtures::filled,
-    harness::{Actor, TestServer},
-    outline::{attributes, outline},
-    views::browser,
-};
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer};
+use crate::outline::{attributes, outline};
+use crate::views::browser;
 
 /// The pages that a page of a run links to: `arms-race` and so on.
 async fn links(reader: &Actor, run: &str, page: &str) -> BTreeSet<String> {
     let html = browser(reader).get(&format!("{run}{page}")).await.expect(200).text();
     let links = attributes(&html, "href").into_iter();
     let pages = links.filter_map(|link| Some(link.strip_prefix(&format!("{run}/"))?.to_owned()));
-    pages
-        .filter(|page| page.chars().all(|letter| letter == '-' || letter.is_ascii_lowercase()))
-        .collect()
+    pages.filter(|page| page.chars().all(|letter| letter == '-' || letter.is_ascii_lowercase())).collect()
 }
 
 /// The pages that a run's own page and those of its places link to.

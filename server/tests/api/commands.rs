@@ -2,16 +2,12 @@
 
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
-use std::{
-    fs,
-    process::{Output, Stdio},
-};
+use std::fs;
+use std::process::{Output, Stdio};
 use tokio::process::Command;
 
-use crate::{
-    fixtures::filled,
-    harness::{TestServer, config},
-};
+use crate::fixtures::filled;
+use crate::harness::{TestServer, config};
 
 async fn lyceum(server: &TestServer, arguments: &[&str]) -> Output {
     let token = server.actor(Scope::Write).await.bearer();
@@ -47,43 +43,22 @@ async fn runs_are_created_and_steered_from_the_command_line() {
     let file = file.to_str().expect("a path");
 
     let set = ["--set", "parameters.width=5", "--set", "seed=9"];
-    let dry = says(
-        &server,
-        &[&["run", "create", "--file", file, "--dry-run"], &set[..]].concat(),
-    )
-    .await;
-    assert_eq!(
-        serde_json::from_str::<Value>(&dry).expect("JSON")["parameters"]["width"],
-        5
-    );
+    let dry = says(&server, &[&["run", "create", "--file", file, "--dry-run"], &set[..]].concat()).await;
+    assert_eq!(serde_json::from_str::<Value>(&dry).expect("JSON")["parameters"]["width"], 5);
     let id = says(&server, &["run", "create", "--preset", "small", "--name", "by hand"]).await;
     let list = says(&server, &["run", "list"]).await;
-    assert!(
-        list.lines().count() == 2 && list.contains(&id) && list.contains("by hand"),
-        "{list}"
-    );
+    assert!(list.lines().count() == 2 && list.contains(&id) && list.contains("by hand"), "{list}");
     let shown: Value = serde_json::from_str(&says(&server, &["run", "show", &id]).await).expect("JSON");
     assert_eq!(shown["name"], "by hand");
     assert!(says(&server, &["run", "pause", &id]).await.ends_with("is paused"));
-    assert!(
-        refuses(&server, &["run", "pause", &id])
-            .await
-            .contains("is paused, and only one that is running")
-    );
+    assert!(refuses(&server, &["run", "pause", &id]).await.contains("is paused, and only one that is running"));
     assert!(says(&server, &["run", "resume", &id]).await.ends_with("is running"));
     let branch = says(&server, &["run", "fork", &id, "--step", "0"]).await;
     assert_ne!(branch, id);
     assert!(says(&server, &["run", "cancel", &id]).await.ends_with("is cancelled"));
     let wrong = refuses(&server, &["run", "create", "--preset", "smal", "--set", "steps=0"]).await;
-    assert!(
-        wrong.contains("did you mean `small`?") && wrong.lines().count() == 1,
-        "{wrong}"
-    );
-    assert!(
-        refuses(&server, &["run", "create", "--preset", "small", "--set", "x"])
-            .await
-            .contains("sets nothing")
-    );
+    assert!(wrong.contains("did you mean `small`?") && wrong.lines().count() == 1, "{wrong}");
+    assert!(refuses(&server, &["run", "create", "--preset", "small", "--set", "x"]).await.contains("sets nothing"));
     server.stop().await;
 }
 
@@ -94,26 +69,12 @@ async fn runs_and_problems_are_listed_with_columns_and_filters() {
     let run = made.run.to_string();
     let tagged = ["run", "create", "--preset", "small", "--name", "a & b"];
     let other = says(&server, &tagged).await;
-    let columns = [
-        "run",
-        "list",
-        "--columns",
-        "id,progress,valid_problems",
-        "--name",
-        "a & b",
-    ];
+    let columns = ["run", "list", "--columns", "id,progress,valid_problems", "--name", "a & b"];
     let shown = says(&server, &columns).await;
     let rows: Vec<Vec<&str>> = shown.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!(
-        rows,
-        [vec!["ID", "PROGRESS", "VALID", "PROBLEMS"], vec![&other, "0/3", "0"]]
-    );
+    assert_eq!(rows, [vec!["ID", "PROGRESS", "VALID", "PROBLEMS"], vec![&other, "0/3", "0"]]);
     let json = says(&server, &["run", "list", "--json", "--limit", "1"]).await;
-    assert_eq!(
-        serde_json::from_str::<Value>(&json).expect("one line")["id"],
-        other.as_str(),
-        "the newest"
-    );
+    assert_eq!(serde_json::from_str::<Value>(&json).expect("one line")["id"], other.as_str(), "the newest");
     let wrong = lyceum(&server, &["run", "list", "--columns", "colour"]).await;
     let wrong = String::from_utf8_lossy(&wrong.stderr).into_owned();
     assert!(wrong.contains("colour") && wrong.contains("valid_problems"), "{wrong}");
@@ -122,15 +83,9 @@ async fn runs_and_problems_are_listed_with_columns_and_filters() {
     assert_eq!(all.lines().count(), 7, "{all}");
     // Of the three valid problems the first has a solve rate of 0.
     let unsolved = says(&server, &["problem", "list", &run, "--unsolved"]).await;
-    assert!(
-        unsolved.lines().count() == 2 && unsolved.contains(&made.problems[0].to_string()),
-        "{unsolved}"
-    );
+    assert!(unsolved.lines().count() == 2 && unsolved.contains(&made.problems[0].to_string()), "{unsolved}");
     let full = says(&server, &["problem", "list", &run, "--unsolved", "--json"]).await;
-    assert_eq!(
-        serde_json::from_str::<Value>(&full).expect("one line")["prompt"],
-        "Propose."
-    );
+    assert_eq!(serde_json::from_str::<Value>(&full).expect("one line")["prompt"], "Propose.");
     let top = says(&server, &["top"]).await;
     assert!(top.contains("2 running, 0 workers") && top.contains("filled"), "{top}");
     server.stop().await;
@@ -156,9 +111,7 @@ async fn a_name_does_not_act_on_the_terminal() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
     let name = "red\u{1b}[31m\u{9b}31m\u{202e}\nfake line";
-    let made = writer
-        .post("/api/v1/runs", &json!({"preset": "small", "name": name}))
-        .await;
+    let made = writer.post("/api/v1/runs", &json!({"preset": "small", "name": name})).await;
     let id = made.expect(201).json()["id"].as_str().expect("an id").to_owned();
     let acts = |text: &str| text.contains(['\u{1b}', '\u{9b}', '\u{202e}']);
     let list = says(&server, &["run", "list"]).await;
@@ -195,26 +148,16 @@ async fn a_run_is_watched_to_its_end() {
 #[actix_web::test]
 async fn tokens_are_made_listed_and_revoked_in_the_database() {
     let server = TestServer::start().await;
-    let secret = says(
-        &server,
-        &["token", "create", "by hand", "--scope", "admin", "--expires-in", "30"],
-    )
-    .await;
+    let secret = says(&server, &["token", "create", "by hand", "--scope", "admin", "--expires-in", "30"]).await;
     let holder = server.anonymous().with("authorization", format!("Bearer {secret}"));
     let kept = holder.get("/api/v1/tokens").await.expect(200).json();
-    let id = kept["items"]
-        .as_array()
-        .and_then(|all| all.iter().find(|token| token["name"] == "by hand"));
+    let id = kept["items"].as_array().and_then(|all| all.iter().find(|token| token["name"] == "by hand"));
     let id = id.and_then(|token| token["id"].as_str()).expect("an id").to_owned();
     let list = says(&server, &["token", "list"]).await;
     assert!(list.contains(&id) && !list.contains(&secret), "{list}");
     says(&server, &["token", "revoke", &id]).await;
     holder.get("/api/v1/tokens").await.expect(401);
-    assert!(
-        refuses(&server, &["token", "revoke", &uuid::Uuid::nil().to_string()])
-            .await
-            .contains("there is no token")
-    );
+    assert!(refuses(&server, &["token", "revoke", &uuid::Uuid::nil().to_string()]).await.contains("there is no token"));
     server.stop().await;
 }
 
@@ -228,15 +171,8 @@ async fn configs_are_checked_without_a_server() {
     fs::write(&file, wrong.to_string()).expect("a file");
     let file = file.to_str().expect("a path");
     let faults = refuses(&server, &["config", "check", file]).await;
-    assert!(
-        faults.contains("/recipe: there is no recipe") && faults.contains("/stepz: there is no field"),
-        "{faults}"
-    );
-    assert!(
-        refuses(&server, &["config", "check", "/no/such/file.toml"])
-            .await
-            .contains("cannot read")
-    );
+    assert!(faults.contains("/recipe: there is no recipe") && faults.contains("/stepz: there is no field"), "{faults}");
+    assert!(refuses(&server, &["config", "check", "/no/such/file.toml"]).await.contains("cannot read"));
     server.stop().await;
 }
 
@@ -258,10 +194,7 @@ async fn a_reader_who_has_read_enough_is_no_failure() {
 async fn a_server_that_is_not_there_is_said_with_the_cure() {
     let server = TestServer::start().await;
     let said = refuses(&server, &["run", "list", "--url", "http://127.0.0.1:1"]).await;
-    assert!(
-        said.contains("cannot reach http://127.0.0.1:1") && said.lines().count() == 1,
-        "{said}"
-    );
+    assert!(said.contains("cannot reach http://127.0.0.1:1") && said.lines().count() == 1, "{said}");
     let said = refuses(&server, &["run", "list", "--token", "lyc_wrong"]).await;
     assert!(said.contains("unknown, revoked or has expired"), "{said}");
     server.stop().await;
@@ -280,14 +213,8 @@ async fn a_benchmark_is_imported_whole_or_not_at_all() {
     let [good, bad] = [&good, &bad].map(|path| path.to_str().expect("a path"));
 
     let said = refuses(&server, &["benchmark", "import", "gsm8k", bad]).await;
-    assert!(
-        said.contains("line 2: task_id `gsm8k/0` is already on line 1"),
-        "{said}"
-    );
-    assert!(
-        said.contains("line 3: it is not JSON") && said.contains("nothing was imported"),
-        "{said}"
-    );
+    assert!(said.contains("line 2: task_id `gsm8k/0` is already on line 1"), "{said}");
+    assert!(said.contains("line 3: it is not JSON") && said.contains("nothing was imported"), "{said}");
     let said = refuses(&server, &["benchmark", "import", "aime24", good]).await;
     assert!(said.contains("looks like a row of `gsm8k`"), "{said}");
     assert!(!says(&server, &["benchmark", "list"]).await.contains("2 rows"));
@@ -300,36 +227,17 @@ async fn a_benchmark_is_imported_whole_or_not_at_all() {
     let imported = lyceum(&server, &["benchmark", "import", "gsm8k", good, "--revision", "r1"]).await;
     assert!(imported.status.success(), "{imported:?}");
     let told = String::from_utf8(imported.stderr).expect("text");
-    assert!(
-        told.contains("warning: 1 rows have the same questions as the dataset `train` (for training)"),
-        "{told}"
-    );
+    assert!(told.contains("warning: 1 rows have the same questions as the dataset `train` (for training)"), "{told}");
     assert!(told.contains("GSM8K has 1319 rows and this file 2"), "{told}");
     let id = String::from_utf8(imported.stdout).expect("text");
-    let dataset = writer
-        .get(&format!("/api/v1/datasets/{}", id.trim()))
-        .await
-        .expect(200)
-        .json();
-    assert_eq!(
-        (&dataset["suite"], &dataset["revision"], &dataset["rows"]),
-        (&json!("gsm8k"), &json!("r1"), &json!(2))
-    );
+    let dataset = writer.get(&format!("/api/v1/datasets/{}", id.trim())).await.expect(200).json();
+    assert_eq!((&dataset["suite"], &dataset["revision"], &dataset["rows"]), (&json!("gsm8k"), &json!("r1"), &json!(2)));
     assert!(says(&server, &["benchmark", "list"]).await.contains("2 rows, sha256"));
-    assert!(
-        refuses(&server, &["benchmark", "import", "gsm8k", good])
-            .await
-            .contains("already"),
-        "the name is taken"
-    );
+    assert!(refuses(&server, &["benchmark", "import", "gsm8k", good]).await.contains("already"), "the name is taken");
 
     let made = filled(&server, 1).await.run.to_string();
     let evaluation = says(&server, &["benchmark", "evaluate", "--run", &made, "--suite", "gsm8k"]).await;
-    let shown = writer
-        .get(&format!("/api/v1/evaluations/{evaluation}"))
-        .await
-        .expect(200)
-        .json();
+    let shown = writer.get(&format!("/api/v1/evaluations/{evaluation}")).await.expect(200).json();
     assert_eq!((&shown["spec"]["run"], &shown["steps"]), (&json!(made), &json!(1)));
     let table = says(&server, &["benchmark", "table", &made]).await;
     assert!(table.starts_with("|  | role |"), "{table}");
@@ -355,66 +263,30 @@ async fn rows_of_ones_own_are_imported_for_any_purpose() {
     let output = lyceum(&server, &["dataset", "import", own, "--purpose", "learning"]).await;
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let said = String::from_utf8(output.stderr).expect("text");
-    assert!(
-        said.contains("possible values: seeds, goalposts, training, benchmark"),
-        "{said}"
-    );
-    let id = says(
-        &server,
-        &["dataset", "import", own, "--purpose", "training", "--name", "own"],
-    )
-    .await;
+    assert!(said.contains("possible values: seeds, goalposts, training, benchmark"), "{said}");
+    let id = says(&server, &["dataset", "import", own, "--purpose", "training", "--name", "own"]).await;
     let listed = says(&server, &["dataset", "list", "--purpose", "training"]).await;
     assert!(listed.contains(&id) && listed.contains("own"), "{listed}");
-    assert!(
-        !says(&server, &["dataset", "list", "--purpose", "seeds"])
-            .await
-            .contains("own")
-    );
+    assert!(!says(&server, &["dataset", "list", "--purpose", "seeds"]).await.contains("own"));
     let shown = says(&server, &["dataset", "show", &id]).await;
-    assert!(
-        shown.contains("\"rows\": 2") && shown.contains("\"overlaps\": []"),
-        "{shown}"
-    );
+    assert!(shown.contains("\"rows\": 2") && shown.contains("\"overlaps\": []"), "{shown}");
 
     let exam = says(&server, &["benchmark", "import", "gsm8k", suite, "--name", "exam"]).await;
-    let training = [
-        "benchmark",
-        "import",
-        "gsm8k",
-        suite,
-        "--purpose",
-        "training",
-        "--name",
-        "train",
-    ];
+    let training = ["benchmark", "import", "gsm8k", suite, "--purpose", "training", "--name", "train"];
     let imported = lyceum(&server, &training).await;
     let told = String::from_utf8(imported.stderr).expect("text");
-    assert!(
-        told.contains("warning: 1 rows have the same questions as the benchmark `exam`"),
-        "{told}"
-    );
-    assert!(
-        !told.contains("1319"),
-        "a training set has as many rows as it has: {told}"
-    );
+    assert!(told.contains("warning: 1 rows have the same questions as the benchmark `exam`"), "{told}");
+    assert!(!told.contains("1319"), "a training set has as many rows as it has: {told}");
     let output = lyceum(&server, &["benchmark", "import", "gsm8k", suite, "--purpose", "seeds"]).await;
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let said = String::from_utf8(output.stderr).expect("text");
-    assert!(
-        said.contains("possible values: goalposts, training, benchmark"),
-        "{said}"
-    );
+    assert!(said.contains("possible values: goalposts, training, benchmark"), "{said}");
 
     let run = filled(&server, 1).await.run.to_string();
     let asked = format!("gsm8k,dataset={exam},name=exam,n=4,temperature=0.6");
     let evaluation = says(&server, &["benchmark", "evaluate", "--run", &run, "--suite", &asked]).await;
     let writer = server.actor(Scope::Write).await;
-    let shown = writer
-        .get(&format!("/api/v1/evaluations/{evaluation}"))
-        .await
-        .expect(200)
-        .json();
+    let shown = writer.get(&format!("/api/v1/evaluations/{evaluation}")).await.expect(200).json();
     let wanted = json!({"suite": "gsm8k", "dataset": exam, "name": "exam", "n": 4, "temperature": 0.6});
     assert_eq!(shown["spec"]["suites"], json!([wanted]));
     server.stop().await;

@@ -3,10 +3,8 @@
 use actix_web::http::Method;
 use lyceum_store::tokens::Scope;
 
-use crate::{
-    fixtures::filled,
-    harness::{Actor, TestServer},
-};
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer};
 
 fn accepting(actor: &Actor, coding: &str) -> Actor {
     actor.clone().with("accept-encoding", coding)
@@ -32,11 +30,7 @@ async fn pages_and_json_are_compressed_for_clients_that_accept_it() {
                 |by: &actix_web::http::header::HeaderValue| by.as_bytes().eq_ignore_ascii_case(b"accept-encoding");
             assert!(reply.headers.get_all("vary").any(varies), "{reply:?}");
             assert!(reply.body.starts_with(magic), "{address}");
-            assert!(
-                reply.body.len() < plain.body.len() / 2,
-                "{address}, {coding}: {}",
-                reply.body.len()
-            );
+            assert!(reply.body.len() < plain.body.len() / 2, "{address}, {coding}: {}", reply.body.len());
         }
     }
     let known = accepting(&reader, "gzip").get("/api/v1/runs").await.expect(200);
@@ -60,21 +54,12 @@ async fn streams_files_and_what_is_compressed_already_are_sent_as_they_are() {
         let reply = greedy.get(&address).await;
         assert_eq!(reply.header("content-encoding"), "", "{address}");
     }
-    let events = greedy
-        .open(Method::GET, &format!("/api/v1/runs/{}/events", made.run), None)
-        .await;
-    assert_eq!(
-        events.headers().get("content-type").map(|kind| kind.as_bytes()),
-        Some(&b"text/event-stream"[..])
-    );
+    let events = greedy.open(Method::GET, &format!("/api/v1/runs/{}/events", made.run), None).await;
+    assert_eq!(events.headers().get("content-type").map(|kind| kind.as_bytes()), Some(&b"text/event-stream"[..]));
     assert_eq!(events.headers().get("content-encoding"), None);
     drop(events);
     let page = String::from_utf8(reader.get("/").await.expect(200).body.to_vec()).expect("UTF-8");
-    let script = page
-        .split('"')
-        .find(|part| part.starts_with("/assets/"))
-        .expect("a script")
-        .to_owned();
+    let script = page.split('"').find(|part| part.starts_with("/assets/")).expect("a script").to_owned();
     let asset = accepting(&reader, "br").get(&script).await.expect(200);
     assert_eq!(asset.header("content-encoding"), "br");
     server.stop().await;

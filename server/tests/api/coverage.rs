@@ -5,10 +5,8 @@ use lyceum_server::openapi::document;
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    harness::{Actor, BODY_LIMIT, IMPORT_LIMIT, Reply, TestServer},
-    login::session_of,
-};
+use crate::harness::{Actor, BODY_LIMIT, IMPORT_LIMIT, Reply, TestServer};
+use crate::login::session_of;
 
 struct Operation {
     method: Method,
@@ -97,11 +95,7 @@ fn operations() -> Vec<Operation> {
                 has_path_parameter: path.contains('{'),
                 json: (!schema.is_null()).then(|| least(schema, &document)),
                 takes_bytes: content["application/octet-stream"].is_object(),
-                required_query: if query.is_empty() {
-                    String::new()
-                } else {
-                    format!("?{}", query.join("&"))
-                },
+                required_query: if query.is_empty() { String::new() } else { format!("?{}", query.join("&")) },
             });
         }
     }
@@ -122,10 +116,7 @@ fn least(schema: &Value, document: &Value) -> Value {
         return least(first, document);
     }
     match schema["type"].as_str() {
-        Some("integer" | "number") => schema["minimum"]
-            .clone()
-            .as_i64()
-            .map_or(json!(0), |least| json!(least)),
+        Some("integer" | "number") => schema["minimum"].clone().as_i64().map_or(json!(0), |least| json!(least)),
         Some("array") => match schema["minItems"].as_u64() {
             Some(1..) => json!([least(&schema["items"], document)]),
             _ => json!([]),
@@ -133,14 +124,8 @@ fn least(schema: &Value, document: &Value) -> Value {
         Some("string") => json!("x"),
         Some("boolean") => json!(false),
         _ => {
-            let required = schema["required"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str);
-            required
-                .map(|name| (name.to_owned(), least(&schema["properties"][name], document)))
-                .collect()
+            let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            required.map(|name| (name.to_owned(), least(&schema["properties"][name], document))).collect()
         }
     }
 }
@@ -153,10 +138,7 @@ fn scopes_below(scope: Scope) -> impl Iterator<Item = Scope> {
 async fn nobody_gets_in_without_a_token_or_with_a_wrong_one() {
     let server = TestServer::start().await;
     let anonymous = server.anonymous();
-    let guesser = server.anonymous().with(
-        "authorization",
-        "Bearer lyc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA",
-    );
+    let guesser = server.anonymous().with("authorization", "Bearer lyc_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA");
     let basic = server.anonymous().with("authorization", "Basic YWRtaW46YWRtaW4=");
     let cookie = server.anonymous().with("cookie", "lyceum_session=guess");
     for operation in operations() {
@@ -189,10 +171,7 @@ async fn a_scope_that_is_too_small_is_refused() {
             );
         }
         let reply = operation.by(&server.actor(needed).await).await;
-        assert!(
-            !matches!(reply.status.as_u16(), 401 | 403),
-            "{operation} with {needed}: {reply:?}"
-        );
+        assert!(!matches!(reply.status.as_u16(), 401 | 403), "{operation} with {needed}: {reply:?}");
     }
     server.stop().await;
 }
@@ -212,18 +191,12 @@ async fn a_worker_reads_what_items_need_and_writes_artifacts_and_nothing_else() 
     open.sort();
     assert_eq!(
         open,
-        [
-            "GET /api/v1/artifacts/{digest}",
-            "GET /api/v1/datasets/{id}/rows",
-            "PUT /api/v1/artifacts/{digest}"
-        ]
+        ["GET /api/v1/artifacts/{digest}", "GET /api/v1/datasets/{id}/rows", "PUT /api/v1/artifacts/{digest}"]
     );
     for page in ["/", "/runs", "/runs.json", "/settings"] {
         worker.get(page).await.expect(403);
     }
-    let form = server
-        .anonymous()
-        .with("content-type", "application/x-www-form-urlencoded");
+    let form = server.anonymous().with("content-type", "application/x-www-form-urlencoded");
     let body = format!("token={}", worker.bearer()).into_bytes();
     form.send(Method::POST, "/login", Some(body)).await.expect(403);
     server.stop().await;
@@ -236,11 +209,7 @@ async fn a_session_that_shows_no_csrf_token_changes_nothing() {
     let (browser, csrf) = session_of(&server, &admin).await;
     for operation in operations().iter().filter(|operation| operation.method != Method::GET) {
         let reply = operation.by(&browser).await;
-        assert_eq!(
-            (reply.status.as_u16(), reply.problem().as_str()),
-            (403, "csrf"),
-            "{operation}"
-        );
+        assert_eq!((reply.status.as_u16(), reply.problem().as_str()), (403, "csrf"), "{operation}");
         let wrong = operation.by(&browser.clone().with("x-csrf-token", "guess")).await;
         assert_eq!(wrong.status, 403, "{operation}");
         let right = operation.by(&browser.clone().with("x-csrf-token", csrf.as_str())).await;
@@ -255,21 +224,11 @@ async fn what_does_not_exist_is_not_found() {
     let server = TestServer::start().await;
     let admin = server.actor(Scope::Admin).await;
     for operation in operations().iter().filter(|operation| operation.has_path_parameter) {
-        let malformed = operation
-            .at(&admin, &operation.address("no-such-id"), operation.body())
-            .await;
-        assert_eq!(
-            (malformed.status.as_u16(), malformed.problem().as_str()),
-            (404, "not-found"),
-            "{operation}"
-        );
+        let malformed = operation.at(&admin, &operation.address("no-such-id"), operation.body()).await;
+        assert_eq!((malformed.status.as_u16(), malformed.problem().as_str()), (404, "not-found"), "{operation}");
         if operation.method != Method::PUT {
             let unknown = operation.by(&admin).await;
-            assert_eq!(
-                (unknown.status.as_u16(), unknown.problem().as_str()),
-                (404, "not-found"),
-                "{operation}"
-            );
+            assert_eq!((unknown.status.as_u16(), unknown.problem().as_str()), (404, "not-found"), "{operation}");
         }
     }
     server.stop().await;
@@ -288,22 +247,12 @@ async fn a_body_is_refused_that_is_too_large_no_json_of_another_type_or_has_unkn
                 false => BODY_LIMIT,
             };
             let large = operation.at(&admin, &address, Some(vec![b' '; limit + 1])).await;
-            assert_eq!(
-                (large.status.as_u16(), large.problem().as_str()),
-                (413, "too-large"),
-                "{operation}"
-            );
-            assert!(
-                large.json()["detail"]
-                    .as_str()
-                    .is_some_and(|said| said.contains(&limit.to_string()))
-            );
+            assert_eq!((large.status.as_u16(), large.problem().as_str()), (413, "too-large"), "{operation}");
+            assert!(large.json()["detail"].as_str().is_some_and(|said| said.contains(&limit.to_string())));
         }
         let Some(body) = &operation.json else { continue };
         for malformed in ["", "{", "{\"a\": 1,}", "nul", "\u{fffd}"] {
-            let reply = operation
-                .at(&admin, &address, Some(malformed.as_bytes().to_vec()))
-                .await;
+            let reply = operation.at(&admin, &address, Some(malformed.as_bytes().to_vec())).await;
             assert_eq!(
                 (reply.status.as_u16(), reply.problem().as_str()),
                 (400, "malformed"),
@@ -315,19 +264,10 @@ async fn a_body_is_refused_that_is_too_large_no_json_of_another_type_or_has_unkn
         let mut unknown = body.clone();
         unknown["no_such_field"] = json!(1);
         unknown["nor_this"] = json!(2);
-        let reply = operation
-            .at(&admin, &address, Some(unknown.to_string().into_bytes()))
-            .await;
-        assert_eq!(
-            (reply.status.as_u16(), reply.problem().as_str()),
-            (422, "invalid"),
-            "{operation}"
-        );
+        let reply = operation.at(&admin, &address, Some(unknown.to_string().into_bytes())).await;
+        assert_eq!((reply.status.as_u16(), reply.problem().as_str()), (422, "invalid"), "{operation}");
         for field in ["/no_such_field", "/nor_this"] {
-            assert!(
-                reply.places().contains(&field.to_owned()),
-                "{operation} does not name {field}: {reply:?}"
-            );
+            assert!(reply.places().contains(&field.to_owned()), "{operation} does not name {field}: {reply:?}");
         }
         for other in ["[]", "7", "null", "\"text\""] {
             let reply = operation.at(&admin, &address, Some(other.as_bytes().to_vec())).await;
@@ -343,20 +283,10 @@ async fn unknown_parameters_are_refused_by_name() {
     let admin = server.actor(Scope::Admin).await;
     for operation in operations().iter().filter(|operation| operation.scope.is_some()) {
         let address = operation.address("unknown");
-        let address = format!(
-            "{address}{}no_such_parameter=1",
-            if address.contains('?') { "&" } else { "?" }
-        );
+        let address = format!("{address}{}no_such_parameter=1", if address.contains('?') { "&" } else { "?" });
         let reply = operation.at(&admin, &address, operation.body()).await;
-        assert_eq!(
-            (reply.status.as_u16(), reply.problem().as_str()),
-            (400, "invalid-parameter"),
-            "{operation}"
-        );
-        assert!(
-            reply.places().contains(&"no_such_parameter".to_owned()),
-            "{operation}: {reply:?}"
-        );
+        assert_eq!((reply.status.as_u16(), reply.problem().as_str()), (400, "invalid-parameter"), "{operation}");
+        assert!(reply.places().contains(&"no_such_parameter".to_owned()), "{operation}: {reply:?}");
     }
     server.stop().await;
 }
@@ -367,24 +297,14 @@ async fn another_method_hears_which_there_are() {
     let admin = server.actor(Scope::Admin).await;
     for (page, allowed) in [("/runs", "GET, HEAD"), ("/login", "GET, HEAD, POST")] {
         let reply = admin.send(Method::PUT, page, None).await;
-        assert_eq!(
-            (reply.status.as_u16(), reply.header("allow")),
-            (405, allowed),
-            "{reply:?}"
-        );
+        assert_eq!((reply.status.as_u16(), reply.header("allow")), (405, allowed), "{reply:?}");
     }
     let nowhere = admin.send(Method::PUT, "/nowhere", None).await;
     assert_eq!(nowhere.status, 404, "{nowhere:?}");
     for operation in operations().iter().filter(|operation| operation.scope.is_some()) {
         let reply = admin.send(Method::OPTIONS, &operation.address("unknown"), None).await;
         assert_eq!(reply.status, 405, "{operation}: {reply:?}");
-        assert!(
-            reply
-                .header("allow")
-                .split(", ")
-                .any(|method| method == operation.method.as_str()),
-            "{operation}"
-        );
+        assert!(reply.header("allow").split(", ").any(|method| method == operation.method.as_str()), "{operation}");
     }
     admin.get("/api/v1/nothing").await.expect(404);
     server.stop().await;

@@ -1,26 +1,23 @@
 //! A run whose critic decides what joins its growing set: what the page, the API and a task's biography say is what the rows
 //! say.
 
-use lyceum_core::{
-    artifact::ArtifactKind,
-    id::{AttemptId, ExecutionId, MemberId, PopulationId, ProblemId, VersionId, WorkId},
-    recipe::{
-        AttemptRecord, MemberRecord, MetricRecord, Plan, ProblemRecord, Recipe as _, Records, Role, SCORE_OF_PLAN,
-        SCORE_OF_QUESTION, Sage, VersionRecord,
-    },
-    verify::{ProblemKind, Status},
-    work::WorkKey,
+use lyceum_core::artifact::ArtifactKind;
+use lyceum_core::id::{AttemptId, ExecutionId, MemberId, PopulationId, ProblemId, VersionId, WorkId};
+use lyceum_core::recipe::{
+    AttemptRecord, MemberRecord, MetricRecord, Plan, ProblemRecord, Recipe as _, Records, Role, SCORE_OF_PLAN,
+    SCORE_OF_QUESTION, Sage, VersionRecord,
 };
-use lyceum_store::{plan, tokens::Scope};
+use lyceum_core::verify::{ProblemKind, Status};
+use lyceum_core::work::WorkKey;
+use lyceum_store::plan;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    benchmarks::{imported, measured},
-    fixtures::population_record,
-    harness::{Actor, TestServer},
-    outline::assert_reads_like,
-    views::browser,
-};
+use crate::benchmarks::{imported, measured};
+use crate::fixtures::population_record;
+use crate::harness::{Actor, TestServer};
+use crate::outline::assert_reads_like;
+use crate::views::browser;
 
 /// The challenges of each step: the critic's answer, if it was asked, the question, its stated answer, and whether it is
 /// valid.
@@ -33,10 +30,7 @@ const CHALLENGES: [&[Challenge]; 2] = [
         (Some(Some("7")), "what is 2 + 2 ?", "4", true),
         (None, "", "", false),
     ],
-    &[
-        (Some(Some("10")), "<b>why</b>?\0", "3", true),
-        (Some(None), "what is 3 + 2 ?", "6", true),
-    ],
+    &[(Some(Some("10")), "<b>why</b>?\0", "3", true), (Some(None), "what is 3 + 2 ?", "6", true)],
 ];
 
 async fn created(writer: &Actor, name: &str) -> ExecutionId {
@@ -139,11 +133,7 @@ fn metrics(known: &[(&str, f64)]) -> Vec<MetricRecord> {
 
 /// Plays the two steps of [`CHALLENGES`]; in the second one the first challenge is planned and solved.
 async fn played(server: &TestServer, run: ExecutionId) {
-    let artifact = server
-        .artifacts
-        .put(ArtifactKind::Adapter, b"weights".to_vec())
-        .await
-        .expect("an artifact");
+    let artifact = server.artifacts.put(ArtifactKind::Adapter, b"weights".to_vec()).await.expect("an artifact");
     let (member, first) = version(run);
     let population = PopulationId::of(run, "main");
     let mut founding = Records {
@@ -154,14 +144,7 @@ async fn played(server: &TestServer, run: ExecutionId) {
             name: "member-0".to_owned(),
             roles: vec![Role::Challenger, Role::Planner, Role::Solver, Role::Critic],
         }],
-        versions: vec![VersionRecord {
-            id: first,
-            member,
-            ordinal: 0,
-            artifact,
-            optimizer: None,
-            learning_rate: None,
-        }],
+        versions: vec![VersionRecord { id: first, member, ordinal: 0, artifact, optimizer: None, learning_rate: None }],
         ..Records::default()
     };
     for (step, challenges) in (0..).zip(CHALLENGES) {
@@ -179,41 +162,21 @@ async fn played(server: &TestServer, run: ExecutionId) {
         });
         let mut said: Vec<AttemptRecord> = critiques.flatten().collect();
         if step == 1 {
-            let row = |role, reason, answer, correct, parts| Said {
-                role,
-                reason,
-                answer: Some(answer),
-                correct,
-                parts,
-            };
+            let row =
+                |role, reason, answer, correct, parts| Said { role, reason, answer: Some(answer), correct, parts };
             said.extend(attempts(
                 run,
                 (0, 0),
                 1,
                 &[
-                    row(
-                        Role::Planner,
-                        "",
-                        "<i>add</i>",
-                        false,
-                        json!({"quality": 0.4, "format": 0.5}),
-                    ),
+                    row(Role::Planner, "", "<i>add</i>", false, json!({"quality": 0.4, "format": 0.5})),
                     row(Role::Critic, SCORE_OF_PLAN, "2", false, format()),
-                    row(
-                        Role::Solver,
-                        "",
-                        "3",
-                        true,
-                        json!({"correct": 0.6, "plan": 0.0, "format": 0.2}),
-                    ),
+                    row(Role::Solver, "", "3", true, json!({"correct": 0.6, "plan": 0.0, "format": 0.2})),
                 ],
             ));
         }
         let records = Records {
-            problems: numbered
-                .iter()
-                .map(|(index, one)| problem(run, step, *index, *one))
-                .collect(),
+            problems: numbered.iter().map(|(index, one)| problem(run, step, *index, *one)).collect(),
             attempts: said,
             metrics: metrics(&[
                 ("pool_size", 6.0 + f64::from(step)),
@@ -224,15 +187,9 @@ async fn played(server: &TestServer, run: ExecutionId) {
         };
         let mut tx = server.store.pool().begin().await.expect("a transaction");
         let locked = plan::lock(&mut tx, run).await.expect("a lock").expect("a due run");
-        let mut plan = Plan {
-            records,
-            ..Plan::default()
-        };
+        let mut plan = Plan { records, ..Plan::default() };
         plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
-        plan = Plan {
-            finish: Some(locked.state.next("", &json!({})).expect("a state")),
-            ..Plan::default()
-        };
+        plan = Plan { finish: Some(locked.state.next("", &json!({})).expect("a state")), ..Plan::default() };
         plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("an end");
         tx.commit().await.expect("a commit");
     }
@@ -247,28 +204,17 @@ async fn proposals_are_counted_by_score_and_the_set_by_step() {
     let address = format!("/api/v1/runs/{run}/curriculum");
     let growth = writer.get(&address).await.expect(200).json();
     assert_eq!(growth["threshold"], 0.7);
-    let sizes: Vec<&Value> = (0..2)
-        .map(|step| &growth["items"][step]["values"]["pool_size"])
-        .collect();
+    let sizes: Vec<&Value> = (0..2).map(|step| &growth["items"][step]["values"]["pool_size"]).collect();
     assert_eq!(sizes, [&json!(6.0), &json!(7.0)]);
     assert_eq!(growth["items"][1]["values"]["question_score"], 0.75);
     assert_eq!(growth["items"][1]["values"]["plan_score"], Value::Null);
-    let csv = writer
-        .get(&format!("{address}?format=csv&from=1"))
-        .await
-        .expect(200)
-        .text();
+    let csv = writer.get(&format!("{address}?format=csv&from=1")).await.expect(200).text();
     let lines: Vec<&str> = csv.lines().collect();
-    assert!(
-        lines[0].starts_with("step,width,pool_size,admitted_share,question_score"),
-        "{csv}"
-    );
+    assert!(lines[0].starts_with("step,width,pool_size,admitted_share,question_score"), "{csv}");
     assert_eq!(lines[1], "1,1,7,,0.75,,0.75,,");
     let counts = |scores: &Value, place: usize| -> Vec<u64> {
         let fields = ["proposed", "valid", "admitted", "known", "right"];
-        let found = fields
-            .iter()
-            .map(|field| scores["items"][place][field].as_u64().expect("a count"));
+        let found = fields.iter().map(|field| scores["items"][place][field].as_u64().expect("a count"));
         found.collect()
     };
     let scores = writer.get(&format!("{address}/scores")).await.expect(200).json();
@@ -276,26 +222,14 @@ async fn proposals_are_counted_by_score_and_the_set_by_step() {
     assert_eq!(counts(&scores, 0), [1, 0, 0, 0, 0], "a proposal without a question");
     assert_eq!(counts(&scores, 7), [1, 1, 0, 1, 1], "7 is too low");
     assert_eq!(counts(&scores, 8), [2, 2, 2, 2, 1]);
-    assert_eq!(
-        counts(&scores, 10),
-        [1, 1, 1, 0, 0],
-        "nobody can tell whether it is right"
-    );
+    assert_eq!(counts(&scores, 10), [1, 1, 1, 0, 0], "nobody can tell whether it is right");
     assert_eq!(counts(&scores, 11), [1, 1, 0, 1, 0], "no number");
     // Right: 8 and 7; wrong: 8 and 0.5.
     assert_eq!(scores["auc"], 0.625);
     assert_eq!(scores["right_share"], 0.5);
-    let late = writer
-        .get(&format!("{address}/scores?from=1&to=1"))
-        .await
-        .expect(200)
-        .json();
+    let late = writer.get(&format!("{address}/scores?from=1&to=1")).await.expect(200).json();
     assert_eq!((&late["problems"], &counts(&late, 8)[0]), (&json!(2), &0));
-    let csv = writer
-        .get(&format!("{address}/scores?format=csv"))
-        .await
-        .expect(200)
-        .text();
+    let csv = writer.get(&format!("{address}/scores?format=csv")).await.expect(200).text();
     assert_eq!(csv.lines().count(), 13, "{csv}");
     assert!(csv.contains("number,0.7777777777777778,2,2,2,2,1,0.5,"), "{csv}");
     server.stop().await;
@@ -319,10 +253,7 @@ async fn the_page_shows_what_there_is_and_says_what_is_missing() {
     assert_reads_like("curriculum.without-validation", &html);
     let own = growth(format!("/runs/{run}/curriculum.json")).await;
     assert_eq!(own["validation"], json!([]));
-    let fault = page(format!("/runs/{run}/curriculum?suite=gsm8k"))
-        .await
-        .expect(400)
-        .text();
+    let fault = page(format!("/runs/{run}/curriculum?suite=gsm8k")).await.expect(400).text();
     assert!(fault.contains("nor on any other suite"), "{fault}");
     let late = growth(format!("/runs/{run}/curriculum.json?from=3")).await;
     assert_eq!(late["items"], json!([]));
@@ -332,22 +263,12 @@ async fn the_page_shows_what_there_is_and_says_what_is_missing() {
     let made = writer.post("/api/v1/evaluations", &spec).await.expect(201).json();
     let evaluation = ExecutionId(made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id"));
     measured(&server, evaluation).await;
-    let json = writer
-        .get(&format!("/runs/{run}/curriculum.json"))
-        .await
-        .expect(200)
-        .json();
+    let json = writer.get(&format!("/runs/{run}/curriculum.json")).await.expect(200).json();
     let validation = &json["growth"]["validation"][0];
-    assert_eq!(
-        (&validation["suite"], &validation["members"]),
-        (&json!("gsm8k"), &json!(1))
-    );
+    assert_eq!((&validation["suite"], &validation["members"]), (&json!("gsm8k"), &json!(1)));
     let html = page(format!("/runs/{run}/curriculum")).await.expect(200).text();
     assert_reads_like("curriculum.with-validation", &html);
-    let fault = page(format!("/runs/{run}/curriculum?suite=aime24"))
-        .await
-        .expect(400)
-        .text();
+    let fault = page(format!("/runs/{run}/curriculum?suite=aime24")).await.expect(400).text();
     assert!(fault.contains("valid: gsm8k"), "{fault}");
     server.stop().await;
 }
@@ -360,22 +281,13 @@ async fn a_task_s_biography_has_its_critique_and_each_time_that_it_was_planned()
     played(&server, run).await;
     let page = |step, index| {
         let (reader, problem) = (browser(&writer), problem_of(run, step, index));
-        async move {
-            reader
-                .get(&format!("/runs/{run}/problems/{problem}"))
-                .await
-                .expect(200)
-                .text()
-        }
+        async move { reader.get(&format!("/runs/{run}/problems/{problem}")).await.expect(200).text() }
     };
     let html = page(0, 0).await;
     assert_reads_like("problem.with-critiques-and-plans", &html);
     assert!(!html.contains("<i>add</i>"));
     assert_reads_like("problem.with-a-wrong-stated-answer", &page(0, 1).await);
     let hostile = page(1, 0).await;
-    assert!(
-        hostile.contains("&#60;b&#62;why") && !hostile.contains("<b>why"),
-        "{hostile}"
-    );
+    assert!(hostile.contains("&#60;b&#62;why") && !hostile.contains("<b>why"), "{hostile}");
     server.stop().await;
 }

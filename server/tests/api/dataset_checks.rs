@@ -1,20 +1,17 @@
 //! Datasets with tests are used once these have been tried, and without the rows whose tests cannot be used.
 
 use actix_web::http::Method;
-use lyceum_core::{
-    dataset::{TestFault, TestFaultKind},
-    id::{DatasetId, ExecutionId},
-    recipe::{DatasetCheckParameters, DatasetCheckRecord, Plan, Records},
-};
-use lyceum_store::{plan, tokens::Scope};
+use lyceum_core::dataset::{TestFault, TestFaultKind};
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_core::recipe::{DatasetCheckParameters, DatasetCheckRecord, Plan, Records};
+use lyceum_store::plan;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    commands::{refuses, says},
-    harness::{Actor, TestServer},
-    outline::assert_reads_like,
-};
+use crate::commands::{refuses, says};
+use crate::harness::{Actor, TestServer};
+use crate::outline::assert_reads_like;
 
 fn row(name: &str) -> Value {
     json!({
@@ -46,24 +43,11 @@ async fn checked(server: &TestServer, made: &Value, faults: &[(u32, TestFaultKin
     assert_eq!((of.dataset, of.rows), (DatasetId(uuid(&made["id"])), 3));
     let bad = faults.iter().map(|(place, reason)| {
         let message = "<b>an assertion\0 does not hold\u{202e}".to_owned();
-        (
-            *place,
-            TestFault {
-                reason: *reason,
-                message,
-            },
-        )
+        (*place, TestFault { reason: *reason, message })
     });
-    let record = DatasetCheckRecord {
-        dataset: of.dataset,
-        bad: bad.collect(),
-        is_last: true,
-    };
+    let record = DatasetCheckRecord { dataset: of.dataset, bad: bad.collect(), is_last: true };
     let plan = Plan {
-        records: Records {
-            dataset_checks: vec![record],
-            ..Records::default()
-        },
+        records: Records { dataset_checks: vec![record], ..Records::default() },
         finish: Some(locked.state.next("", &0).expect("a state")),
         ..Plan::default()
     };
@@ -96,10 +80,7 @@ async fn shown(actor: &Actor, made: &Value) -> Value {
 async fn refused(writer: &Actor, fields: &Value) -> String {
     let reply = writer.post("/api/v1/runs", &run(fields)).await.expect(422);
     assert_eq!(reply.places(), ["/config/parameters/dataset/allow_unchecked"]);
-    reply.json()["errors"][0]["detail"]
-        .as_str()
-        .expect("a detail")
-        .to_owned()
+    reply.json()["errors"][0]["detail"].as_str().expect("a detail").to_owned()
 }
 
 #[actix_web::test]
@@ -108,19 +89,13 @@ async fn a_run_waits_for_the_check_that_its_import_planned_unless_it_says_otherw
     let writer = server.actor(Scope::Write).await;
     let made = imported(&writer, "purpose=training").await;
     let check = &made["check"];
-    assert_eq!(
-        (&check["state"], &check["rows"], &check["bad_rows"]),
-        (&json!("checking"), &json!(0), &json!(0))
-    );
+    assert_eq!((&check["state"], &check["rows"], &check["bad_rows"]), (&json!("checking"), &json!(0), &json!(0)));
     for fields in [json!({}), json!({"leave_out_bad_rows": true})] {
         let told = refused(&writer, &fields).await;
         assert!(told.contains("`mine` are being checked (0 of 3 rows)"), "{told}");
         assert!(told.contains("`allow_unchecked`"), "{told}");
     }
-    writer
-        .post("/api/v1/runs", &run(&json!({"allow_unchecked": true})))
-        .await
-        .expect(201);
+    writer.post("/api/v1/runs", &run(&json!({"allow_unchecked": true}))).await.expect(201);
     let again = json!({"spec": {"type": "dataset_check", "dataset": "mine"}});
     let reply = writer.post("/api/v1/evaluations", &again).await.expect(409);
     assert!(reply.text().contains("being checked by evaluation"), "{reply:?}");
@@ -142,11 +117,7 @@ async fn bad_rows_are_shown_by_line_and_refused_or_left_out() {
     let list = format!("/api/v1/datasets/{id}/bad-rows");
     let page = writer.get(&format!("{list}?limit=1")).await.expect(200).json();
     let next = page["next"].as_str().expect("a second page");
-    let rest = writer
-        .get(&format!("{list}?limit=1&cursor={next}"))
-        .await
-        .expect(200)
-        .json();
+    let rest = writer.get(&format!("{list}?limit=1&cursor={next}")).await.expect(200).json();
     let row = |index: u32, line: u32, task: &str, reason: &str| {
         json!({"index": index, "line": line, "task_id": task, "reason": reason,
             "message": "<b>an assertion\u{2400} does not hold\u{202e}"})
@@ -170,19 +141,11 @@ async fn bad_rows_are_shown_by_line_and_refused_or_left_out() {
     ] {
         assert!(told.contains(part), "{told}");
     }
-    let whole = writer
-        .post("/api/v1/runs", &run(&json!({"allow_unchecked": true})))
-        .await
-        .expect(201)
-        .json();
+    let whole = writer.post("/api/v1/runs", &run(&json!({"allow_unchecked": true}))).await.expect(201).json();
     assert_eq!(whole["config"]["parameters"]["dataset"]["id"], json!(id));
     let mut parts = Vec::new();
     for _ in 0..2 {
-        let begun = writer
-            .post("/api/v1/runs", &run(&json!({"leave_out_bad_rows": true})))
-            .await
-            .expect(201)
-            .json();
+        let begun = writer.post("/api/v1/runs", &run(&json!({"leave_out_bad_rows": true}))).await.expect(201).json();
         let dataset = begun["config"]["parameters"]["dataset"].clone();
         assert_eq!(dataset["rows"], 1);
         parts.push(dataset["id"].clone());
@@ -190,21 +153,11 @@ async fn bad_rows_are_shown_by_line_and_refused_or_left_out() {
     assert_eq!(parts[0], parts[1], "the part is made once");
     let part = shown(&writer, &json!({"id": parts[0]})).await;
     assert_eq!(part["name"], "mine without 2 bad rows");
-    assert_eq!(
-        part["provenance"],
-        json!({"dataset": id, "name": "mine", "left_out_bad_rows": [0, 2]})
-    );
+    assert_eq!(part["provenance"], json!({"dataset": id, "name": "mine", "left_out_bad_rows": [0, 2]}));
     assert_eq!(part["check"]["state"], "checked");
-    let kept = writer
-        .get(&format!("/api/v1/datasets/{}/rows", uuid(&parts[0])))
-        .await
-        .expect(200)
-        .json();
+    let kept = writer.get(&format!("/api/v1/datasets/{}/rows", uuid(&parts[0]))).await.expect(200).json();
     assert_eq!(kept["items"][0]["row"]["task_id"], "b");
-    let reply = writer
-        .post("/api/v1/runs", &run(&json!({"leave_out_bad_rows": true, "rows": 2})))
-        .await
-        .expect(422);
+    let reply = writer.post("/api/v1/runs", &run(&json!({"leave_out_bad_rows": true, "rows": 2}))).await.expect(422);
     assert_eq!(reply.places(), ["/config/parameters/dataset/rows"]);
     server.stop().await;
 }
@@ -227,28 +180,17 @@ async fn a_suite_is_not_measured_with_rows_that_are_unchecked_or_bad() {
         run["config"]["benchmarks"] = json!({"every": 1, "suites": [suite]});
         run
     };
-    let reply = writer
-        .post("/api/v1/runs", &scheduled(json!("humaneval")))
-        .await
-        .expect(422);
+    let reply = writer.post("/api/v1/runs", &scheduled(json!("humaneval"))).await.expect(422);
     assert_eq!(reply.places(), ["/config/benchmarks/suites/0"]);
     assert!(reply.text().contains("are being checked"), "{reply:?}");
     let free = json!({"suite": "humaneval", "allow_unchecked": true});
     writer.post("/api/v1/evaluations", &spec(&free)).await.expect(201);
 
     checked(&server, &made, &[(1, TestFaultKind::Unusable)]).await;
-    assert!(
-        refusal(json!("humaneval"))
-            .await
-            .contains("line 3 cannot judge any program")
-    );
+    assert!(refusal(json!("humaneval")).await.contains("line 3 cannot judge any program"));
     let without = json!({"suite": "humaneval", "leave_out_bad_rows": true});
     for _ in 0..2 {
-        let begun = writer
-            .post("/api/v1/evaluations", &spec(&without))
-            .await
-            .expect(201)
-            .json();
+        let begun = writer.post("/api/v1/evaluations", &spec(&without)).await.expect(201).json();
         let slice: Value = sqlx::query_scalar("SELECT config #> '{parameters,suites,0}' FROM executions WHERE id = $1")
             .bind(uuid(&begun["id"]))
             .fetch_one(server.store.pool())
@@ -256,10 +198,7 @@ async fn a_suite_is_not_measured_with_rows_that_are_unchecked_or_bad() {
             .expect("its config");
         assert_eq!(slice["rows"], 2);
     }
-    assert!(
-        refusal(json!("humaneval")).await.contains("`mine`"),
-        "a part is not the suite's newest rows"
-    );
+    assert!(refusal(json!("humaneval")).await.contains("`mine`"), "a part is not the suite's newest rows");
     server.stop().await;
 }
 
@@ -269,10 +208,7 @@ async fn a_dataset_of_an_older_release_is_checked_when_it_is_first_named() {
     let writer = server.actor(Scope::Write).await;
     let made = imported(&writer, "purpose=training").await;
     let first = uuid(&made["check"]["evaluation"]);
-    sqlx::query("UPDATE datasets SET check_id = NULL")
-        .execute(server.store.pool())
-        .await
-        .expect("an update");
+    sqlx::query("UPDATE datasets SET check_id = NULL").execute(server.store.pool()).await.expect("an update");
     assert_eq!(shown(&writer, &made).await["check"]["state"], "unchecked");
     let told = refused(&writer, &json!({})).await;
     assert!(told.contains("have not been checked, which begins now"), "{told}");
@@ -285,18 +221,12 @@ async fn a_dataset_of_an_older_release_is_checked_when_it_is_first_named() {
     let check = shown(&writer, &made).await["check"].clone();
     assert_eq!((&check["state"], &check["bad_rows"]), (&json!("checking"), &json!(0)));
 
-    writer
-        .act(&format!("/api/v1/evaluations/{second}/cancel"))
-        .await
-        .expect(202);
+    writer.act(&format!("/api/v1/evaluations/{second}/cancel")).await.expect(202);
     assert_eq!(shown(&writer, &made).await["check"]["state"], "unchecked");
     let again = json!({"spec": {"type": "dataset_check", "dataset": made["id"]}});
     let third = writer.post("/api/v1/evaluations", &again).await.expect(201).json();
     assert_eq!(shown(&writer, &made).await["check"]["evaluation"], third["id"]);
-    writer
-        .delete(&format!("/api/v1/datasets/{}", uuid(&made["id"])))
-        .await
-        .expect(204);
+    writer.delete(&format!("/api/v1/datasets/{}", uuid(&made["id"]))).await.expect(204);
     let path = format!("/api/v1/evaluations/{}", uuid(&third["id"]));
     assert_eq!(writer.get(&path).await.expect(200).json()["state"], "cancelled");
     server.stop().await;
@@ -311,10 +241,7 @@ async fn rows_without_tests_are_not_checked() {
     let made = writer.post("/api/v1/datasets", &body).await.expect(201).json();
     assert_eq!(made.get("check"), None);
     let check = |dataset: &str| json!({"spec": {"type": "dataset_check", "dataset": dataset}});
-    for (dataset, told) in [
-        ("mine", "no row of dataset `mine` has tests"),
-        ("yours", "there is no dataset `yours`"),
-    ] {
+    for (dataset, told) in [("mine", "no row of dataset `mine` has tests"), ("yours", "there is no dataset `yours`")] {
         let reply = writer.post("/api/v1/evaluations", &check(dataset)).await.expect(422);
         assert_eq!(reply.places(), ["/spec/dataset"]);
         assert!(reply.text().contains(told), "{reply:?}");

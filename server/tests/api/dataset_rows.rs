@@ -1,23 +1,22 @@
 //! Rows of a dataset in a run that learns from them: what is kept and shown is what counting the answers says.
 
-use lyceum_core::{
-    id::{ExecutionId, MemberId, PopulationId, ProblemId, VersionId, WorkId},
-    recipe::{HeldOutRecord, MemberRecord, Plan, ProblemRecord, Records, Role, RowAnswersRecord, VersionRecord},
-    seed::stream,
-    verify::{ProblemKind, Status},
-    work::WorkKey,
+use lyceum_core::id::{ExecutionId, MemberId, PopulationId, ProblemId, VersionId, WorkId};
+use lyceum_core::recipe::{
+    HeldOutRecord, MemberRecord, Plan, ProblemRecord, Records, Role, RowAnswersRecord, VersionRecord,
 };
-use lyceum_store::{plan, tokens::Scope};
+use lyceum_core::seed::stream;
+use lyceum_core::verify::{ProblemKind, Status};
+use lyceum_core::work::WorkKey;
+use lyceum_store::plan;
+use lyceum_store::tokens::Scope;
 use rand::Rng as _;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-use crate::{
-    fixtures::population_record,
-    harness::{Actor, TestServer, config},
-    outline::{assert_reads_like, attributes},
-    views::browser,
-};
+use crate::fixtures::population_record;
+use crate::harness::{Actor, TestServer, config};
+use crate::outline::{assert_reads_like, attributes};
+use crate::views::browser;
 
 const STEPS: u32 = 7;
 const ROWS: u32 = 9;
@@ -74,12 +73,7 @@ async fn member(server: &TestServer, run: ExecutionId) -> (Records, (MemberId, V
     let (population, id) = (PopulationId::of(run, "main"), MemberId::of(run, "solver-0"));
     let records = Records {
         populations: vec![population_record(population)],
-        members: vec![MemberRecord {
-            id,
-            population,
-            name: "solver-0".to_owned(),
-            roles: vec![Role::Solver],
-        }],
+        members: vec![MemberRecord { id, population, name: "solver-0".to_owned(), roles: vec![Role::Solver] }],
         versions: vec![VersionRecord {
             id: VersionId::of(id, 0),
             member: id,
@@ -107,18 +101,10 @@ async fn carried_out(server: &TestServer, run: ExecutionId, answers: &Answers) {
             })
             .collect();
         records.problems = records.row_answers.iter().map(|one| problem(run, one.row)).collect();
-        records.held_out = vec![HeldOutRecord {
-            solver,
-            first_row: ROWS,
-            n: 2,
-            correct: vec![step % 3, 0],
-        }];
+        records.held_out = vec![HeldOutRecord { solver, first_row: ROWS, n: 2, correct: vec![step % 3, 0] }];
         let mut tx = server.store.pool().begin().await.expect("a transaction");
         let locked = plan::lock(&mut tx, run).await.expect("a lock").expect("a due run");
-        let mut plan = Plan {
-            records: std::mem::take(&mut records),
-            ..Plan::default()
-        };
+        let mut plan = Plan { records: std::mem::take(&mut records), ..Plan::default() };
         plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
         plan.finish = Some(locked.state.next("", &json!({})).expect("a state"));
         plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("an end");
@@ -131,11 +117,7 @@ async fn filled(server: &TestServer) -> (Actor, ExecutionId) {
     let writer = server.actor(Scope::Write).await;
     let mut config = config();
     config["steps"] = json!(STEPS);
-    let made = writer
-        .post("/api/v1/runs", &json!({ "config": config }))
-        .await
-        .expect(201)
-        .json();
+    let made = writer.post("/api/v1/runs", &json!({ "config": config })).await.expect(201).json();
     let run = ExecutionId(made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id"));
     carried_out(server, run, &drawn()).await;
     (writer, run)
@@ -146,11 +128,7 @@ async fn all(reader: &Actor, address: &str) -> Vec<Value> {
     let mut items = Vec::new();
     let mut cursor = String::new();
     loop {
-        let page = reader
-            .get(&format!("{address}&limit=2{cursor}"))
-            .await
-            .expect(200)
-            .json();
+        let page = reader.get(&format!("{address}&limit=2{cursor}")).await.expect(200).json();
         items.extend(page["items"].as_array().expect("items").clone());
         match page["next"].as_str() {
             Some(next) => cursor = format!("&cursor={next}"),
@@ -170,11 +148,7 @@ async fn difficulty_is_counted_from_each_row_s_latest_answers() {
     let answers = drawn();
     for width in [1, 3] {
         let points = STEPS.div_ceil(width);
-        let body = reader
-            .get(&format!("/api/v1/runs/{run}/difficulty?points={points}"))
-            .await
-            .expect(200)
-            .json();
+        let body = reader.get(&format!("/api/v1/runs/{run}/difficulty?points={points}")).await.expect(200).json();
         assert_eq!(body["width"], json!(width.max((STEPS + 1).div_ceil(points))));
         for item in body["items"].as_array().expect("items") {
             let width = body["width"].as_u64().expect("a width") as u32;
@@ -193,11 +167,7 @@ async fn difficulty_is_counted_from_each_row_s_latest_answers() {
             );
         }
     }
-    let part = reader
-        .get(&format!("/api/v1/runs/{run}/difficulty?from=3&to=4&format=csv"))
-        .await
-        .expect(200)
-        .text();
+    let part = reader.get(&format!("/api/v1/runs/{run}/difficulty?from=3&to=4&format=csv")).await.expect(200).text();
     let lines: Vec<&str> = part.lines().collect();
     assert_eq!((lines.len(), lines[0]), (3, "step,never,sometimes,always"));
     assert!(lines[1].starts_with("3,") && lines[2].starts_with("4,"), "{part}");
@@ -216,15 +186,10 @@ async fn rows_are_listed_with_when_they_were_first_solved() {
         let row = item["row"].as_u64().expect("a row") as u32;
         let own: Vec<_> = answers.iter().filter(|((_, one), _)| *one == row).collect();
         let step = |place: usize| json!(own[place].0.0);
-        let solved = own
-            .iter()
-            .find(|(_, (_, correct))| *correct > 0)
-            .map(|((step, _), _)| *step);
+        let solved = own.iter().find(|(_, (_, correct))| *correct > 0).map(|((step, _), _)| *step);
         first_solved.insert(row, solved);
         let last = own.len() - 1;
-        let sums = own.iter().fold((0, 0), |sums, (_, (answers, correct))| {
-            (sums.0 + answers, sums.1 + correct)
-        });
+        let sums = own.iter().fold((0, 0), |sums, (_, (answers, correct))| (sums.0 + answers, sums.1 + correct));
         let wanted = json!({
             "row": row,
             "problem_id": problem_of(run, row).0,
@@ -244,29 +209,18 @@ async fn rows_are_listed_with_when_they_were_first_solved() {
             .expect("a problem");
         assert_eq!((kept.0 as u32, (kept.1 * kept.0 as f32).round() as u32), sums);
     }
-    assert_eq!(
-        rows_of(&listed),
-        (0..u64::from(ROWS) - 1).collect::<Vec<_>>(),
-        "row 8 was never asked"
-    );
+    assert_eq!(rows_of(&listed), (0..u64::from(ROWS) - 1).collect::<Vec<_>>(), "row 8 was never asked");
     let of = async |query: &str| rows_of(&all(&reader, &format!("{address}?{query}")).await);
     assert_eq!(of("solved=false").await, [7]);
-    let solved = first_solved
-        .iter()
-        .filter(|(_, step)| step.is_some_and(|step| (1..=3).contains(&step)));
+    let solved = first_solved.iter().filter(|(_, step)| step.is_some_and(|step| (1..=3).contains(&step)));
     let solved: Vec<u64> = solved.map(|(row, _)| u64::from(*row)).collect();
     assert_eq!(of("first_solved_from=1&first_solved_to=3").await, solved);
-    let mut by_step: Vec<(u32, u64)> = first_solved
-        .iter()
-        .map(|(row, step)| (step.unwrap_or(u32::MAX), u64::from(*row)))
-        .collect();
+    let mut by_step: Vec<(u32, u64)> =
+        first_solved.iter().map(|(row, step)| (step.unwrap_or(u32::MAX), u64::from(*row))).collect();
     by_step.sort_unstable();
     let by_step: Vec<u64> = by_step.into_iter().map(|(_, row)| row).collect();
     assert_eq!(of("sort=first_solved").await, by_step);
-    assert_eq!(
-        of("sort=last_solved").await,
-        by_step.iter().rev().copied().collect::<Vec<_>>()
-    );
+    assert_eq!(of("sort=last_solved").await, by_step.iter().rev().copied().collect::<Vec<_>>());
     let (mut hard, easy) = (of("sort=hardest").await, of("sort=easiest").await);
     assert_eq!(hard[0], 7);
     hard.reverse();
@@ -294,26 +248,16 @@ async fn measurements_on_held_out_rows_are_listed() {
     let items = all(&reader, &format!("/api/v1/runs/{run}/held-out?order=oldest")).await;
     assert_eq!(items.len(), STEPS as usize);
     assert_eq!(
-        (
-            &items[5]["step"],
-            &items[5]["correct"],
-            &items[5]["n"],
-            &items[5]["first_row"]
-        ),
+        (&items[5]["step"], &items[5]["correct"], &items[5]["n"], &items[5]["first_row"]),
         (&json!(5), &json!([2, 0]), &json!(2), &json!(ROWS))
     );
     let lines = async |table: &str| -> Vec<Value> {
         let address = format!("/runs/{run}/export/{table}.jsonl");
         let text = reader.get(&address).await.expect(200).text();
-        text.lines()
-            .map(|line| serde_json::from_str(line).expect("JSON"))
-            .collect()
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
     };
     let exported = lines("held_out").await;
-    assert_eq!(
-        (exported.len(), &exported[5]["correct"]),
-        (STEPS as usize, &json!("[2,0]"))
-    );
+    assert_eq!((exported.len(), &exported[5]["correct"]), (STEPS as usize, &json!("[2,0]")));
     assert_eq!(lines("row_answers").await.len(), drawn().len());
     server.stop().await;
 }
@@ -333,18 +277,10 @@ async fn the_page_shows_the_rows_and_links_to_their_problems() {
     };
     assert_eq!(shown("solved=false&first_solved_from=2").await, Vec::<u64>::new());
     assert_eq!(shown("solved=false").await, [7]);
-    let never = browser(&reader)
-        .get(&format!("{page}?solved=false"))
-        .await
-        .expect(200)
-        .text();
+    let never = browser(&reader).get(&format!("{page}?solved=false")).await.expect(200).text();
     let links = attributes(&never, "href");
     assert!(links.contains(&address(7)) && !links.contains(&address(3)), "{links:?}");
-    let body = reader
-        .get(&format!("{page}.json?sort=hardest"))
-        .await
-        .expect(200)
-        .json();
+    let body = reader.get(&format!("{page}.json?sort=hardest")).await.expect(200).json();
     assert_eq!(body["items"][0]["row"], json!(7));
     assert_eq!(body["windows"].as_array().map(Vec::len), Some(STEPS as usize));
     server.stop().await;

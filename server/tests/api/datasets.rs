@@ -1,15 +1,14 @@
 //! Datasets: rows are checked by purpose, overlap is found, and configs name datasets that exist and fit.
 
 use lyceum_core::id::DatasetId;
-use lyceum_store::{StoreError, datasets, tokens::Scope};
+use lyceum_store::tokens::Scope;
+use lyceum_store::{StoreError, datasets};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    benchmarks::row,
-    fixtures::filled,
-    harness::{Actor, TestServer},
-};
+use crate::benchmarks::row;
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer};
 
 /// A problem of training that asks `question`.
 fn problem(task_id: &str, question: &str) -> Value {
@@ -51,34 +50,18 @@ async fn rows_of_every_purpose_are_checked() {
     for (purpose, good, bad) in [
         ("seeds", seed.clone(), triple.clone()),
         ("training", triple.clone(), seed.clone()),
-        (
-            "goalposts",
-            problem("a", "1?"),
-            json!({"question": "1?", "answer": "1"}),
-        ),
+        ("goalposts", problem("a", "1?"), json!({"question": "1?", "answer": "1"})),
         ("benchmark", problem("a", "1?"), problem("b", " ")),
     ] {
-        let reply = writer
-            .post("/api/v1/datasets", &dataset("bad", purpose, &json!([good, bad])))
-            .await
-            .expect(422);
+        let reply = writer.post("/api/v1/datasets", &dataset("bad", purpose, &json!([good, bad]))).await.expect(422);
         assert_eq!(reply.places(), ["/rows/1"], "{purpose}");
         imported(&writer, &dataset(purpose, purpose, &json!([good]))).await;
     }
     let of_suite = json!({"name": "x", "purpose": "training", "suite": "humaneval", "rows": [problem("a", "1?")]});
     let reply = writer.post("/api/v1/datasets", &of_suite).await.expect(422);
-    assert!(
-        reply
-            .text()
-            .contains("an oracle of type `math` does not belong to a row of `humaneval`"),
-        "{reply:?}"
-    );
+    assert!(reply.text().contains("an oracle of type `math` does not belong to a row of `humaneval`"), "{reply:?}");
     let listed = writer.get("/api/v1/datasets").await.expect(200).json();
-    assert_eq!(
-        listed["items"].as_array().map(Vec::len),
-        Some(4),
-        "nothing was kept of the others"
-    );
+    assert_eq!(listed["items"].as_array().map(Vec::len), Some(4), "nothing was kept of the others");
     server.stop().await;
 }
 
@@ -92,21 +75,14 @@ async fn rows_about_the_same_program_overlap_whatever_they_ask() {
         "oracle": {"type": "code_o", "program": "def f(a):\n return a + 1", "input": "1"},
     }]);
     let exam = json!({"name": "exam", "purpose": "benchmark", "suite": "Held-out seedling", "rows": held_out});
-    assert_eq!(
-        imported(&writer, &exam).await["suite"],
-        "held-out-seedling",
-        "its own name"
-    );
+    assert_eq!(imported(&writer, &exam).await["suite"], "held-out-seedling", "its own name");
     let training = json!([
         {"type": "code_i", "program": "def f(a):\n    return a + 1\n", "input": "7", "output": "8"},
         {"type": "code_i", "program": "def f(b):\n return b + 1", "input": "7", "output": "8"},
     ]);
     let made = imported(&writer, &dataset("train", "training", &training)).await;
     let overlaps = &made["overlaps"];
-    assert_eq!(
-        (&overlaps[0]["name"], &overlaps[0]["rows"]),
-        (&json!("exam"), &json!(1))
-    );
+    assert_eq!((&overlaps[0]["name"], &overlaps[0]["rows"]), (&json!("exam"), &json!(1)));
     let seeds = json!([
         {"snippet": "def f(a):\n\treturn a + 1", "input": "3"},
         {"snippet": "def f(c):\n return c", "input": "7"},
@@ -114,9 +90,7 @@ async fn rows_about_the_same_program_overlap_whatever_they_ask() {
     let made = imported(&writer, &dataset("seeds", "seeds", &seeds)).await;
     let names = |made: &Value| -> Vec<String> {
         let all = made["overlaps"].as_array().cloned().unwrap_or_default();
-        all.iter()
-            .map(|one| format!("{} {}", one["name"], one["rows"]))
-            .collect()
+        all.iter().map(|one| format!("{} {}", one["name"], one["rows"])).collect()
     };
     assert_eq!(names(&made), ["\"exam\" 1", "\"train\" 1"]);
 
@@ -160,12 +134,7 @@ async fn a_config_names_seeds_that_are_there() {
     let place = "/config/parameters/problems/seed_dataset";
     for (dataset, rows, field, said) in [
         (Uuid::nil(), 1, "id", "lyceum dataset list --purpose seeds"),
-        (
-            other,
-            1,
-            "id",
-            "`train` is for training: import its rows with purpose `seeds`",
-        ),
+        (other, 1, "id", "`train` is for training: import its rows with purpose `seeds`"),
         (seeds, 2, "rows", "2 rows of dataset `seeds`, which has 1"),
     ] {
         for address in ["/api/v1/runs", "/api/v1/runs?dry_run=true"] {
@@ -180,10 +149,7 @@ async fn a_config_names_seeds_that_are_there() {
     for action in ["pause", "resume"] {
         let reply = writer.delete(&format!("/api/v1/datasets/{seeds}")).await.expect(409);
         let said = reply.text();
-        assert!(
-            said.contains("dataset `seeds` is in use by run ") && said.contains("cancel it"),
-            "{said}"
-        );
+        assert!(said.contains("dataset `seeds` is in use by run ") && said.contains("cancel it"), "{said}");
         writer.act(&format!("{run}/{action}")).await.expect(202);
     }
     writer.act(&format!("{run}/cancel")).await.expect(202);
@@ -203,11 +169,7 @@ async fn rows_that_a_benchmark_asks_are_learned_from_only_if_that_is_said() {
     let writer = server.actor(Scope::Write).await;
     let exam = json!({"name": "exam", "purpose": "benchmark", "suite": "gsm8k", "rows": [row(0), row(1)]});
     let exam = id(&imported(&writer, &exam).await);
-    let rows = json!([
-        problem("a", "what is  1?"),
-        problem("b", "What is 7?"),
-        problem("c", "What is 8?")
-    ]);
+    let rows = json!([problem("a", "what is  1?"), problem("b", "What is 7?"), problem("c", "What is 8?")]);
     let training = id(&imported(&writer, &dataset("train", "training", &rows)).await);
     let body = |dataset: Uuid, allow: bool| {
         let parameters = json!({
@@ -290,32 +252,16 @@ async fn goalposts_are_hard_programs_that_no_benchmark_asks_and_nobody_learns_fr
     };
     for (goalposts, field, said) in [
         (json!({"name": "none"}), "name", "--purpose goalposts"),
-        (
-            json!({"name": "train"}),
-            "name",
-            "`train` is for training: import its rows with purpose `goalposts`",
-        ),
+        (json!({"name": "train"}), "name", "`train` is for training: import its rows with purpose `goalposts`"),
         (json!({"name": "mixed"}), "name", "rows of type code_f or code only"),
         (json!({"name": "hard", "rows": 3}), "rows", "which has 2"),
-        (
-            json!({"name": "asked"}),
-            "allow_overlap",
-            "ask what the benchmark `exam` asks",
-        ),
+        (json!({"name": "asked"}), "allow_overlap", "ask what the benchmark `exam` asks"),
     ] {
         let reply = writer.post("/api/v1/runs", &gasp(&goalposts)).await.expect(422);
-        assert_eq!(
-            reply.places(),
-            [format!("/config/parameters/goalposts/{field}")],
-            "{reply:?}"
-        );
+        assert_eq!(reply.places(), [format!("/config/parameters/goalposts/{field}")], "{reply:?}");
         assert!(reply.text().contains(said), "{reply:?}");
     }
-    let made = writer
-        .post("/api/v1/runs", &gasp(&json!({"name": "hard"})))
-        .await
-        .expect(201)
-        .json();
+    let made = writer.post("/api/v1/runs", &gasp(&json!({"name": "hard"}))).await.expect(201).json();
     assert_eq!(made["config"]["parameters"]["goalposts"]["rows"], 2);
     let rlvr =
         json!({"dataset": {"name": "hard"}, "prompts": "seedling", "batch": 1, "n": 2, "sampling": {"max_tokens": 64}});
@@ -349,12 +295,7 @@ async fn a_dataset_is_named_and_the_run_stores_its_id() {
         (json!({"name": "mine", "rows": 4}), 2, "dataset/rows", "which has 3"),
         (json!({"name": "mine"}), 4, "batch", "1 to 3 is valid"),
         (json!({"name": "mine", "rows": 2}), 3, "batch", "1 to 2 is valid"),
-        (
-            json!({"name": "mine", "id": mine}),
-            2,
-            "dataset/name",
-            "set one of the two to null",
-        ),
+        (json!({"name": "mine", "id": mine}), 2, "dataset/name", "set one of the two to null"),
         (json!({"rows": 2}), 2, "dataset", "no dataset is named"),
     ] {
         for address in ["/api/v1/runs", "/api/v1/runs?dry_run=true"] {
@@ -364,9 +305,7 @@ async fn a_dataset_is_named_and_the_run_stores_its_id() {
         }
     }
     let settled = json!({"id": mine, "rows": 3, "allow_overlap": false});
-    let dry = writer
-        .post("/api/v1/runs?dry_run=true", &body(&json!({"name": "mine"}), 2))
-        .await;
+    let dry = writer.post("/api/v1/runs?dry_run=true", &body(&json!({"name": "mine"}), 2)).await;
     assert_eq!(dry.expect(200).json()["config"]["parameters"]["dataset"], settled);
     let made = writer.post("/api/v1/runs", &body(&json!({"name": "mine"}), 2)).await;
     let made = made.expect(201).json();
@@ -400,20 +339,13 @@ async fn a_preset_runs_without_an_import_on_the_rows_that_ship() {
     assert!(listed(none).is_empty(), "a dry run imports nothing");
     let made = writer.post("/api/v1/runs", &body).await.expect(201).json();
     let set = &made["config"]["parameters"]["dataset"];
-    assert_eq!(
-        set, &dry["config"]["parameters"]["dataset"],
-        "a dry run names the same dataset"
-    );
+    assert_eq!(set, &dry["config"]["parameters"]["dataset"], "a dry run names the same dataset");
     assert_eq!((&set["rows"], set.get("name")), (&json!(512), None));
     let again = writer.post("/api/v1/runs", &body).await.expect(201).json();
     let shipped = writer.get("/api/v1/datasets").await.expect(200).json();
     assert_eq!(
         listed(shipped),
-        [
-            "\"held-out-seedling (60 of 300 rows)\" 60",
-            "\"held-out-seedling\" 300",
-            "\"seedling-training\" 512"
-        ],
+        ["\"held-out-seedling (60 of 300 rows)\" 60", "\"held-out-seedling\" 300", "\"seedling-training\" 512"],
         "imported once, with the suite that is measured from the start, and the rows of it that are"
     );
 
@@ -425,10 +357,7 @@ async fn a_preset_runs_without_an_import_on_the_rows_that_ship() {
         writer.act(&cancel).await.expect(202);
     }
     writer.delete(&address).await.expect(204);
-    writer
-        .post("/api/v1/runs", &json!({"config": made["config"]}))
-        .await
-        .expect(201);
+    writer.post("/api/v1/runs", &json!({"config": made["config"]})).await.expect(201);
     assert_eq!(writer.get(&address).await.expect(200).json()["rows"], 512);
 
     let mut other = body.clone();
@@ -462,10 +391,7 @@ async fn the_suite_that_ships_is_measured_with_without_an_import() {
     }
     let made = writer.get("/api/v1/datasets").await.expect(200).json();
     assert_eq!(made["items"].as_array().map(Vec::len), Some(1));
-    assert_eq!(
-        (&made["items"][0]["suite"], &made["items"][0]["rows"]),
-        (&json!("held-out-seedling"), &json!(300))
-    );
+    assert_eq!((&made["items"][0]["suite"], &made["items"][0]["rows"]), (&json!("held-out-seedling"), &json!(300)));
     server.stop().await;
 }
 
@@ -475,16 +401,8 @@ async fn an_evaluation_names_datasets_and_asks_each_in_its_own_way() {
     let writer = server.actor(Scope::Write).await;
     let run = filled(&server, 1).await.run;
     let of_suite = |name: &str, purpose: &str, suite: &str, rows: Value| json!({"name": name, "purpose": purpose, "suite": suite, "rows": rows});
-    let older = id(&imported(
-        &writer,
-        &of_suite("older", "benchmark", "gsm8k", json!([row(0), row(1)])),
-    )
-    .await);
-    imported(
-        &writer,
-        &of_suite("newer", "benchmark", "gsm8k", json!([row(0), row(1), row(2)])),
-    )
-    .await;
+    let older = id(&imported(&writer, &of_suite("older", "benchmark", "gsm8k", json!([row(0), row(1)]))).await);
+    imported(&writer, &of_suite("newer", "benchmark", "gsm8k", json!([row(0), row(1), row(2)]))).await;
     let goalposts = of_suite("goalposts", "goalposts", "gsm8k", json!([row(7), row(8), row(9)]));
     let goalposts = id(&imported(&writer, &goalposts).await);
     let other = id(&imported(&writer, &of_suite("other", "benchmark", "math500", json!([row(0)]))).await);
@@ -498,10 +416,7 @@ async fn an_evaluation_names_datasets_and_asks_each_in_its_own_way() {
         {"suite": "gsm8k", "dataset": goalposts, "name": "goalposts", "n": 16, "temperature": 0.6, "rows": 2},
     ]));
     let made = writer.post("/api/v1/evaluations", &asked).await.expect(201).json();
-    assert_eq!(
-        (&made["steps"], &made["spec"]["suites"][0]),
-        (&json!(3), &json!("gsm8k"))
-    );
+    assert_eq!((&made["steps"], &made["spec"]["suites"][0]), (&json!(3), &json!("gsm8k")));
     let stored: Value = sqlx::query_scalar("SELECT config -> 'parameters' -> 'suites' FROM executions WHERE id = $1")
         .bind(id(&made))
         .fetch_one(server.store.pool())
@@ -509,50 +424,19 @@ async fn an_evaluation_names_datasets_and_asks_each_in_its_own_way() {
         .expect("the parameters");
     assert_eq!((&stored[0]["rows"], stored[0].get("name")), (&json!(3), None));
     assert_eq!((&stored[1]["rows"], &stored[1]["dataset"]), (&json!(2), &json!(older)));
-    assert_eq!(
-        (&stored[2]["n"], &stored[2]["rows"], &stored[2]["name"]),
-        (&json!(16), &json!(2), &json!("goalposts"))
-    );
+    assert_eq!((&stored[2]["n"], &stored[2]["rows"], &stored[2]["name"]), (&json!(16), &json!(2), &json!("goalposts")));
     assert_eq!(stored[2]["protocol"]["temperature"], 0.6);
     assert_eq!(stored[0]["protocol"]["temperature"], 0.0);
 
     for (suites, places, said) in [
-        (
-            json!(["gsm8k", {"suite": "gsm8k", "n": 2}]),
-            "/spec/suites/1/name",
-            "give this one a `name`",
-        ),
-        (
-            json!([{"suite": "gsm8k", "dataset": Uuid::nil()}]),
-            "/spec/suites/0/dataset",
-            "lyceum dataset list",
-        ),
-        (
-            json!([{"suite": "gsm8k", "dataset": other}]),
-            "/spec/suites/0/dataset",
-            "belongs to the suite `math500`",
-        ),
-        (
-            json!([{"suite": "gsm8k", "dataset": seeds}]),
-            "/spec/suites/0/dataset",
-            "has seeds",
-        ),
-        (
-            json!([{"suite": "gms8k"}]),
-            "/spec/suites/0/suite",
-            "did you mean `gsm8k`?",
-        ),
+        (json!(["gsm8k", {"suite": "gsm8k", "n": 2}]), "/spec/suites/1/name", "give this one a `name`"),
+        (json!([{"suite": "gsm8k", "dataset": Uuid::nil()}]), "/spec/suites/0/dataset", "lyceum dataset list"),
+        (json!([{"suite": "gsm8k", "dataset": other}]), "/spec/suites/0/dataset", "belongs to the suite `math500`"),
+        (json!([{"suite": "gsm8k", "dataset": seeds}]), "/spec/suites/0/dataset", "has seeds"),
+        (json!([{"suite": "gms8k"}]), "/spec/suites/0/suite", "did you mean `gsm8k`?"),
         (json!([{"suite": "gsm8k", "n": 0}]), "/spec/suites/0/n", "too small"),
-        (
-            json!([{"suite": "gsm8k", "datset": other}]),
-            "/spec/suites/0/datset",
-            "did you mean `dataset`?",
-        ),
-        (
-            json!([{"suite": "gsm8k", "n": 2}]),
-            "/parameters/suites/0",
-            "set `temperature`",
-        ),
+        (json!([{"suite": "gsm8k", "datset": other}]), "/spec/suites/0/datset", "did you mean `dataset`?"),
+        (json!([{"suite": "gsm8k", "n": 2}]), "/parameters/suites/0", "set `temperature`"),
     ] {
         let reply = writer.post("/api/v1/evaluations", &spec(suites)).await.expect(422);
         assert_eq!(reply.places(), [places]);
@@ -573,22 +457,10 @@ async fn a_schedule_names_datasets_that_are_there() {
         json!({ "config": config })
     };
     for (suites, place, said) in [
-        (
-            json!([{"suite": "gsm8k", "dataset": Uuid::nil()}]),
-            "0/dataset",
-            "there is no dataset",
-        ),
-        (
-            json!([{"suite": "math500", "dataset": exam}]),
-            "0/dataset",
-            "belongs to the suite `gsm8k`",
-        ),
+        (json!([{"suite": "gsm8k", "dataset": Uuid::nil()}]), "0/dataset", "there is no dataset"),
+        (json!([{"suite": "math500", "dataset": exam}]), "0/dataset", "belongs to the suite `gsm8k`"),
         (json!(["gsm8k", "gsm8k"]), "1", "entry 0 is called `gsm8k` already"),
-        (
-            json!(["gsm8k", {"suite": "math500", "n": 4}]),
-            "1",
-            "set `temperature`, or `n` to 1",
-        ),
+        (json!(["gsm8k", {"suite": "math500", "n": 4}]), "1", "set `temperature`, or `n` to 1"),
         (json!(["gms8k"]), "0", "did you mean `gsm8k`?"),
     ] {
         let reply = writer.post("/api/v1/runs", &body(suites)).await.expect(422);
@@ -596,11 +468,7 @@ async fn a_schedule_names_datasets_that_are_there() {
         assert!(reply.json().to_string().contains(said), "{reply:?}");
     }
     let suites = json!(["math500", {"suite": "gsm8k", "dataset": exam, "n": 4, "temperature": 0.8}]);
-    let made = writer
-        .post("/api/v1/runs", &body(suites.clone()))
-        .await
-        .expect(201)
-        .json();
+    let made = writer.post("/api/v1/runs", &body(suites.clone())).await.expect(201).json();
     assert_eq!(made["config"]["benchmarks"]["suites"], suites);
     server.stop().await;
 }
@@ -618,11 +486,7 @@ async fn a_dataset_is_not_deleted_while_a_run_that_names_it_is_created() {
     let created = async {
         let waits = "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database()
                      AND wait_event_type = 'Lock' AND query LIKE '%FROM datasets%FOR UPDATE')";
-        while !sqlx::query_scalar::<_, bool>(waits)
-            .fetch_one(db)
-            .await
-            .expect("an answer")
-        {
+        while !sqlx::query_scalar::<_, bool>(waits).fetch_one(db).await.expect("an answer") {
             tokio::task::yield_now().await;
         }
         sqlx::query("UPDATE executions SET config = jsonb_set(config, '{parameters}', jsonb_build_object('dataset', $2::text)) WHERE id = $1")

@@ -1,7 +1,8 @@
 //! The description of the API is kept, so that a change of it is seen.
 
 use lyceum_server::openapi::document;
-use std::{env, fs, path::Path};
+use std::path::Path;
+use std::{env, fs};
 
 #[test]
 fn the_description_is_the_one_that_is_kept() {
@@ -27,24 +28,16 @@ fn every_operation_says_what_it_is_and_who_may() {
         for (method, operation) in item.as_object().expect("operations") {
             let id = operation["operationId"].as_str().expect("an id").to_owned();
             assert!(operation["summary"].is_string(), "{method} {path} has no summary");
-            assert!(
-                operation["tags"].as_array().is_some_and(|tags| tags.len() == 1),
-                "{method} {path} has no tag"
-            );
+            assert!(operation["tags"].as_array().is_some_and(|tags| tags.len() == 1), "{method} {path} has no tag");
             assert!(operation["security"].is_array(), "{method} {path} does not say who may");
             assert!(ids.insert(id.clone()), "{id} names two operations");
         }
     }
     let schemas = document["components"]["schemas"].as_object().expect("schemas");
     let text = document.to_string();
-    for reference in text
-        .split("\"#/components/schemas/")
-        .skip(1)
-        .map(|rest| rest.split('"').next().unwrap_or_default())
+    for reference in
+        text.split("\"#/components/schemas/").skip(1).map(|rest| rest.split('"').next().unwrap_or_default())
     {
-        assert!(
-            schemas.contains_key(reference),
-            "{reference} is referred to and not described"
-        );
+        assert!(schemas.contains_key(reference), "{reference} is referred to and not described");
     }
 }

@@ -1,38 +1,24 @@
 //! How much the questions of iterations differ: what the page and the API say is what the rows say.
 
-use lyceum_core::{
-    artifact::{ArtifactKind, Digest},
-    diversity::PHASE,
-    id::{ExecutionId, ProblemId, WorkId},
-    recipe::{MetricRecord, Plan, ProblemRecord, RZero, Recipe as _, Records, WorkItem},
-    verify::{ProblemKind, Status},
-    work::{Payload, Requirements, VerifyPayload, WorkKey},
-};
-use lyceum_store::{artifact::Vectors, plan, tokens::Scope};
+use lyceum_core::artifact::{ArtifactKind, Digest};
+use lyceum_core::diversity::PHASE;
+use lyceum_core::id::{ExecutionId, ProblemId, WorkId};
+use lyceum_core::recipe::{MetricRecord, Plan, ProblemRecord, RZero, Recipe as _, Records, WorkItem};
+use lyceum_core::verify::{ProblemKind, Status};
+use lyceum_core::work::{Payload, Requirements, VerifyPayload, WorkKey};
+use lyceum_store::artifact::Vectors;
+use lyceum_store::plan;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    harness::{Actor, TestServer},
-    outline::{assert_reads_like, attributes},
-    views::browser,
-};
+use crate::harness::{Actor, TestServer};
+use crate::outline::{assert_reads_like, attributes};
+use crate::views::browser;
 
 /// The questions of each iteration's curriculum; the last of each is not valid.
 const QUESTIONS: [[&str; 5]; 2] = [
-    [
-        "what is 1 + 2 ?",
-        "what is 30 + 4.5 ?",
-        "tom has 3 apples",
-        "what is 7 + 7 ?",
-        "no answer to this",
-    ],
-    [
-        "what is 1 + 2 ?",
-        "<b>bold</b> 5 - 2",
-        "tom has 9 apples",
-        "sum 4 and 5",
-        "no answer to this",
-    ],
+    ["what is 1 + 2 ?", "what is 30 + 4.5 ?", "tom has 3 apples", "what is 7 + 7 ?", "no answer to this"],
+    ["what is 1 + 2 ?", "<b>bold</b> 5 - 2", "tom has 9 apples", "sum 4 and 5", "no answer to this"],
 ];
 /// Steps of an iteration: proposers, curriculum, solvers, diversity.
 const WIDTH: u32 = 4;
@@ -84,12 +70,7 @@ fn problem(run: ExecutionId, step: u32, index: u32, question: &str) -> ProblemRe
 
 /// The run's values, with those of `known` and none of the others.
 fn metrics(known: &[(&str, f64)]) -> Vec<MetricRecord> {
-    let value = |name: &str| {
-        known
-            .iter()
-            .find(|(one, _)| *one == name)
-            .map_or(f64::NAN, |(_, value)| *value)
-    };
+    let value = |name: &str| known.iter().find(|(one, _)| *one == name).map_or(f64::NAN, |(_, value)| *value);
     vec![MetricRecord {
         member: None,
         values: RZero.metric_names().into_iter().map(value).collect(),
@@ -113,11 +94,7 @@ async fn stepped(server: &TestServer, run: ExecutionId, records: Records, embedd
         payload: Payload::Verify(VerifyPayload::default()),
         requirements: Requirements::default(),
     };
-    let mut plan = Plan {
-        records,
-        work: embedded.map(|_| item).into_iter().collect(),
-        ..Plan::default()
-    };
+    let mut plan = Plan { records, work: embedded.map(|_| item).into_iter().collect(), ..Plan::default() };
     plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
     if let Some(digest) = embedded {
         sqlx::query(
@@ -130,10 +107,7 @@ async fn stepped(server: &TestServer, run: ExecutionId, records: Records, embedd
         .await
         .expect("a result");
     }
-    plan = Plan {
-        finish: Some(locked.state.next("", &json!({})).expect("a state")),
-        ..Plan::default()
-    };
+    plan = Plan { finish: Some(locked.state.next("", &json!({})).expect("a state")), ..Plan::default() };
     plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("an end");
     tx.commit().await.expect("a commit");
 }
@@ -145,43 +119,22 @@ async fn played(server: &TestServer, writer: &Actor, name: &str, iterations: usi
     for (iteration, questions) in QUESTIONS.iter().enumerate().take(iterations) {
         let (first, number) = (iteration as u32 * WIDTH, iteration as f64);
         let proposed = vec![problem(run, first, 0, "what is 1 + 2 ?")];
-        let asked = (0..)
-            .zip(questions)
-            .map(|(index, text)| problem(run, first + 1, index, text));
+        let asked = (0..).zip(questions).map(|(index, text)| problem(run, first + 1, index, text));
         let steps: [(Vec<ProblemRecord>, Vec<MetricRecord>); 4] = [
-            (
-                proposed,
-                metrics(&[("proposer_entropy", 1.0 + number), ("proposer_reward", 0.5)]),
-            ),
-            (
-                asked.collect(),
-                metrics(&[("proposer_entropy", 3.0 + number), ("valid_questions", 4.0)]),
-            ),
+            (proposed, metrics(&[("proposer_entropy", 1.0 + number), ("proposer_reward", 0.5)])),
+            (asked.collect(), metrics(&[("proposer_entropy", 3.0 + number), ("valid_questions", 4.0)])),
             (Vec::new(), metrics(&[("pass_rate", 0.5)])),
-            (
-                Vec::new(),
-                metrics(&[("self_bleu", 0.5 - number / 4.0), ("vendi", 2.0 + number)]),
-            ),
+            (Vec::new(), metrics(&[("self_bleu", 0.5 - number / 4.0), ("vendi", 2.0 + number)])),
         ];
         for (place, (problems, metrics)) in steps.into_iter().enumerate() {
             let embedded = match place {
                 3 => {
                     let bytes = vectors([[0.0, 10.0, 90.0, 30.0], [5.0, 80.0, 90.0, 40.0]][iteration]);
-                    Some(
-                        server
-                            .artifacts
-                            .put(ArtifactKind::Embeddings, bytes)
-                            .await
-                            .expect("an artifact"),
-                    )
+                    Some(server.artifacts.put(ArtifactKind::Embeddings, bytes).await.expect("an artifact"))
                 }
                 _ => None,
             };
-            let records = Records {
-                problems,
-                metrics,
-                ..Records::default()
-            };
+            let records = Records { problems, metrics, ..Records::default() };
             stepped(server, run, records, embedded).await;
         }
     }
@@ -193,28 +146,17 @@ async fn iterations_have_the_means_of_their_steps() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
     let run = played(&server, &writer, "diverse", 2).await;
-    let body = writer
-        .get(&format!("/api/v1/runs/{run}/diversity"))
-        .await
-        .expect(200)
-        .json();
+    let body = writer.get(&format!("/api/v1/runs/{run}/diversity")).await.expect(200).json();
     assert_eq!(body["steps_per_iteration"], json!(WIDTH));
     let of = |name: &str| -> Vec<Value> {
         let all = body["iterations"].as_array().expect("iterations").iter();
         all.map(|iteration| iteration["values"][name].clone()).collect()
     };
     assert_eq!(of("self_bleu"), [json!(0.5), json!(0.25)]);
-    assert_eq!(
-        of("proposer_entropy"),
-        [json!(2.0), json!(3.0)],
-        "of the steps with a value"
-    );
+    assert_eq!(of("proposer_entropy"), [json!(2.0), json!(3.0)], "of the steps with a value");
     assert_eq!(of("novelty"), [Value::Null, Value::Null]);
     assert_eq!(body["iterations"][1]["measured_in"], json!(7));
-    assert!(
-        body["iterations"][0]["values"]["pass_rate"].is_null(),
-        "not about diversity"
-    );
+    assert!(body["iterations"][0]["values"]["pass_rate"].is_null(), "not about diversity");
     server.stop().await;
 }
 
@@ -224,10 +166,8 @@ async fn wordings_and_neighbours_are_those_of_the_iteration() {
     let writer = server.actor(Scope::Write).await;
     let run = played(&server, &writer, "diverse", 2).await;
     let wordings = |iteration: u32| {
-        let (writer, address) = (
-            writer.clone(),
-            format!("/api/v1/runs/{run}/diversity/wordings?iteration={iteration}"),
-        );
+        let (writer, address) =
+            (writer.clone(), format!("/api/v1/runs/{run}/diversity/wordings?iteration={iteration}"));
         async move { writer.get(&address).await }
     };
     let first = wordings(1).await.expect(200).json();
@@ -239,10 +179,7 @@ async fn wordings_and_neighbours_are_those_of_the_iteration() {
     assert!(fault.contains("valid: 1, 2"), "{fault}");
     let neighbours = |step: u32, index: u32, query: &str| {
         let problem = problem_of(run, step, index);
-        let (writer, address) = (
-            writer.clone(),
-            format!("/api/v1/runs/{run}/problems/{problem}/neighbours{query}"),
-        );
+        let (writer, address) = (writer.clone(), format!("/api/v1/runs/{run}/problems/{problem}/neighbours{query}"));
         async move { writer.get(&address).await }
     };
     let indices = |body: &Value| -> Vec<u64> {
@@ -285,32 +222,16 @@ async fn a_page_shows_one_run_or_two_and_says_why_it_is_empty() {
     assert_reads_like("diversity.of-one-run", &html);
     assert!(html.contains("&#60;b&#62;bold") && !html.contains("<b>bold"));
     let question = problem_of(run, 5, 1);
-    let html = page(format!(
-        "/runs/{run}/diversity?question={question}&iteration=2&with={other}"
-    ))
-    .await
-    .expect(200)
-    .text();
+    let html =
+        page(format!("/runs/{run}/diversity?question={question}&iteration=2&with={other}")).await.expect(200).text();
     assert_reads_like("diversity.of-two-runs", &html);
-    let problem = page(format!("/runs/{run}/problems/{question}"))
-        .await
-        .expect(200)
-        .text();
+    let problem = page(format!("/runs/{run}/problems/{question}")).await.expect(200).text();
     let neighbours = format!("/runs/{run}/diversity?question={question}#neighbours");
     assert!(attributes(&problem, "href").contains(&neighbours), "{problem}");
-    let empty = writer
-        .get(&format!("/runs/{new}/diversity.json"))
-        .await
-        .expect(200)
-        .json();
+    let empty = writer.get(&format!("/runs/{new}/diversity.json")).await.expect(200).json();
     let own = &empty["sides"][0];
-    assert_eq!(
-        (&own["wordings"]["questions"], &own["steps_per_iteration"]),
-        (&json!(0), &json!(WIDTH))
-    );
+    assert_eq!((&own["wordings"]["questions"], &own["steps_per_iteration"]), (&json!(0), &json!(WIDTH)));
     page(format!("/runs/{run}/diversity?iteration=9")).await.expect(400);
-    page(format!("/runs/{run}/diversity?with={}", uuid::Uuid::nil()))
-        .await
-        .expect(404);
+    page(format!("/runs/{run}/diversity?with={}", uuid::Uuid::nil())).await.expect(404);
     server.stop().await;
 }

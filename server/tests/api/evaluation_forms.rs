@@ -4,12 +4,10 @@ use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    benchmarks::imported,
-    fixtures::filled,
-    harness::{Actor, TestServer},
-    outline::{assert_reads_like, attributes},
-};
+use crate::benchmarks::imported;
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer};
+use crate::outline::{assert_reads_like, attributes};
 
 const TYPES: [&str; 8] = [
     "benchmark",
@@ -28,11 +26,7 @@ fn benchmark(rows: u32) -> Value {
 }
 
 async fn created(writer: &Actor) -> Uuid {
-    let made = writer
-        .post("/api/v1/evaluations", &benchmark(1))
-        .await
-        .expect(201)
-        .json();
+    let made = writer.post("/api/v1/evaluations", &benchmark(1)).await.expect(201).json();
     made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id")
 }
 
@@ -56,36 +50,20 @@ async fn a_dry_run_says_the_cost_and_starts_nothing() {
     let writer = server.actor(Scope::Write).await;
     imported(&writer).await;
     let cost = async |rows: u32| {
-        let planned = writer
-            .post("/api/v1/evaluations?dry_run=true", &benchmark(rows))
-            .await
-            .expect(200);
+        let planned = writer.post("/api/v1/evaluations?dry_run=true", &benchmark(rows)).await.expect(200);
         planned.json()["cost"].clone()
     };
-    assert_eq!(
-        cost(2).await,
-        json!({"rows": 2, "answers": 2, "seconds": null, "like": null})
-    );
-    assert_eq!(
-        writer.get("/api/v1/evaluations").await.expect(200).json()["items"],
-        json!([])
-    );
+    assert_eq!(cost(2).await, json!({"rows": 2, "answers": 2, "seconds": null, "like": null}));
+    assert_eq!(writer.get("/api/v1/evaluations").await.expect(200).json()["items"], json!([]));
     let id = created(&writer).await;
     sqlx::query("UPDATE executions SET state = 'completed', created_at = now(), finished_at = now() + interval '7 s' WHERE id = $1")
         .bind(id)
         .execute(server.store.pool())
         .await
         .expect("an end");
-    assert_eq!(
-        cost(2).await,
-        json!({"rows": 2, "answers": 2, "seconds": 14.0, "like": id}),
-        "7 s an answer"
-    );
+    assert_eq!(cost(2).await, json!({"rows": 2, "answers": 2, "seconds": 14.0, "like": id}), "7 s an answer");
     let refused = writer
-        .post(
-            "/api/v1/evaluations?dry_run=true",
-            &json!({"spec": {"type": "benchmark", "suites": ["humanevil"]}}),
-        )
+        .post("/api/v1/evaluations?dry_run=true", &json!({"spec": {"type": "benchmark", "suites": ["humanevil"]}}))
         .await
         .expect(422);
     assert!(refused.text().contains("humanevil"), "{refused:?}");
@@ -100,39 +78,22 @@ async fn every_type_has_a_form_that_the_address_fills() {
     let run = filled(&server, 2).await.run;
     let browser = writer.clone().with("accept", "text/html");
     for kind in TYPES {
-        let form = browser
-            .get(&format!("/evaluations/new?type={kind}&run={run}"))
-            .await
-            .expect(200)
-            .text();
+        let form = browser.get(&format!("/evaluations/new?type={kind}&run={run}")).await.expect(200).text();
         let paths = attributes(&form, "data-path");
-        assert!(
-            !paths.is_empty() && paths.iter().all(|path| path.starts_with("spec.")),
-            "{kind}: {paths:?}"
-        );
+        assert!(!paths.is_empty() && paths.iter().all(|path| path.starts_with("spec.")), "{kind}: {paths:?}");
     }
     let filled = "/evaluations/new.json?type=benchmark&suites=held-out-seedling&rows=2";
     let page = writer.get(&format!("{filled}&run={run}")).await.expect(200).json();
-    assert_eq!(
-        (&page["spec"]["rows"], &page["spec"]["run"]),
-        (&json!(2), &json!(run.to_string()))
-    );
+    assert_eq!((&page["spec"]["rows"], &page["spec"]["run"]), (&json!(2), &json!(run.to_string())));
     assert_eq!(page["cost"]["rows"], 2, "{page}");
-    let incomplete = writer
-        .get("/evaluations/new.json?type=benchmark")
-        .await
-        .expect(200)
-        .json();
+    let incomplete = writer.get("/evaluations/new.json?type=benchmark").await.expect(200).json();
     assert_eq!(incomplete["cost"], json!(null));
     for wrong in ["type=beauty", "run=x", "rows=-1", "elegance=1"] {
         browser.get(&format!("/evaluations/new?{wrong}")).await.expect(400);
     }
     let reader = server.actor(Scope::Read).await.with("accept", "text/html");
     let form = reader.get("/evaluations/new?type=benchmark").await.expect(200).text();
-    assert!(
-        !attributes(&form, "id").contains(&"create".to_owned()),
-        "who may only read starts nothing"
-    );
+    assert!(!attributes(&form, "id").contains(&"create".to_owned()), "who may only read starts nothing");
     server.stop().await;
 }
 
@@ -169,15 +130,9 @@ async fn a_majority_vote_needs_three_answers_in_mathematics_and_shows_them_besid
         writer.post("/api/v1/evaluations?dry_run=true", &body).await
     };
     let refused = trial(2).await.expect(422).text();
-    assert!(
-        refused.contains("/spec/suites/0") && refused.contains("at least 3"),
-        "{refused}"
-    );
+    assert!(refused.contains("/spec/suites/0") && refused.contains("at least 3"), "{refused}");
     let planned = trial(4).await.expect(200).json();
-    let subjects = planned["config"]["parameters"]["subjects"]
-        .as_array()
-        .expect("subjects")
-        .len();
+    let subjects = planned["config"]["parameters"]["subjects"].as_array().expect("subjects").len();
     let rows = planned["cost"]["rows"].as_u64().expect("rows");
     assert_eq!(planned["cost"]["answers"], 4 * rows * subjects as u64);
     let vote = json!({"subject": {"name": "<b>s</b>", "role": "student", "member": made.student}, "suite": "gsm8k", "rows": 4, "n": 4,
@@ -201,10 +156,7 @@ async fn a_check_of_a_dataset_shows_how_many_rows_can_be_used_and_which_cannot()
     .execute(server.store.pool())
     .await
     .expect("a bad row");
-    let (spec, rows) = (
-        json!({"type": "dataset_check", "dataset": dataset["name"]}),
-        &dataset["rows"],
-    );
+    let (spec, rows) = (json!({"type": "dataset_check", "dataset": dataset["name"]}), &dataset["rows"]);
     let result = json!({"dataset": id, "rows": rows, "bad_rows": 1});
     let page = page_of(&server, &writer, &spec, &result).await;
     assert!(!page.contains("<i>x</i>"), "{page}");

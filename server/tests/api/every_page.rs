@@ -1,39 +1,30 @@
 //! Every page that `docs/PAGES.md` names, over runs in every state that they can be in, and over what there is not. A page is
 //! covered by being documented, and none is served that is not.
 
-use lyceum_core::{
-    id::WorkerId,
-    work::{Device, Sampler, Trainer},
-};
-use lyceum_store::{
-    tokens::Scope,
-    work::{self, Failure, FailureKind, Slot},
-    workers::{self, NewWorker},
-};
+use lyceum_core::id::WorkerId;
+use lyceum_core::work::{Device, Sampler, Trainer};
+use lyceum_store::tokens::Scope;
+use lyceum_store::work::{self, Failure, FailureKind, Slot};
+use lyceum_store::workers::{self, NewWorker};
 use serde_json::json;
-use std::{fs, path::Path, time::Duration};
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
 use uuid::Uuid;
 
-use crate::{
-    benchmarks::imported,
-    fixtures::{Filled, filled},
-    harness::{Actor, TestServer, config},
-    outline::{assert_reads_like, attributes},
-};
+use crate::benchmarks::imported;
+use crate::fixtures::{Filled, filled};
+use crate::harness::{Actor, TestServer, config};
+use crate::outline::{assert_reads_like, attributes};
 
 /// The addresses in the first columns of the tables of `docs/PAGES.md`, with `{…}` where an id goes.
 fn documented() -> Vec<String> {
     let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/PAGES.md")).expect("PAGES.md");
-    let cells = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("| `/")?.split('|').next());
+    let cells = text.lines().filter_map(|line| line.strip_prefix("| `/")?.split('|').next());
     let pages: Vec<String> = cells
         .flat_map(|cell| {
             let cell = format!("`/{cell}");
-            cell.split('`')
-                .filter(|code| code.starts_with('/'))
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
+            cell.split('`').filter(|code| code.starts_with('/')).map(str::to_owned).collect::<Vec<_>>()
         })
         .collect();
     assert!(pages.iter().any(|page| page == "/"), "{pages:?}");
@@ -49,9 +40,7 @@ fn served(folder: &Path, found: &mut Vec<String>) {
             continue;
         }
         let text = fs::read_to_string(&path).expect("source");
-        let pages = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("#[get(\"")?.strip_suffix("\")]"));
+        let pages = text.lines().filter_map(|line| line.strip_prefix("#[get(\"")?.strip_suffix("\")]"));
         found.extend(pages.map(str::to_owned));
     }
 }
@@ -71,10 +60,7 @@ fn every_page_that_is_served_is_documented() {
             || page.starts_with("/assets/")
             || page.contains("export")
     };
-    let missing: Vec<&String> = pages
-        .iter()
-        .filter(|page| !is_part(page) && !documented.contains(page))
-        .collect();
+    let missing: Vec<&String> = pages.iter().filter(|page| !is_part(page) && !documented.contains(page)).collect();
     assert!(missing.is_empty(), "docs/PAGES.md does not name {missing:?}");
 }
 
@@ -111,16 +97,7 @@ impl Ids {
     fn unknown(id: &str) -> Self {
         let [run, member, problem, work, experiment, evaluation, dataset, other] =
             std::array::from_fn(|_| id.to_owned());
-        Self {
-            run,
-            member,
-            problem,
-            work,
-            experiment,
-            evaluation,
-            dataset,
-            other,
-        }
+        Self { run, member, problem, work, experiment, evaluation, dataset, other }
     }
 
     /// `page` with ids in it.
@@ -168,9 +145,7 @@ async fn whole(reader: &Actor, page: &str) -> String {
 /// Whether a page of an error has a link to another page than the first.
 pub(crate) fn leads_on(html: &str) -> bool {
     let links = attributes(html, "href");
-    links
-        .iter()
-        .any(|link| link.starts_with('/') && link.len() > 1 && !link.starts_with("/assets/"))
+    links.iter().any(|link| link.starts_with('/') && link.len() > 1 && !link.starts_with("/assets/"))
 }
 
 /// Pages of `run` and the problems, members and work in it.
@@ -182,16 +157,9 @@ fn of_run(page: &str) -> bool {
 async fn a_run_that_nothing_happened_in_has_every_page() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
-    let made = writer
-        .post("/api/v1/runs", &json!({"config": config()}))
-        .await
-        .expect(201)
-        .json();
+    let made = writer.post("/api/v1/runs", &json!({"config": config()})).await.expect(201).json();
     let run = made["id"].as_str().expect("an id");
-    let ids = Ids {
-        run: run.to_owned(),
-        ..Ids::unknown("none")
-    };
+    let ids = Ids { run: run.to_owned(), ..Ids::unknown("none") };
     let without_parts = |page: &String| !page.replace("/runs/{id}", "").contains('{');
     for page in documented().into_iter().filter(without_parts) {
         whole(&writer, &ids.fill_in(&page)).await;
@@ -268,17 +236,11 @@ async fn every_page_is_there_whatever_became_of_a_run() {
         "DELETE FROM standings WHERE run_id = $1",
         "DELETE FROM metrics WHERE run_id = $1",
     ] {
-        sqlx::query(statement)
-            .bind(bereft.run.0)
-            .execute(db)
-            .await
-            .expect("a removal");
+        sqlx::query(statement).bind(bereft.run.0).execute(db).await.expect("a removal");
     }
     for (run, problem) in [(&whole_run, 0), (&forked, 1), (&failed, 0), (&dead, 1), (&bereft, 1)] {
-        let ids = Ids {
-            problem: run.problems[problem].to_string(),
-            ..Ids::of(run, [&experiment, &evaluation, &dataset])
-        };
+        let ids =
+            Ids { problem: run.problems[problem].to_string(), ..Ids::of(run, [&experiment, &evaluation, &dataset]) };
         for page in documented() {
             whole(&writer, &ids.fill_in(&page)).await;
         }
@@ -331,11 +293,7 @@ async fn failed(server: &TestServer) -> Filled {
         lease: Duration::from_secs(60),
     };
     while let Some(claim) = work::claim(db, &slot).await.expect("a claim") {
-        let failure = Failure {
-            kind: FailureKind::Error,
-            message: "no python".to_owned(),
-            retry: false,
-        };
+        let failure = Failure { kind: FailureKind::Error, message: "no python".to_owned(), retry: false };
         work::fail(db, &claim, &failure).await.expect("a failure");
     }
     made
@@ -348,18 +306,11 @@ async fn what_is_no_longer_kept_is_said_to_be_missing() {
     let made = filled(&server, 6).await;
     let member = format!("/runs/{}/members/{}", made.run, made.teacher);
     fs::remove_dir_all(server.folder().join("artifacts")).expect("artifacts");
-    let gone = reader
-        .clone()
-        .with("accept", "text/html")
-        .get(&format!("{member}/adapter.zip"))
-        .await;
+    let gone = reader.clone().with("accept", "text/html").get(&format!("{member}/adapter.zip")).await;
     let text = String::from_utf8_lossy(&gone.body).into_owned();
     assert_eq!(gone.status.as_u16(), 404, "{text}");
     assert!(text.contains("no longer kept") && leads_on(&text), "{text}");
-    sqlx::query("UPDATE artifacts SET removed_at = now()")
-        .execute(server.store.pool())
-        .await
-        .expect("a removal");
+    sqlx::query("UPDATE artifacts SET removed_at = now()").execute(server.store.pool()).await.expect("a removal");
     let ids = Ids::of(&made, ["none"; 3]);
     for page in documented().iter().filter(|page| of_run(page)) {
         whole(&reader, &ids.fill_in(page)).await;
@@ -367,10 +318,7 @@ async fn what_is_no_longer_kept_is_said_to_be_missing() {
     let shown = reader.get(&format!("{member}.json")).await.expect(200).json();
     assert_eq!(shown["versions"][0]["removed"], true);
     let links = attributes(&whole(&reader, &member).await, "href");
-    assert!(
-        !links.iter().any(|link| link.contains("adapter.zip?version=")),
-        "{links:?}"
-    );
+    assert!(!links.iter().any(|link| link.contains("adapter.zip?version=")), "{links:?}");
     server.stop().await;
 }
 
@@ -395,10 +343,7 @@ async fn what_there_is_not_has_a_page_that_says_so_and_a_way_on() {
             }
         }
         if page.contains("{member}") || page.contains("{problem}") {
-            let ids = Ids {
-                run: made.run.to_string(),
-                ..Ids::unknown(&nobody)
-            };
+            let ids = Ids { run: made.run.to_string(), ..Ids::unknown(&nobody) };
             said(&ids.fill_in(&page), 404).await;
         }
     }
@@ -408,13 +353,7 @@ async fn what_there_is_not_has_a_page_that_says_so_and_a_way_on() {
     let reachable = documented.iter().filter(|page| !page.contains('{') || of_run(page));
     for page in reachable {
         let address = known.fill_in(page);
-        for query in [
-            "cursor=x",
-            "cursor=WzEsImEiLDEsbnVsbF0",
-            "elegance=3",
-            "step=-1",
-            "q=%00",
-        ] {
+        for query in ["cursor=x", "cursor=WzEsImEiLDEsbnVsbF0", "elegance=3", "step=-1", "q=%00"] {
             let reply = browser.get(&format!("{address}?{query}")).await;
             let status = reply.status.as_u16();
             assert!(matches!(status, 200 | 400), "{address}?{query}: {reply:?}");
@@ -423,15 +362,7 @@ async fn what_there_is_not_has_a_page_that_says_so_and_a_way_on() {
             }
         }
     }
-    for page in [
-        "/",
-        "/problems",
-        "/work",
-        "/workers",
-        "/experiments",
-        "/datasets",
-        "/leaderboard",
-    ] {
+    for page in ["/", "/problems", "/work", "/workers", "/experiments", "/datasets", "/leaderboard"] {
         said(&format!("{page}?cursor=x"), 400).await;
         said(&format!("{page}?elegance=3"), 400).await;
     }

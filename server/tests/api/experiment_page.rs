@@ -3,19 +3,15 @@
 use lyceum_store::tokens::Scope;
 use serde_json::json;
 
-use crate::{
-    harness::{Actor, TestServer, config},
-    outline::{assert_reads_like, attributes},
-    views::browser,
-};
+use crate::harness::{Actor, TestServer, config};
+use crate::outline::{assert_reads_like, attributes};
+use crate::views::browser;
 
 /// The runs that the page of an experiment compares, and the page.
 async fn compared(writer: &Actor, page: &str) -> (Vec<String>, String) {
     let html = browser(writer).get(page).await.expect(200).text();
     let links = attributes(&html, "href");
-    let ids = links
-        .iter()
-        .find_map(|link| link.strip_prefix("/compare?runs=")?.split('&').next());
+    let ids = links.iter().find_map(|link| link.strip_prefix("/compare?runs=")?.split('&').next());
     (ids.expect("a link").split(',').map(str::to_owned).collect(), html)
 }
 
@@ -83,11 +79,7 @@ pub(crate) async fn judged(server: &TestServer, width: u32, seed: u32, state: &s
 async fn arms_are_compared_seed_by_seed_and_unfinished_runs_are_apart() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
-    let made = writer
-        .post("/api/v1/experiments", &json!({"name": "which"}))
-        .await
-        .expect(201)
-        .json();
+    let made = writer.post("/api/v1/experiments", &json!({"name": "which"})).await.expect(201).json();
     let experiment = made["id"].as_str().expect("an id").to_owned();
     let page = format!("/experiments/{experiment}");
     for width in [3, 4] {
@@ -95,10 +87,7 @@ async fn arms_are_compared_seed_by_seed_and_unfinished_runs_are_apart() {
             let mut config = config();
             config["seed"] = json!(seed);
             config["parameters"] = json!({ "width": width });
-            writer
-                .post("/api/v1/runs", &json!({"config": config, "experiment": "which"}))
-                .await
-                .expect(201);
+            writer.post("/api/v1/runs", &json!({"config": config, "experiment": "which"})).await.expect(201);
         }
     }
     // numpy: d = [.02, .03, .01, .04, .02, .03]; d.mean() = .025, d.std(ddof=1) = .010488; scipy's interval is .025 ± .011007.
@@ -113,48 +102,26 @@ async fn arms_are_compared_seed_by_seed_and_unfinished_runs_are_apart() {
     let difference = &found["comparisons"][0]["difference"];
     let number = |name: &str| difference[name].as_f64().expect("a number");
     assert_eq!(difference["n"], 6, "the seventh has failed: {found}");
-    assert!(
-        (number("mean") - 0.025).abs() < 1e-9 && (number("reach") - 0.011_007).abs() < 1e-6,
-        "{difference}"
-    );
+    assert!((number("mean") - 0.025).abs() < 1e-9 && (number("reach") - 0.011_007).abs() < 1e-6, "{difference}");
     // The smallest n with t(n − 1) s / √n ≤ .005 is 20.
     assert_eq!(found["comparisons"][0]["more_seeds"], 14);
-    assert_eq!(
-        (&found["arms"][0]["accuracy"]["n"], &found["arms"][1]["accuracy"]["n"]),
-        (&json!(7), &json!(6))
-    );
+    assert_eq!((&found["arms"][0]["accuracy"]["n"], &found["arms"][1]["accuracy"]["n"]), (&json!(7), &json!(6)));
     assert_eq!(found["comparisons"][0]["test"], json!(null), "the rule is off");
 
     let refused = writer
-        .patch(
-            &format!("/api/v1/experiments/{experiment}"),
-            &json!({"stopping": {"h0": 0.02, "h1": 0.01}}),
-        )
+        .patch(&format!("/api/v1/experiments/{experiment}"), &json!({"stopping": {"h0": 0.02, "h1": 0.01}}))
         .await;
     let refused = refused.expect(422).json();
     assert_eq!(refused["errors"][0]["pointer"], "/stopping/h1", "{refused}");
-    let switched = writer
-        .patch(
-            &format!("/api/v1/experiments/{experiment}"),
-            &json!({"stopping": {"h1": 0.02}}),
-        )
-        .await;
+    let switched = writer.patch(&format!("/api/v1/experiments/{experiment}"), &json!({"stopping": {"h1": 0.02}})).await;
     let switched = switched.expect(200).json();
-    assert_eq!(
-        switched["stopping"],
-        json!({"alpha": 0.05, "beta": 0.05, "h0": 0.0, "h1": 0.02})
-    );
+    assert_eq!(switched["stopping"], json!({"alpha": 0.05, "beta": 0.05, "h0": 0.0, "h1": 0.02}));
     let found = shown().await;
     let test = &found["comparisons"][0]["test"];
     assert_eq!((&test["decision"], &test["n"]), (&json!("h1"), &json!(5)), "{test}");
     let html = browser(&writer).get(&page).await.expect(200).text();
     assert_reads_like("experiment.which-is-better", &html);
-    let off = writer
-        .patch(
-            &format!("/api/v1/experiments/{experiment}"),
-            &json!({"stopping": {"on": false}}),
-        )
-        .await;
+    let off = writer.patch(&format!("/api/v1/experiments/{experiment}"), &json!({"stopping": {"on": false}})).await;
     assert_eq!(off.expect(200).json()["stopping"], json!(null));
     server.stop().await;
 }

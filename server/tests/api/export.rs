@@ -1,23 +1,17 @@
 //! Exports and downloads: whole, in both forms, and as the folders that other tools load.
 
 use lyceum_store::tokens::Scope;
-use parquet::{
-    file::reader::{FileReader as _, SerializedFileReader},
-    record::{Field, Row},
-};
+use parquet::file::reader::{FileReader as _, SerializedFileReader};
+use parquet::record::{Field, Row};
 use serde_json::{Value, json};
-use std::{
-    env,
-    io::{Cursor, Read as _},
-    path::{Path, PathBuf},
-};
+use std::env;
+use std::io::{Cursor, Read as _};
+use std::path::{Path, PathBuf};
 use tokio::process::Command;
 
-use crate::{
-    fixtures::filled,
-    harness::{Actor, TestServer},
-    views::browser,
-};
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer};
+use crate::views::browser;
 
 fn object_of(row: &Row) -> Value {
     let value = |field: &Field| match field {
@@ -28,9 +22,7 @@ fn object_of(row: &Row) -> Value {
         Field::Bool(yes) => json!(yes),
         other => json!(other.to_string()),
     };
-    row.get_column_iter()
-        .map(|(name, field)| (name.clone(), value(field)))
-        .collect()
+    row.get_column_iter().map(|(name, field)| (name.clone(), value(field))).collect()
 }
 
 /// Tables, and the rows that the filled run has in them.
@@ -60,11 +52,7 @@ async fn everything_is_exported_and_reads_back() {
     for (table, rows) in TABLES {
         let address = format!("/runs/{}/export/{table}", made.run);
         let lines = reader.get(&format!("{address}.jsonl")).await.expect(200);
-        assert!(
-            lines
-                .header("content-disposition")
-                .contains(&format!("filled-{table}.jsonl"))
-        );
+        assert!(lines.header("content-disposition").contains(&format!("filled-{table}.jsonl")));
         let read: Vec<Value> = lines
             .body
             .split(|byte| *byte == b'\n')
@@ -77,11 +65,8 @@ async fn everything_is_exported_and_reads_back() {
         let columns = file.metadata().file_metadata().schema_descr().num_columns();
         let fields = |row: &Value| row.as_object().map(serde_json::Map::len);
         assert!(read.iter().all(|row| fields(row) == Some(columns)), "{table}");
-        let found: Vec<Value> = file
-            .get_row_iter(None)
-            .expect("rows")
-            .map(|row| object_of(&row.expect("a row")))
-            .collect();
+        let found: Vec<Value> =
+            file.get_row_iter(None).expect("rows").map(|row| object_of(&row.expect("a row"))).collect();
         assert_eq!(found.len(), rows, "{table}");
         for (one, other) in read.iter().zip(&found) {
             for (name, value) in one.as_object().expect("an object") {
@@ -91,55 +76,28 @@ async fn everything_is_exported_and_reads_back() {
             }
         }
     }
-    let births = reader
-        .get(&format!("/runs/{}/export/births.jsonl", made.run))
-        .await
-        .expect(200);
-    let births: Vec<Value> = births
-        .body
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| serde_json::from_slice(line).ok())
-        .collect();
+    let births = reader.get(&format!("/runs/{}/export/births.jsonl", made.run)).await.expect(200);
+    let births: Vec<Value> =
+        births.body.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
     assert_eq!(births[0]["seed"], u64::MAX.to_string());
     assert!(
-        births[1]["parents"]
-            .as_str()
-            .is_some_and(|parents| parents.contains(&made.teacher.to_string())),
+        births[1]["parents"].as_str().is_some_and(|parents| parents.contains(&made.teacher.to_string())),
         "{births:?}"
     );
-    let metrics = reader
-        .get(&format!("/runs/{}/export/metrics.jsonl", made.run))
-        .await
-        .expect(200);
+    let metrics = reader.get(&format!("/runs/{}/export/metrics.jsonl", made.run)).await.expect(200);
     let first: Value = serde_json::from_slice(metrics.body.split(|byte| *byte == b'\n').next().unwrap()).unwrap();
-    assert_eq!(
-        (&first["reward"], &first["solve_rate"]),
-        (&json!(0.5), &Value::Null),
-        "NaN is null"
-    );
+    assert_eq!((&first["reward"], &first["solve_rate"]), (&json!(0.5), &Value::Null), "NaN is null");
 
-    let zip = reader
-        .get(&format!("/runs/{}/export.parquet.zip", made.run))
-        .await
-        .expect(200);
+    let zip = reader.get(&format!("/runs/{}/export.parquet.zip", made.run)).await.expect(200);
     let mut zip = zip::ZipArchive::new(Cursor::new(zip.body)).expect("a zip");
-    let names: Vec<String> = zip
-        .file_names()
-        .map(|name| name.expect("a name").into_owned())
-        .collect();
+    let names: Vec<String> = zip.file_names().map(|name| name.expect("a name").into_owned()).collect();
     for (table, ..) in TABLES {
         let file = format!("filled/data/{table}/train-00000-of-00001.parquet");
         assert!(names.contains(&file), "{file} is not among {names:?}");
     }
     let mut card = String::new();
-    zip.by_name("filled/README.md")
-        .expect("a card")
-        .read_to_string(&mut card)
-        .expect("text");
-    assert!(
-        card.starts_with("---\n") && card.contains("data_files: data/attempts/*.parquet"),
-        "{card}"
-    );
+    zip.by_name("filled/README.md").expect("a card").read_to_string(&mut card).expect("text");
+    assert!(card.starts_with("---\n") && card.contains("data_files: data/attempts/*.parquet"), "{card}");
     assert!(
         card.contains("config_name: births") && !card.contains("config_name: deaths"),
         "a table without rows is not named: {card}"
@@ -153,20 +111,13 @@ async fn an_adapter_comes_as_the_folder_that_peft_loads() {
     let reader = server.actor(Scope::Read).await;
     let made = filled(&server, 1).await;
     let mut tar = tar::Builder::new(Vec::new());
-    for (name, bytes) in [
-        ("adapter_config.json", &b"{}"[..]),
-        ("adapter_model.safetensors", &[7; 100_000][..]),
-    ] {
+    for (name, bytes) in [("adapter_config.json", &b"{}"[..]), ("adapter_model.safetensors", &[7; 100_000][..])] {
         let mut header = tar::Header::new_ustar();
         header.set_size(bytes.len() as u64);
         tar.append_data(&mut header, name, bytes).expect("a file");
     }
     let tar = tar.into_inner().expect("a tar");
-    let digest = server
-        .artifacts
-        .put(lyceum_core::artifact::ArtifactKind::Adapter, tar)
-        .await
-        .expect("an artifact");
+    let digest = server.artifacts.put(lyceum_core::artifact::ArtifactKind::Adapter, tar).await.expect("an artifact");
     sqlx::query("UPDATE adapter_versions SET artifact = $1 WHERE member_id = $2")
         .bind(digest.to_string())
         .bind(made.teacher.0)
@@ -175,16 +126,10 @@ async fn an_adapter_comes_as_the_folder_that_peft_loads() {
         .expect("weights");
     let address = format!("/runs/{}/members/{}/adapter.zip", made.run, made.teacher);
     let zip = reader.get(&format!("{address}?version=0")).await.expect(200);
-    assert_eq!(
-        zip.header("content-disposition"),
-        "attachment; filename=\"teacher-0-v0.zip\""
-    );
+    assert_eq!(zip.header("content-disposition"), "attachment; filename=\"teacher-0-v0.zip\"");
     let mut zip = zip::ZipArchive::new(Cursor::new(zip.body)).expect("a zip");
     let mut weights = Vec::new();
-    zip.by_name("teacher-0-v0/adapter_model.safetensors")
-        .expect("weights")
-        .read_to_end(&mut weights)
-        .expect("bytes");
+    zip.by_name("teacher-0-v0/adapter_model.safetensors").expect("weights").read_to_end(&mut weights).expect("bytes");
     assert_eq!(weights, [7; 100_000]);
     zip.by_name("teacher-0-v0/adapter_config.json").expect("a config");
 
@@ -194,25 +139,16 @@ async fn an_adapter_comes_as_the_folder_that_peft_loads() {
         .await
         .expect("a removal");
     let gone = browser(&reader).get(&address).await.expect(404);
-    assert!(
-        String::from_utf8_lossy(&gone.body).contains("no longer kept"),
-        "{gone:?}"
-    );
+    assert!(String::from_utf8_lossy(&gone.body).contains("no longer kept"), "{gone:?}");
     let page = format!("/runs/{}/members/{}.json", made.run, made.teacher);
-    assert_eq!(
-        reader.get(&page).await.expect(200).json()["versions"][0]["removed"],
-        true
-    );
+    assert_eq!(reader.get(&page).await.expect(200).json()["versions"][0]["removed"], true);
     server.stop().await;
 }
 
 /// A Python with Hugging Face's `datasets`, if there is one.
 async fn python() -> Option<PathBuf> {
     let python = env::var_os("DATASETS_PYTHON").map(PathBuf::from)?;
-    let loads = Command::new(&python)
-        .args(["-c", "import datasets, pyarrow"])
-        .output()
-        .await;
+    let loads = Command::new(&python).args(["-c", "import datasets, pyarrow"]).output().await;
     loads.is_ok_and(|output| output.status.success()).then_some(python)
 }
 
@@ -264,8 +200,5 @@ async fn datasets_of_hugging_face_loads_the_folder() {
 
 async fn unpack(reader: &Actor, address: &str, folder: &Path) {
     let zip = reader.get(address).await.expect(200);
-    zip::ZipArchive::new(Cursor::new(zip.body))
-        .expect("a zip")
-        .extract(folder)
-        .expect("a folder");
+    zip::ZipArchive::new(Cursor::new(zip.body)).expect("a zip").extract(folder).expect("a folder");
 }

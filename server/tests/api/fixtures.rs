@@ -1,17 +1,16 @@
 //! A run with something of everything in it, written by the store as a plan would be.
 
-use lyceum_core::{
-    artifact::{ArtifactKind, Digest},
-    id::{AttemptId, ExecutionId, MatchupId, MemberId, PopulationId, ProblemId, VersionId, WorkId},
-    recipe::{
-        ArchiveInsertionRecord, AttemptRecord, BirthRecord, InsertionStatus, MatchupRecord, MemberRecord, MetricRecord,
-        ParentRelation, Plan, PopulationRecord, ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records, Role,
-        VersionRecord, Winner, WorkItem,
-    },
-    verify::{ProblemKind, Status},
-    work::{BaseModel, LoraShape, Payload, Projection, Requirements, VerifyPayload, WorkKey},
+use lyceum_core::artifact::{ArtifactKind, Digest};
+use lyceum_core::id::{AttemptId, ExecutionId, MatchupId, MemberId, PopulationId, ProblemId, VersionId, WorkId};
+use lyceum_core::recipe::{
+    ArchiveInsertionRecord, AttemptRecord, BirthRecord, InsertionStatus, MatchupRecord, MemberRecord, MetricRecord,
+    ParentRelation, Plan, PopulationRecord, ProblemOutcomeRecord, ProblemRecord, RatingRecord, Records, Role,
+    VersionRecord, Winner, WorkItem,
 };
-use lyceum_store::{plan, tokens::Scope};
+use lyceum_core::verify::{ProblemKind, Status};
+use lyceum_core::work::{BaseModel, LoraShape, Payload, Projection, Requirements, VerifyPayload, WorkKey};
+use lyceum_store::plan;
+use lyceum_store::tokens::Scope;
 use serde_json::json;
 
 use crate::harness::{TestServer, config};
@@ -28,17 +27,9 @@ pub(crate) struct Filled {
 /// Creates a run and carries out a plan with `problems` problems, two attempts at each.
 pub(crate) async fn filled(server: &TestServer, problems: u32) -> Filled {
     let writer = server.actor(Scope::Write).await;
-    let created = writer
-        .post("/api/v1/runs", &json!({"config": config(), "name": "filled"}))
-        .await
-        .expect(201)
-        .json();
+    let created = writer.post("/api/v1/runs", &json!({"config": config(), "name": "filled"})).await.expect(201).json();
     let run = ExecutionId(created["id"].as_str().and_then(|id| id.parse().ok()).expect("an id"));
-    let artifact = server
-        .artifacts
-        .put(ArtifactKind::Adapter, b"weights".to_vec())
-        .await
-        .expect("an artifact");
+    let artifact = server.artifacts.put(ArtifactKind::Adapter, b"weights".to_vec()).await.expect("an artifact");
     let (records, filled) = records(run, artifact, problems);
     let item = WorkItem {
         key: key(),
@@ -46,15 +37,8 @@ pub(crate) async fn filled(server: &TestServer, problems: u32) -> Filled {
         requirements: Requirements::default(),
     };
     let mut tx = server.store.pool().begin().await.expect("a transaction");
-    let locked = plan::lock(&mut tx, run)
-        .await
-        .expect("a lock")
-        .expect("a run that is due");
-    let plan = Plan {
-        records,
-        work: vec![item],
-        ..Plan::default()
-    };
+    let locked = plan::lock(&mut tx, run).await.expect("a lock").expect("a run that is due");
+    let plan = Plan { records, work: vec![item], ..Plan::default() };
     plan::carry_out(&mut tx, &locked, &plan, 0.001).await.expect("a plan");
     tx.commit().await.expect("a commit");
     filled
@@ -65,16 +49,8 @@ pub(crate) fn population_record(id: PopulationId) -> PopulationRecord {
     PopulationRecord {
         id,
         name: "main".to_owned(),
-        base_model: BaseModel {
-            name: "seedling".to_owned(),
-            revision: None,
-        },
-        lora: LoraShape {
-            r: 8,
-            lora_alpha: 16.0,
-            target_modules: vec![Projection::Q],
-            use_rslora: false,
-        },
+        base_model: BaseModel { name: "seedling".to_owned(), revision: None },
+        lora: LoraShape { r: 8, lora_alpha: 16.0, target_modules: vec![Projection::Q], use_rslora: false },
     }
 }
 
@@ -87,12 +63,7 @@ pub(crate) fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Record
     let population = PopulationId::of(run, "main");
     let (teacher, student) = (MemberId::of(run, "teacher-0"), MemberId::of(run, "student-0"));
     let weights = |member| (member, VersionId::of(member, 0));
-    let member = |id, name: &str, role| MemberRecord {
-        id,
-        population,
-        name: name.to_owned(),
-        roles: vec![role],
-    };
+    let member = |id, name: &str, role| MemberRecord { id, population, name: name.to_owned(), roles: vec![role] };
     let version = |member| VersionRecord {
         id: VersionId::of(member, 0),
         member,
@@ -115,10 +86,7 @@ pub(crate) fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Record
     let ids: Vec<ProblemId> = (0..count).map(|index| ProblemId::of(work, "p", index)).collect();
     let mut records = Records {
         populations: vec![population_record(population)],
-        members: vec![
-            member(teacher, "teacher-0", Role::Teacher),
-            member(student, "student-0", Role::Student),
-        ],
+        members: vec![member(teacher, "teacher-0", Role::Teacher), member(student, "student-0", Role::Student)],
         versions: vec![version(teacher), version(student)],
         births: vec![birth(teacher, vec![]), birth(student, vec![VersionId::of(teacher, 0)])],
         matchups: vec![MatchupRecord {
@@ -133,23 +101,10 @@ pub(crate) fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Record
             predicted: 0.25,
             winner: Winner::Student,
         }],
-        ratings: vec![RatingRecord {
-            member: teacher,
-            role: Role::Teacher,
-            mu: 25.0,
-            sigma: 8.0,
-        }],
+        ratings: vec![RatingRecord { member: teacher, role: Role::Teacher, mu: 25.0, sigma: 8.0 }],
         metrics: vec![
-            MetricRecord {
-                member: None,
-                values: vec![0.5, f64::NAN],
-                ..MetricRecord::default()
-            },
-            MetricRecord {
-                member: Some(teacher),
-                values: vec![0.25, 1.0],
-                ..MetricRecord::default()
-            },
+            MetricRecord { member: None, values: vec![0.5, f64::NAN], ..MetricRecord::default() },
+            MetricRecord { member: Some(teacher), values: vec![0.25, 1.0], ..MetricRecord::default() },
         ],
         ..Records::default()
     };
@@ -160,29 +115,17 @@ pub(crate) fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Record
             index,
             proposer: Some(weights(teacher)),
             source: Some(key()),
-            kind: if index % 3 == 0 {
-                ProblemKind::CodeI
-            } else {
-                ProblemKind::CodeO
-            },
+            kind: if index % 3 == 0 { ProblemKind::CodeI } else { ProblemKind::CodeO },
             prompt: "Propose.".to_owned(),
             proposal: "def f(x): ...".to_owned(),
             valid,
             status: if valid { Status::Ok } else { Status::Timeout },
-            reason: if valid {
-                String::new()
-            } else {
-                "it took too long".to_owned()
-            },
+            reason: if valid { String::new() } else { "it took too long".to_owned() },
             program: Some(format!("def f(x):\n    return x + {index}")),
             values: json!({"input": "1", "nul": "\u{0}"}),
             descriptor: Some([3.0, 1.0, 2.0, 1.0]),
             cell: Some(index % 4),
-            parents: if index > 0 {
-                vec![(ids[0], ParentRelation::Reference)]
-            } else {
-                vec![]
-            },
+            parents: if index > 0 { vec![(ids[0], ParentRelation::Reference)] } else { vec![] },
         });
         records.outcomes.push(ProblemOutcomeRecord {
             problem: *id,
@@ -218,12 +161,6 @@ pub(crate) fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Record
             objective: 0.5,
         });
     }
-    let filled = Filled {
-        run,
-        teacher,
-        student,
-        problems: ids,
-        work,
-    };
+    let filled = Filled { run, teacher, student, problems: ids, work };
     (records, filled)
 }

@@ -1,21 +1,18 @@
 //! What views make of a fork, which has a part of its past from another run.
 
-use lyceum_core::{
-    artifact::ArtifactKind,
-    id::{ExecutionId, ProblemId, WorkId},
-    recipe::{MetricRecord, Plan, Records, RowAnswersRecord},
-    work::WorkKey,
-};
-use lyceum_store::{plan, tokens::Scope};
+use lyceum_core::artifact::ArtifactKind;
+use lyceum_core::id::{ExecutionId, ProblemId, WorkId};
+use lyceum_core::recipe::{MetricRecord, Plan, Records, RowAnswersRecord};
+use lyceum_core::work::WorkKey;
+use lyceum_store::plan;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    commands::says,
-    fixtures::records,
-    harness::{Actor, TestServer, config},
-    outline::attributes,
-    views::browser,
-};
+use crate::commands::says;
+use crate::fixtures::records;
+use crate::harness::{Actor, TestServer, config};
+use crate::outline::attributes;
+use crate::views::browser;
 
 /// Steps of the trunk, before the last of which it is forked.
 const TRUNK: u32 = 4;
@@ -43,16 +40,9 @@ async fn started(writer: &Actor, address: &str, body: &Value) -> ExecutionId {
 async fn played(server: &TestServer, run: ExecutionId, number: u32, records: Records) {
     let mut tx = server.store.pool().begin().await.expect("a transaction");
     let locked = plan::lock(&mut tx, run).await.expect("a lock").expect("a due run");
-    let metrics = MetricRecord {
-        member: None,
-        values: vec![f64::from(number + 1), 100.0],
-        ..MetricRecord::default()
-    };
+    let metrics = MetricRecord { member: None, values: vec![f64::from(number + 1), 100.0], ..MetricRecord::default() };
     let plan = Plan {
-        records: Records {
-            metrics: vec![metrics],
-            ..records
-        },
+        records: Records { metrics: vec![metrics], ..records },
         finish: Some(locked.state.next("", &json!({})).expect("a state")),
         ..Plan::default()
     };
@@ -67,12 +57,8 @@ async fn forked(server: &TestServer) -> Forked {
     let trunk = started(&writer, "/api/v1/runs", &json!({"config": config, "name": "trunk"})).await;
     let weights = server.artifacts.put(ArtifactKind::Adapter, b"weights".to_vec());
     let (mut first, filled) = records(trunk, weights.await.expect("an artifact"), 6);
-    let answered = |(row, problem): (u32, &ProblemId)| RowAnswersRecord {
-        problem: *problem,
-        row,
-        answers: 4,
-        correct: 1,
-    };
+    let answered =
+        |(row, problem): (u32, &ProblemId)| RowAnswersRecord { problem: *problem, row, answers: 4, correct: 1 };
     first.row_answers = (0..).zip(&filled.problems).map(answered).collect();
     played(server, trunk, 0, first).await;
     for number in 1..AT {
@@ -89,20 +75,10 @@ async fn forked(server: &TestServer) -> Forked {
             "UPDATE executions SET metrics = '{updates,completion_tokens}' WHERE id = $1 AND $2 > 0",
             "UPDATE steps SET started_at = finished_at - make_interval(mins => $2) WHERE execution_id = $1",
         ] {
-            sqlx::query(statement)
-                .bind(run.0)
-                .bind(minutes)
-                .execute(server.store.pool())
-                .await
-                .expect("an update");
+            sqlx::query(statement).bind(run.0).bind(minutes).execute(server.store.pool()).await.expect("an update");
         }
     }
-    Forked {
-        writer,
-        trunk,
-        fork,
-        problems: filled.problems,
-    }
+    Forked { writer, trunk, fork, problems: filled.problems }
 }
 
 /// Where a curve of the fork has its points, over hours.
@@ -149,11 +125,7 @@ async fn a_fork_accounts_for_the_steps_that_it_did_itself() {
         let account = &page["accounts"][place];
         ["adapters", "steps", "completion_tokens", "updates"].map(|field| account[field].as_f64())
     };
-    assert_eq!(
-        of(0),
-        [2.0, 4.0, 200.0, 5.0].map(Some),
-        "updates 1 to 4, of two adapters"
-    );
+    assert_eq!(of(0), [2.0, 4.0, 200.0, 5.0].map(Some), "updates 1 to 4, of two adapters");
     assert_eq!(of(1), [2.0, 7.0, 350.0, 24.5].map(Some), "updates 4 to 10");
 
     let cost = says(&server, &["run", "cost", &made.fork.to_string()]).await;
@@ -182,9 +154,7 @@ async fn inherited_problems_are_linked_to_where_they_are() {
     }
     let archive = format!("/runs/{}/archive", made.fork);
     let tiles = links(&archive).await;
-    let tile = tiles
-        .iter()
-        .find_map(|link| link.split_once("tile=")?.1.split('#').next());
+    let tile = tiles.iter().find_map(|link| link.split_once("tile=")?.1.split('#').next());
     let elites = links(&format!("{archive}?tile={}", tile.expect("a tile"))).await;
     for elite in &made.problems[..4] {
         let address = problem_of(made.trunk, elite);
@@ -198,12 +168,7 @@ async fn inherited_problems_are_linked_to_where_they_are() {
          VALUES ($2, $1, 5, 0, 'math', '', '', true, 'ok', '', '{}')",
         "INSERT INTO row_answers (run_id, row, step, problem_id, answers, correct) VALUES ($1, 8, 5, $2, 4, 4)",
     ] {
-        sqlx::query(statement)
-            .bind(made.fork.0)
-            .bind(own.0)
-            .execute(server.store.pool())
-            .await
-            .expect("a row");
+        sqlx::query(statement).bind(made.fork.0).bind(own.0).execute(server.store.pool()).await.expect("a row");
     }
     let rows = links(&difficulty).await;
     assert!(rows.contains(&problem_of(made.fork, &own)), "{rows:?}");
@@ -215,12 +180,7 @@ async fn a_member_that_a_fork_took_over_is_on_the_leaderboard_once_until_the_for
     let server = TestServer::start().await;
     let made = forked(&server).await;
     let rated = async |query: &str| -> Vec<Value> {
-        let page = made
-            .writer
-            .get(&format!("/leaderboard.json?role=teacher&{query}"))
-            .await
-            .expect(200)
-            .json();
+        let page = made.writer.get(&format!("/leaderboard.json?role=teacher&{query}")).await.expect(200).json();
         let items = page["items"].as_array().expect("members").iter();
         items.map(|item| item["run_id"].clone()).collect()
     };
@@ -228,11 +188,7 @@ async fn a_member_that_a_fork_took_over_is_on_the_leaderboard_once_until_the_for
     let of_fork = format!("run={}", made.fork);
     let role = rated("").await;
     assert_eq!(role, std::slice::from_ref(&trunk));
-    assert_eq!(
-        rated(&of_fork).await,
-        std::slice::from_ref(&fork),
-        "its own page has it"
-    );
+    assert_eq!(rated(&of_fork).await, std::slice::from_ref(&fork), "its own page has it");
     sqlx::query("UPDATE standings SET step = $2 WHERE run_id = $1")
         .bind(made.fork.0)
         .bind(AT.cast_signed())
@@ -250,24 +206,14 @@ async fn the_time_of_a_run_is_estimated_by_the_fastest_of_those_like_it() {
     let server = TestServer::start().await;
     let made = forked(&server).await;
     let body = json!({ "config": config() });
-    let dry = made
-        .writer
-        .post("/api/v1/runs?dry_run=true", &body)
-        .await
-        .expect(200)
-        .json();
+    let dry = made.writer.post("/api/v1/runs?dry_run=true", &body).await.expect(200).json();
     assert_eq!(
         (&dry["estimate"]["step_seconds"], &dry["estimate"]["like"]),
         (&json!(1800.0), &json!(made.fork)),
         "the trunk may have shared its worker"
     );
     // One that is named counts alone.
-    let from = made
-        .writer
-        .get(&format!("/runs/new.json?from={}", made.trunk))
-        .await
-        .expect(200)
-        .json();
+    let from = made.writer.get(&format!("/runs/new.json?from={}", made.trunk)).await.expect(200).json();
     assert_eq!(from["estimate"]["step_seconds"], json!(3600.0));
     server.stop().await;
 }

@@ -1,22 +1,18 @@
 //! Frozen-side evaluations and regenerations: what is looked up, what is refused, and the pages of both.
 
-use lyceum_core::{
-    artifact::{ArtifactKind, Digest},
-    config,
-    id::{AttemptId, ExecutionId, MemberId, VersionId, WorkId},
-    recipe::Registry,
-    work::WorkKey,
-};
+use lyceum_core::artifact::{ArtifactKind, Digest};
+use lyceum_core::config;
+use lyceum_core::id::{AttemptId, ExecutionId, MemberId, VersionId, WorkId};
+use lyceum_core::recipe::Registry;
+use lyceum_core::work::WorkKey;
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    fixtures::{Filled, filled},
-    harness::{Actor, Reply, TestServer},
-    outline::{assert_reads_like, attributes},
-    views::browser,
-};
+use crate::fixtures::{Filled, filled};
+use crate::harness::{Actor, Reply, TestServer};
+use crate::outline::{assert_reads_like, attributes};
+use crate::views::browser;
 
 /// A run of two finished steps with a pool, a teacher and a student.
 async fn played(server: &TestServer) -> Filled {
@@ -88,43 +84,23 @@ async fn versions_are_looked_up_and_what_is_not_there_is_refused_with_its_place(
         .await
         .expect("its config");
     let parameters = &config["parameters"];
-    assert_eq!(
-        parameters["students"].as_array().map(Vec::len),
-        Some(1),
-        "the weights of both steps are the same"
-    );
+    assert_eq!(parameters["students"].as_array().map(Vec::len), Some(1), "the weights of both steps are the same");
     assert_eq!(parameters["teachers"][0]["member"], json!(made.teacher));
     assert_eq!(parameters["teachers"][0]["step"], 0);
 
     let at =
         |moment: Value| json!({"type": "frozen_side", "run": run, "teachers": [moment], "steps": [0], "pool_step": 2});
     for (spec, pointer, words) in [
-        (
-            json!({"type": "frozen_side", "run": Uuid::nil(), "steps": [0]}),
-            "/spec/run",
-            "there is no run",
-        ),
+        (json!({"type": "frozen_side", "run": Uuid::nil(), "steps": [0]}), "/spec/run", "there is no run"),
         (
             json!({"type": "frozen_side", "run": run, "steps": [0, 7], "students": [{"step": 0}], "pool_step": 2}),
             "/spec/steps/1",
             "step 7 is beyond run `filled`, which has finished 2 steps: 0 to 2 is valid",
         ),
         (at(json!({"step": 3})), "/spec/teachers/0/step", "0 to 2 is valid"),
-        (
-            at(json!({"step": 0, "member": "teacher-9"})),
-            "/spec/teachers/0/member",
-            "valid are teacher-0",
-        ),
-        (
-            at(json!({"step": 0, "member": "student-0"})),
-            "/spec/teachers/0/member",
-            "no member `student-0` proposing",
-        ),
-        (
-            at(json!({"step": 0, "run": Uuid::nil()})),
-            "/spec/teachers/0/run",
-            "there is no run",
-        ),
+        (at(json!({"step": 0, "member": "teacher-9"})), "/spec/teachers/0/member", "valid are teacher-0"),
+        (at(json!({"step": 0, "member": "student-0"})), "/spec/teachers/0/member", "no member `student-0` proposing"),
+        (at(json!({"step": 0, "run": Uuid::nil()})), "/spec/teachers/0/run", "there is no run"),
         (
             json!({"type": "frozen_side", "run": run, "teachers": [{"step": 0}], "pool_step": 2}),
             "/spec/students",
@@ -171,11 +147,7 @@ async fn versions_of_another_base_or_shape_and_deleted_weights_are_refused() {
     assert_eq!(created["run_id"], json!(made.run));
     for (path, value, words) in [
         ("{populations,main,lora,r}", json!(16), "have another shape (r = 16)"),
-        (
-            "{populations,main,base_model,name}",
-            json!("elsewhere"),
-            "is on another base model, elsewhere",
-        ),
+        ("{populations,main,base_model,name}", json!("elsewhere"), "is on another base model, elsewhere"),
         ("{recipe}", json!("rlvr"), "is of recipe `rlvr`"),
     ] {
         sqlx::query("UPDATE executions SET config = jsonb_set(config, $2::text[], $3) WHERE id = $1")
@@ -189,21 +161,11 @@ async fn versions_of_another_base_or_shape_and_deleted_weights_are_refused() {
         assert_eq!(place, "/spec/students/1/run", "{detail}");
         assert!(detail.contains(words), "{detail}");
     }
-    sqlx::query("UPDATE artifacts SET removed_at = now()")
-        .execute(server.store.pool())
-        .await
-        .expect("deleted weights");
-    let reply = asked(
-        &writer,
-        json!({"type": "frozen_side", "run": made.run, "steps": [0], "pool_step": 2}),
-    )
-    .await
-    .expect(422);
+    sqlx::query("UPDATE artifacts SET removed_at = now()").execute(server.store.pool()).await.expect("deleted weights");
+    let reply =
+        asked(&writer, json!({"type": "frozen_side", "run": made.run, "steps": [0], "pool_step": 2})).await.expect(422);
     assert_eq!(reply.places(), ["/spec/steps/0", "/spec/steps/0"]);
-    assert!(
-        reply.text().contains("have been deleted: choose another step"),
-        "{reply:?}"
-    );
+    assert!(reply.text().contains("have been deleted: choose another step"), "{reply:?}");
     server.stop().await;
 }
 
@@ -220,16 +182,10 @@ async fn a_matrix_is_a_heat_map_with_its_reading_and_a_table() {
     let writer = server.actor(Scope::Write).await;
     let made = played(&server).await;
     let spec = json!({"type": "frozen_side", "run": made.run, "steps": [0], "pool_step": 2});
-    let id = asked(&writer, spec).await.expect(201).json()["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let id = asked(&writer, spec).await.expect(201).json()["id"].as_str().expect("an id").to_owned();
     let page = writer.get(&format!("/evaluations/{id}.json")).await.expect(200).json();
     assert_eq!(page["result"], Value::Null);
-    writer
-        .get(&format!("/api/v1/evaluations/{id}/export?format=csv"))
-        .await
-        .expect(404);
+    writer.get(&format!("/api/v1/evaluations/{id}/export?format=csv")).await.expect(404);
 
     let teacher = |step| {
         let mut teacher = version(&made, made.teacher, "teacher-0", step);
@@ -257,41 +213,20 @@ async fn a_matrix_is_a_heat_map_with_its_reading_and_a_table() {
         .execute(server.store.pool())
         .await
         .expect("a result");
-    let page = browser(&writer)
-        .get(&format!("/evaluations/{id}"))
-        .await
-        .expect(200)
-        .text();
+    let page = browser(&writer).get(&format!("/evaluations/{id}")).await.expect(200).text();
     assert_reads_like("evaluation.frozen_side", &page);
     assert!(!page.contains("<b>other"), "names are escaped: {page}");
-    let shown = writer
-        .get(&format!("/api/v1/evaluations/{id}"))
-        .await
-        .expect(200)
-        .json();
+    let shown = writer.get(&format!("/api/v1/evaluations/{id}")).await.expect(200).json();
     assert_eq!(shown["result"]["cells"], result["cells"]);
-    let csv = writer
-        .get(&format!("/api/v1/evaluations/{id}/export?format=csv"))
-        .await
-        .expect(200);
+    let csv = writer.get(&format!("/api/v1/evaluations/{id}/export?format=csv")).await.expect(200);
     assert_eq!(csv.header("content-type"), "text/csv; charset=utf-8");
     let csv = csv.text();
     assert_eq!(csv.lines().count(), 5, "{csv}");
-    assert!(
-        csv.starts_with("teacher_run,teacher,teacher_step,student_run,student,student_step,problems,"),
-        "{csv}"
-    );
+    assert!(csv.starts_with("teacher_run,teacher,teacher_step,student_run,student,student_step,problems,"), "{csv}");
     for page in ["benchmarks", "arms-race"] {
-        let html = browser(&writer)
-            .get(&format!("/runs/{}/{page}", made.run))
-            .await
-            .expect(200)
-            .text();
+        let html = browser(&writer).get(&format!("/runs/{}/{page}", made.run)).await.expect(200).text();
         let asked = attributes(&html, "data-body");
-        assert!(
-            asked.iter().any(|body| body.contains("frozen_side")),
-            "{page}: {asked:?}"
-        );
+        assert!(asked.iter().any(|body| body.contains("frozen_side")), "{page}: {asked:?}");
     }
     server.stop().await;
 }
@@ -300,11 +235,7 @@ async fn a_matrix_is_a_heat_map_with_its_reading_and_a_table() {
 async fn drawn(server: &TestServer, made: &Filled) -> (AttemptId, Digest) {
     let key = WorkKey::new(0, "solve");
     let item = WorkId::of(made.run, &key);
-    let adapter = server
-        .artifacts
-        .put(ArtifactKind::Adapter, b"drawn".to_vec())
-        .await
-        .expect("an artifact");
+    let adapter = server.artifacts.put(ArtifactKind::Adapter, b"drawn".to_vec()).await.expect("an artifact");
     let request = json!({"id": "0", "prompt": {"text": "a \u{0}"}, "adapter": 0, "n": 2, "seed": u64::MAX});
     let payload = json!({"rollout": {
         "base_model": {"name": "seedling"}, "sampling": {}, "requests": [request],
@@ -348,20 +279,14 @@ async fn a_sample_is_found_in_the_item_that_drew_it() {
     let body = json!({"spec": {"type": "regenerate", "attempt": attempt}}).to_string();
     assert!(offered.contains(&body), "{offered:?}");
 
-    let made_of = asked(&writer, json!({"type": "regenerate", "attempt": attempt}))
-        .await
-        .expect(201)
-        .json();
+    let made_of = asked(&writer, json!({"type": "regenerate", "attempt": attempt})).await.expect(201).json();
     let id: ExecutionId = made_of["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
     let parameters: Value = sqlx::query_scalar("SELECT config -> 'parameters' FROM executions WHERE id = $1")
         .bind(id.0)
         .fetch_one(server.store.pool())
         .await
         .expect("its config");
-    assert_eq!(
-        (&parameters["request"], &parameters["sample"]),
-        (&json!("0"), &json!(0))
-    );
+    assert_eq!((&parameters["request"], &parameters["sample"]), (&json!("0"), &json!(0)));
     let payload: Value = serde_json::from_str(parameters["payload"].as_str().expect("text")).expect("JSON");
     assert_eq!(payload["keep_tokens"], true, "log-probabilities are compared");
     assert_eq!(payload["requests"][0]["seed"], json!(u64::MAX));
@@ -379,42 +304,18 @@ async fn a_sample_is_found_in_the_item_that_drew_it() {
         .execute(server.store.pool())
         .await
         .expect("a result");
-    let html = browser(&writer)
-        .get(&format!("/evaluations/{id}"))
-        .await
-        .expect(200)
-        .text();
+    let html = browser(&writer).get(&format!("/evaluations/{id}")).await.expect(200).text();
     assert_reads_like("evaluation.regenerate", &html);
     assert!(!html.contains("<1>"), "samples are escaped: {html}");
-    let csv = writer
-        .get(&format!("/api/v1/evaluations/{id}/export"))
-        .await
-        .expect(200)
-        .text();
+    let csv = writer.get(&format!("/api/v1/evaluations/{id}/export")).await.expect(200).text();
     assert!(csv.contains("again,3,stop,0.5,false,return 2"), "{csv}");
 
     for (spec, pointer, words) in [
         (json!({"type": "regenerate"}), "/spec", "give the id of an `attempt`"),
-        (
-            json!({"type": "regenerate", "attempt": attempt, "problem": problem}),
-            "/spec/problem",
-            "give one of the two",
-        ),
-        (
-            json!({"type": "regenerate", "attempt": Uuid::nil()}),
-            "/spec/attempt",
-            "there is no attempt",
-        ),
-        (
-            json!({"type": "regenerate", "problem": Uuid::nil()}),
-            "/spec/problem",
-            "there is no problem",
-        ),
-        (
-            json!({"type": "regenerate", "problem": problem}),
-            "/spec/problem",
-            "was not proposed by a model",
-        ),
+        (json!({"type": "regenerate", "attempt": attempt, "problem": problem}), "/spec/problem", "give one of the two"),
+        (json!({"type": "regenerate", "attempt": Uuid::nil()}), "/spec/attempt", "there is no attempt"),
+        (json!({"type": "regenerate", "problem": Uuid::nil()}), "/spec/problem", "there is no problem"),
+        (json!({"type": "regenerate", "problem": problem}), "/spec/problem", "was not proposed by a model"),
     ] {
         let (place, detail) = refused(&writer, spec).await;
         assert_eq!(place, pointer, "{detail}");
@@ -444,11 +345,7 @@ async fn picks_of_two_runs_are_side_by_side() {
     .await
     .expect("other complexities");
     let address = format!("/compare/picks?left={}&right={}&steps=0", left.run, right.run);
-    let shown = reader
-        .get(&address.replace("/picks?", "/picks.json?"))
-        .await
-        .expect(200)
-        .json();
+    let shown = reader.get(&address.replace("/picks?", "/picks.json?")).await.expect(200).json();
     let row = &shown["rows"][0];
     // Of the left run's valid problems 0, 2 and 4 the last is too long; the simpler of two is the median.
     assert_eq!(row["sides"][0]["candidates"], 2, "{shown}");
@@ -456,24 +353,14 @@ async fn picks_of_two_runs_are_side_by_side() {
     assert_eq!(row["sides"][0]["simplest"]["index"], 2);
     assert_eq!(row["sides"][1]["median"]["index"], 0);
     let median = &row["sides"][0]["median"];
-    assert_eq!(
-        (&median["ast_depth"], &median["cyclomatic"], &median["loc"]),
-        (&json!(8.0), &json!(1.0), &json!(2.0))
-    );
+    assert_eq!((&median["ast_depth"], &median["cyclomatic"], &median["loc"]), (&json!(8.0), &json!(1.0), &json!(2.0)));
     assert_reads_like("picks", &browser(&reader).get(&address).await.expect(200).text());
     let with_none = format!("{},9", address.replace("/picks?", "/picks.json?"));
     let shown = reader.get(&with_none).await.expect(200).json();
     assert_eq!(shown["rows"][1]["sides"][0]["median"], Value::Null);
     reader.get("/compare/picks?steps=x").await.expect(400);
-    let compare = browser(&reader)
-        .get(&format!("/compare?runs={},{}", left.run, right.run))
-        .await
-        .expect(200)
-        .text();
+    let compare = browser(&reader).get(&format!("/compare?runs={},{}", left.run, right.run)).await.expect(200).text();
     let links = attributes(&compare, "href");
-    assert!(
-        links.iter().any(|link| link.starts_with("/compare/picks?left=")),
-        "{links:?}"
-    );
+    assert!(links.iter().any(|link| link.starts_with("/compare/picks?left=")), "{links:?}");
     server.stop().await;
 }

@@ -1,19 +1,16 @@
 //! Evaluations of goalposts, the map of what was solved when, and datasets made of what nothing solved.
 
-use lyceum_core::{
-    id::ExecutionId,
-    recipe::{GoalpostCountRecord, GoalpostParameters, Plan, Records},
-};
-use lyceum_store::{plan, tokens::Scope};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{GoalpostCountRecord, GoalpostParameters, Plan, Records};
+use lyceum_store::plan;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    harness::{Actor, TestServer},
-    operator_retention::{begun_on, trained},
-    outline::assert_reads_like,
-    views::browser,
-};
+use crate::harness::{Actor, TestServer};
+use crate::operator_retention::{begun_on, trained};
+use crate::outline::assert_reads_like;
+use crate::views::browser;
 
 const ROWS: usize = 6;
 
@@ -100,15 +97,9 @@ async fn checkpoints_become_exact_weights_each_with_its_control() {
     let found = parameters(&server, id).await;
     assert_eq!((found.problems.rows, found.n), (ROWS as u32, 40));
     assert_eq!(found.problems.protocol.prompts, "seedling", "problems of self-play");
-    assert_eq!(
-        (found.problems.protocol.temperature, found.problems.protocol.max_tokens),
-        (0.6, 144)
-    );
-    let subjects: Vec<_> = found
-        .subjects
-        .iter()
-        .map(|of| (of.subject.step, of.control, of.subject.adapter.is_some()))
-        .collect();
+    assert_eq!((found.problems.protocol.temperature, found.problems.protocol.max_tokens), (0.6, 144));
+    let subjects: Vec<_> =
+        found.subjects.iter().map(|of| (of.subject.step, of.control, of.subject.adapter.is_some())).collect();
     let wanted = [
         (Some(0), false, false),
         (Some(2), false, true),
@@ -141,42 +132,21 @@ async fn what_cannot_be_measured_is_refused_with_its_place() {
         spec
     };
     for (own, pointer, words) in [
-        (
-            json!({"dataset": "nope"}),
-            "/spec/dataset",
-            "there is no dataset `nope`",
-        ),
+        (json!({"dataset": "nope"}), "/spec/dataset", "there is no dataset `nope`"),
         (json!({"dataset": "suite"}), "/spec/dataset", "is for benchmark"),
         (json!({"dataset": null}), "/spec/dataset", "name the dataset"),
         (json!({"rows": 99}), "/spec/rows", "which has 6"),
         (json!({"temperature": 0.0}), "/spec/temperature", "the same 100 times"),
         (json!({"prompts": "nope"}), "/spec/prompts", "valid are"),
         (json!({"runs": []}), "/spec", "no checkpoint to attempt"),
-        (
-            json!({"runs": [{"run": Uuid::nil()}]}),
-            "/spec/runs/0/run",
-            "there is no run",
-        ),
-        (
-            json!({"runs": [{"run": run}, {"run": run}]}),
-            "/spec/runs/1/run",
-            "listed twice",
-        ),
-        (
-            json!({"runs": [{"run": run, "steps": [4]}]}),
-            "/spec/runs/0/steps",
-            "0 to 3 is valid",
-        ),
+        (json!({"runs": [{"run": Uuid::nil()}]}), "/spec/runs/0/run", "there is no run"),
+        (json!({"runs": [{"run": run}, {"run": run}]}), "/spec/runs/1/run", "listed twice"),
+        (json!({"runs": [{"run": run, "steps": [4]}]}), "/spec/runs/0/steps", "0 to 3 is valid"),
     ] {
-        let reply = writer
-            .post("/api/v1/evaluations", &json!({ "spec": spec(own.clone()) }))
-            .await;
+        let reply = writer.post("/api/v1/evaluations", &json!({ "spec": spec(own.clone()) })).await;
         let faults = reply.expect(422).json()["errors"].as_array().cloned().expect("faults");
         let found = faults.iter().find(|fault| fault["pointer"] == pointer);
-        let detail = found.unwrap_or_else(|| panic!("{own}: {faults:?}"))["detail"]
-            .as_str()
-            .expect("text")
-            .to_owned();
+        let detail = found.unwrap_or_else(|| panic!("{own}: {faults:?}"))["detail"].as_str().expect("text").to_owned();
         assert!(detail.contains(words), "{own}: {detail}");
     }
     server.stop().await;
@@ -189,17 +159,13 @@ async fn two_seeds(server: &TestServer, writer: &Actor) -> [ExecutionId; 2] {
     for seed in [1, 2] {
         let run = run(server, writer, rows, seed).await;
         let spec = json!({"type": "goalposts", "dataset": "candidates", "runs": [{"run": run, "every": 2}]});
-        measured(
-            server,
-            asked(writer, &spec).await,
-            &move |control, step| match (seed, control, step) {
-                (1, false, 2) => [0, 0, 1, 0, 0, 0],
-                (1, false, 3) => [0, 0, 0, 0, 7, 0],
-                (2, false, 3) => [0, 0, 3, 0, 0, 0],
-                (2, true, 3) => [0, 0, 0, 0, 1, 0],
-                _ => [0; ROWS],
-            },
-        )
+        measured(server, asked(writer, &spec).await, &move |control, step| match (seed, control, step) {
+            (1, false, 2) => [0, 0, 1, 0, 0, 0],
+            (1, false, 3) => [0, 0, 0, 0, 7, 0],
+            (2, false, 3) => [0, 0, 3, 0, 0, 0],
+            (2, true, 3) => [0, 0, 0, 0, 1, 0],
+            _ => [0; ROWS],
+        })
         .await;
         runs.push(run);
     }
@@ -215,31 +181,17 @@ async fn the_map_has_first_solves_unions_over_seeds_and_the_control() {
     let map = writer.get(&address).await.expect(200).json();
     assert_eq!(map["dataset"]["name"], "candidates");
     let arms = map["arms"].as_array().expect("arms");
-    let [arm] = &arms[..] else {
-        panic!("seeds of one arm: {arms:?}")
-    };
+    let [arm] = &arms[..] else { panic!("seeds of one arm: {arms:?}") };
     let solved = |side: &Value| side["solved"].as_u64();
-    let by_seed: Vec<_> = arm["runs"]
-        .as_array()
-        .expect("runs")
-        .iter()
-        .map(|run| solved(&run["checkpoints"]))
-        .collect();
+    let by_seed: Vec<_> = arm["runs"].as_array().expect("runs").iter().map(|run| solved(&run["checkpoints"])).collect();
     assert_eq!(by_seed, [Some(2), Some(1)]);
-    assert_eq!(
-        (solved(&arm["checkpoints"]), solved(&arm["control"])),
-        (Some(2), Some(1))
-    );
+    assert_eq!((solved(&arm["checkpoints"]), solved(&arm["control"])), (Some(2), Some(1)));
     assert_eq!(
         arm["checkpoints"]["attempts"], arm["control"]["attempts"],
         "the base has as many attempts as the checkpoints"
     );
-    let so_far: Vec<_> = arm["checkpoints"]["steps"]
-        .as_array()
-        .expect("steps")
-        .iter()
-        .map(|at| &at["solved_so_far"])
-        .collect();
+    let so_far: Vec<_> =
+        arm["checkpoints"]["steps"].as_array().expect("steps").iter().map(|at| &at["solved_so_far"]).collect();
     assert_eq!(so_far, [&json!(0), &json!(1), &json!(2)]);
     let goalposts = map["goalposts"].as_array().expect("goalposts");
     let rows: Vec<_> = goalposts.iter().map(|one| (&one["row"], &one["task_id"])).collect();
@@ -248,39 +200,20 @@ async fn the_map_has_first_solves_unions_over_seeds_and_the_control() {
         goalposts[0]["arms"][0]["solves"],
         json!([{"step": 2, "correct": 1, "attempts": 200}, {"step": 3, "correct": 3, "attempts": 200}])
     );
-    assert_eq!(
-        goalposts[1]["arms"][0]["control"],
-        json!([{"step": 3, "correct": 1, "attempts": 200}])
-    );
+    assert_eq!(goalposts[1]["arms"][0]["control"], json!([{"step": 3, "correct": 1, "attempts": 200}]));
 
     let csv = writer.get(&format!("{address}&format=csv")).await.expect(200).text();
     assert_eq!(csv.lines().count(), 5, "{csv}");
     assert!(csv.contains(",true,4,hard/4,3,1,200"), "{csv}");
-    let alone = writer
-        .get(&format!("/api/v1/runs/{}/goalposts", runs[1]))
-        .await
-        .expect(200)
-        .json();
-    assert_eq!(
-        (
-            solved(&alone["arms"][0]["checkpoints"]),
-            solved(&alone["arms"][0]["control"])
-        ),
-        (Some(1), Some(1))
-    );
+    let alone = writer.get(&format!("/api/v1/runs/{}/goalposts", runs[1])).await.expect(200).json();
+    assert_eq!((solved(&alone["arms"][0]["checkpoints"]), solved(&alone["arms"][0]["control"])), (Some(1), Some(1)));
 
-    let page = browser(&writer)
-        .get(&format!("/compare/goalposts?runs={},{}", runs[0], runs[1]))
-        .await
-        .expect(200)
-        .text();
+    let page =
+        browser(&writer).get(&format!("/compare/goalposts?runs={},{}", runs[0], runs[1])).await.expect(200).text();
     assert_reads_like("goalposts.equal-attempts", &page);
     let refused = writer.get("/api/v1/goalposts?runs=x").await.expect(400).text();
     assert!(refused.contains("`x` is not the id of a run"), "{refused}");
-    writer
-        .get(&format!("{address}&dataset={}", Uuid::nil()))
-        .await
-        .expect(404);
+    writer.get(&format!("{address}&dataset={}", Uuid::nil())).await.expect(404);
     server.stop().await;
 }
 
@@ -300,9 +233,7 @@ async fn a_run_that_is_deleted_while_it_is_measured_takes_only_its_own_counts_wi
     }
     writer.delete(&address).await.expect(204);
     measured(&server, id, &|_, _| [1; ROWS]).await;
-    let counts = lyceum_store::goalposts::of_evaluation(server.store.pool(), id)
-        .await
-        .expect("counts");
+    let counts = lyceum_store::goalposts::of_evaluation(server.store.pool(), id).await.expect("counts");
     assert!(!counts.is_empty());
     assert!(counts.iter().all(|of| of.run_id == Some(kept.0)), "{counts:?}");
     server.stop().await;
@@ -315,26 +246,10 @@ async fn a_second_measurement_of_a_checkpoint_replaces_the_first() {
     let runs = two_seeds(&server, &writer).await;
     let spec =
         json!({"type": "goalposts", "dataset": "candidates", "runs": [{"run": runs[0], "steps": [3]}], "base": false});
-    measured(&server, asked(&writer, &spec).await, &|control, _| {
-        [u32::from(!control), 0, 0, 0, 0, 0]
-    })
-    .await;
-    let map = writer
-        .get(&format!("/api/v1/runs/{}/goalposts", runs[0]))
-        .await
-        .expect(200)
-        .json();
-    let rows: Vec<_> = map["goalposts"]
-        .as_array()
-        .expect("goalposts")
-        .iter()
-        .map(|one| one["row"].clone())
-        .collect();
-    assert_eq!(
-        rows,
-        [json!(0), json!(2)],
-        "row 4 was solved in the older measurement of step 3 alone"
-    );
+    measured(&server, asked(&writer, &spec).await, &|control, _| [u32::from(!control), 0, 0, 0, 0, 0]).await;
+    let map = writer.get(&format!("/api/v1/runs/{}/goalposts", runs[0])).await.expect(200).json();
+    let rows: Vec<_> = map["goalposts"].as_array().expect("goalposts").iter().map(|one| one["row"].clone()).collect();
+    assert_eq!(rows, [json!(0), json!(2)], "row 4 was solved in the older measurement of step 3 alone");
     server.stop().await;
 }
 
@@ -348,11 +263,7 @@ async fn a_control_with_other_attempts_is_not_said_to_have_as_many() {
         "base": false, "control": false, "n": 1000,
     });
     measured(&server, asked(&writer, &spec).await, &|_, _| [0, 0, 1, 0, 0, 0]).await;
-    let map = writer
-        .get(&format!("/api/v1/runs/{}/goalposts", runs[0]))
-        .await
-        .expect(200)
-        .json();
+    let map = writer.get(&format!("/api/v1/runs/{}/goalposts", runs[0])).await.expect(200).json();
     let attempts = |side: &str| map["arms"][0][side]["attempts"].as_u64().expect("attempts");
     let fewer = 900 * ROWS as u64;
     assert_eq!(attempts("checkpoints"), attempts("control") + fewer);
@@ -369,39 +280,16 @@ async fn goalposts_are_the_rows_that_no_attempt_solved() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
     let runs = two_seeds(&server, &writer).await;
-    let all = writer
-        .get("/api/v1/evaluations?limit=100&order=oldest")
-        .await
-        .expect(200)
-        .json();
-    let ids: Vec<_> = all["items"]
-        .as_array()
-        .expect("evaluations")
-        .iter()
-        .map(|one| one["id"].clone())
-        .collect();
+    let all = writer.get("/api/v1/evaluations?limit=100&order=oldest").await.expect(200).json();
+    let ids: Vec<_> = all["items"].as_array().expect("evaluations").iter().map(|one| one["id"].clone()).collect();
     let asked_of = |name: &str, evaluations: &[Value]| json!({"name": name, "evaluations": evaluations});
-    let made = writer
-        .post("/api/v1/goalposts", &asked_of("hard", &ids))
-        .await
-        .expect(201)
-        .json();
+    let made = writer.post("/api/v1/goalposts", &asked_of("hard", &ids)).await.expect(201).json();
     assert_eq!((&made["purpose"], &made["rows"]), (&json!("goalposts"), &json!(4)));
     let provenance = &made["provenance"];
-    assert_eq!(
-        provenance["kept"],
-        json!([0, 1, 3, 5]),
-        "row 4 was solved by a control alone"
-    );
+    assert_eq!(provenance["kept"], json!([0, 1, 3, 5]), "row 4 was solved by a control alone");
     assert_eq!(provenance["dataset"]["name"], "candidates");
     assert_eq!(provenance["evaluations"].as_array().map(Vec::len), Some(2));
-    let rows = writer
-        .get(&format!(
-            "/api/v1/datasets/{}/rows",
-            made["id"].as_str().expect("an id")
-        ))
-        .await
-        .expect(200);
+    let rows = writer.get(&format!("/api/v1/datasets/{}/rows", made["id"].as_str().expect("an id"))).await.expect(200);
     assert_eq!(rows.json()["items"][2]["row"]["task_id"], "hard/3");
     // It is not learned from.
     let config = json!({
@@ -419,11 +307,8 @@ async fn goalposts_are_the_rows_that_no_attempt_solved() {
     let refused = writer.post("/api/v1/runs", &json!({ "config": config })).await;
     assert!(refused.expect(422).text().contains("is for goalposts"));
 
-    let first = asked(
-        &writer,
-        &json!({"type": "goalposts", "dataset": "candidates", "runs": [{"run": runs[0]}]}),
-    )
-    .await;
+    let first =
+        asked(&writer, &json!({"type": "goalposts", "dataset": "candidates", "runs": [{"run": runs[0]}]})).await;
     let refused = |evaluations: Value| {
         let writer = &writer;
         async move {

@@ -1,29 +1,26 @@
 //! A server of its own for every test, and those who talk to it.
 
-use actix_web::{
-    http::{Method, StatusCode, header::HeaderMap},
-    web::Bytes,
-};
+use actix_web::http::header::HeaderMap;
+use actix_web::http::{Method, StatusCode};
+use actix_web::web::Bytes;
 use awc::{Client, ClientResponse, Connector};
 use lyceum_core::recipe::{
     Azr, BenchmarkEvaluation, DatasetCheckEvaluation, FrozenSideEvaluation, Gasp, GoalpostsEvaluation,
     MajorityVoteEvaluation, OperatorRetentionEvaluation, RZero, RegenerateEvaluation, Registry, Rlvr, Sage,
 };
 use lyceum_postgres::{TestCluster, TestDatabase};
-use lyceum_server::{
-    lab::LabSettings,
-    serve::{Server, Serving},
-    token,
-};
-use lyceum_store::{Store, artifact::ArtifactStore, tokens::Scope};
+use lyceum_server::lab::LabSettings;
+use lyceum_server::serve::{Server, Serving};
+use lyceum_server::token;
+use lyceum_store::Store;
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
-use std::{
-    fs,
-    io::{BufRead as _, BufReader},
-    net::SocketAddr,
-    process::{Child, Command, Stdio},
-    time::Duration,
-};
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::recipe::Scripted;
@@ -104,43 +101,23 @@ impl TestServer {
             settings: change(settings),
         };
         let (address, serving) = server.listen(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
-        Self {
-            store,
-            artifacts,
-            address,
-            serving: Some(serving),
-            folder,
-            database,
-        }
+        Self { store, artifacts, address, serving: Some(serving), folder, database }
     }
 
     /// Somebody with a new token.
     pub(crate) async fn actor(&self, scope: Scope) -> Actor {
-        let (secret, token) = token::create(self.store.pool(), scope.name(), scope, None)
-            .await
-            .expect("a token");
+        let (secret, token) = token::create(self.store.pool(), scope.name(), scope, None).await.expect("a token");
         Actor {
             token_id: Some(token.id),
-            ..self
-                .anonymous()
-                .with("authorization", format!("Bearer {}", secret.expose()))
+            ..self.anonymous().with("authorization", format!("Bearer {}", secret.expose()))
         }
     }
 
     /// Somebody without a token.
     pub(crate) fn anonymous(&self) -> Actor {
         let connector = Connector::new().limit(0).timeout(PATIENCE);
-        let client = Client::builder()
-            .connector(connector)
-            .disable_redirects()
-            .timeout(PATIENCE)
-            .finish();
-        Actor {
-            client,
-            base: format!("http://{}", self.address),
-            headers: Vec::new(),
-            token_id: None,
-        }
+        let client = Client::builder().connector(connector).disable_redirects().timeout(PATIENCE).finish();
+        Actor { client, base: format!("http://{}", self.address), headers: Vec::new(), token_id: None }
     }
 
     /// Where it answers.
@@ -183,10 +160,7 @@ impl OtherServer {
         let said = process.stdout.take().expect("its output");
         let mut ready = BufReader::new(said).lines().map_while(Result::ok);
         let base = ready.find_map(|line| Some(line.split_once("ready at ")?.1.to_owned()));
-        Self {
-            process,
-            base: base.expect("its address"),
-        }
+        Self { process, base: base.expect("its address") }
     }
 
     /// Where it answers.
@@ -236,10 +210,7 @@ impl Reply {
     }
 
     pub(crate) fn header(&self, name: &str) -> &str {
-        self.headers
-            .get(name)
-            .map(|value| value.to_str().expect("text"))
-            .unwrap_or_default()
+        self.headers.get(name).map(|value| value.to_str().expect("text")).unwrap_or_default()
     }
 
     /// The reply, which must have this status.
@@ -253,20 +224,13 @@ impl Reply {
     pub(crate) fn problem(&self) -> String {
         assert_eq!(self.header("content-type"), "application/problem+json", "{self:?}");
         let kind = self.json()["type"].as_str().expect("a type").to_owned();
-        kind.strip_prefix("urn:lyceum:problem:")
-            .expect("one of ours")
-            .to_owned()
+        kind.strip_prefix("urn:lyceum:problem:").expect("one of ours").to_owned()
     }
 
     /// The places at fault.
     pub(crate) fn places(&self) -> Vec<String> {
         let errors = self.json()["errors"].as_array().cloned().unwrap_or_default();
-        let place = |error: &Value| {
-            error["pointer"]
-                .as_str()
-                .or(error["parameter"].as_str())
-                .map(str::to_owned)
-        };
+        let place = |error: &Value| error["pointer"].as_str().or(error["parameter"].as_str()).map(str::to_owned);
         errors.iter().filter_map(place).collect()
     }
 }
@@ -306,19 +270,14 @@ impl Actor {
     }
 
     pub(crate) async fn patch(&self, path: &str, body: &Value) -> Reply {
-        self.send(Method::PATCH, path, Some(body.to_string().into_bytes()))
-            .await
+        self.send(Method::PATCH, path, Some(body.to_string().into_bytes())).await
     }
 
     /// Sends bytes as JSON, unless a header of this actor says otherwise.
     pub(crate) async fn send(&self, method: Method, path: &str, body: Option<Vec<u8>>) -> Reply {
         let mut response = self.open(method, path, body).await;
         let body = response.body().limit(64 << 20).await.expect("a body");
-        Reply {
-            status: response.status(),
-            headers: response.headers().clone(),
-            body,
-        }
+        Reply { status: response.status(), headers: response.headers().clone(), body }
     }
 
     /// As [`send`](Self::send), with the body still to come.
@@ -328,10 +287,7 @@ impl Actor {
         path: &str,
         body: Option<Vec<u8>>,
     ) -> ClientResponse<impl futures::Stream<Item = Result<Bytes, awc::error::PayloadError>> + Unpin + use<>> {
-        let mut request = self
-            .client
-            .request(method, format!("{}{path}", self.base))
-            .no_decompress();
+        let mut request = self.client.request(method, format!("{}{path}", self.base)).no_decompress();
         for (name, value) in &self.headers {
             request = request.insert_header((name.as_str(), value.as_str()));
         }

@@ -3,7 +3,8 @@
 use actix_web::http::Method;
 use lyceum_store::tokens::Scope;
 
-use crate::{fixtures::filled, harness::TestServer};
+use crate::fixtures::filled;
+use crate::harness::TestServer;
 
 #[actix_web::test]
 async fn head_tells_what_get_would_and_sends_nothing() {
@@ -31,10 +32,6 @@ async fn head_tells_what_get_would_and_sends_nothing() {
     let stream = format!("/api/v1/runs/{run}/events");
     let head = reader.send(Method::HEAD, &stream, None).await.expect(200);
     assert_eq!((head.header("content-type"), head.body.len()), ("text/event-stream", 0));
-    server
-        .anonymous()
-        .send(Method::HEAD, "/api/v1/runs", None)
-        .await
-        .expect(401);
+    server.anonymous().send(Method::HEAD, "/api/v1/runs", None).await.expect(401);
     server.stop().await;
 }

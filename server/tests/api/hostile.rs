@@ -1,15 +1,16 @@
 //! Requests that are made to stop the server, or to keep it busy.
 
-use actix_web::{http::Method, rt::net::TcpStream, web};
+use actix_web::http::Method;
+use actix_web::rt::net::TcpStream;
+use actix_web::web;
 use futures::future::join;
 use lyceum_store::tokens::Scope;
-use nix::{sys::stat::Mode, unistd::mkfifo};
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use serde_json::{Map, Value, json};
-use std::{
-    fs::{File, OpenOptions},
-    os::unix::fs::OpenOptionsExt as _,
-    path::{Path, PathBuf},
-};
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
@@ -38,11 +39,7 @@ async fn deep_templates_are_refused_at_their_place_and_the_server_goes_on() {
     for template in [
         format!("{{{{ {}program }}}}", "not ".repeat(8_000)),
         format!("{{{{ program{} }}}}", ".a".repeat(8_000)),
-        format!(
-            "{{% if 0 %}}{{{{ {}1{} }}}}{{% endif %}}",
-            "[".repeat(20_000),
-            "]".repeat(20_000)
-        ),
+        format!("{{% if 0 %}}{{{{ {}1{} }}}}{{% endif %}}", "[".repeat(20_000), "]".repeat(20_000)),
         "{{ range(10)|slice(100000000) }}".to_owned(),
         "{% set a = program %}".to_owned() + &"{% set a = a ~ a %}".repeat(40),
     ] {
@@ -63,10 +60,7 @@ async fn deep_documents_and_paths_are_refused() {
     let writer = server.actor(Scope::Write).await;
     let path = vec!["a"; 50_000].join(".");
     let reply = writer
-        .post(
-            "/api/v1/runs?dry_run=true",
-            &json!({"config": config(), "overrides": {path: 1}}),
-        )
+        .post("/api/v1/runs?dry_run=true", &json!({"config": config(), "overrides": {path: 1}}))
         .await
         .expect(422);
     assert_eq!(reply.places(), ["/overrides"]);
@@ -76,9 +70,7 @@ async fn deep_documents_and_paths_are_refused() {
         let nested = format!("{}{}", "[".repeat(depth), "]".repeat(depth));
         let body =
             format!("{{\"config\": {config}, \"overrides\": {{\"parameters.spec.a.b.c.d\": {nested}, \"x\": 1}}}}");
-        let reply = writer
-            .send(Method::POST, "/api/v1/runs?dry_run=true", Some(body.into_bytes()))
-            .await;
+        let reply = writer.send(Method::POST, "/api/v1/runs?dry_run=true", Some(body.into_bytes())).await;
         assert_eq!(reply.status.as_u16(), status, "{depth}: {reply:?}");
     }
     server.stop().await;
@@ -143,9 +135,7 @@ async fn a_check_that_waits_for_its_turn_goes_with_its_request() {
     let others = async {
         let open = (reached(&one).await, reached(&two).await);
         let base = server.base();
-        let mut waiting = TcpStream::connect(base.trim_start_matches("http://"))
-            .await
-            .expect("a connection");
+        let mut waiting = TcpStream::connect(base.trim_start_matches("http://")).await.expect("a connection");
         let third = third.to_string();
         let request = format!(
             "POST {address} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: application/json\r\n\
@@ -163,17 +153,10 @@ async fn a_check_that_waits_for_its_turn_goes_with_its_request() {
         drop(open);
         writer.post(address, &json!({"config": config()})).await.expect(200);
     };
-    let (checks, ()) = join(
-        join(writer.post(address, &first), writer.post(address, &second)),
-        others,
-    )
-    .await;
+    let (checks, ()) = join(join(writer.post(address, &first), writer.post(address, &second)), others).await;
     checks.0.expect(200);
     checks.1.expect(200);
-    let read = OpenOptions::new()
-        .write(true)
-        .custom_flags(libc::O_NONBLOCK)
-        .open(&three);
+    let read = OpenOptions::new().write(true).custom_flags(libc::O_NONBLOCK).open(&three);
     assert_eq!(read.unwrap_err().raw_os_error(), Some(libc::ENXIO), "nobody reads it");
     server.stop().await;
 }

@@ -3,26 +3,21 @@
 use actix_web::http::Method;
 use lyceum_server::lab::BodyPace;
 use lyceum_store::tokens::Scope;
-use parquet::{
-    basic::{Compression, ZstdLevel},
-    data_type::{ByteArray, ByteArrayType},
-    file::{properties::WriterProperties, writer::SerializedFileWriter},
-    schema::parser::parse_message_type,
-};
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::data_type::{ByteArray, ByteArrayType};
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use serde_json::{Value, json};
-use std::{
-    io::{BufRead as _, BufReader, Write as _},
-    net::{SocketAddr, TcpListener, TcpStream},
-    process::Output,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Output;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::process::Command;
 
-use crate::{
-    harness::TestServer,
-    receiving::{open_transactions, receives},
-};
+use crate::harness::TestServer;
+use crate::receiving::{open_transactions, receives};
 
 /// A request that the stand-in got.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,13 +39,7 @@ struct Answer {
 impl Answer {
     fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         let body = body.into();
-        Self {
-            status,
-            headers: vec![("X-Repo-Commit", "c0ffee".to_owned())],
-            sent: body.len(),
-            body,
-            is_held: false,
-        }
+        Self { status, headers: vec![("X-Repo-Commit", "c0ffee".to_owned())], sent: body.len(), body, is_held: false }
     }
 
     fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
@@ -192,10 +181,7 @@ const TRAIN: [&str; 6] = ["dataset", "import", "--purpose", "training", "--forma
 #[actix_web::test]
 async fn a_file_is_read_from_where_the_hub_redirects_to() {
     let server = TestServer::start().await;
-    let store = Hub::start(|_| Answer {
-        headers: Vec::new(),
-        ..Answer::new(200, line(0) + &line(1))
-    });
+    let store = Hub::start(|_| Answer { headers: Vec::new(), ..Answer::new(200, line(0) + &line(1)) });
     let place = store.url();
     let hub = Hub::start(move |asked| match asked.path.as_str() {
         "/datasets/old/name/resolve/v1/data/train%20set.jsonl" => {
@@ -205,10 +191,7 @@ async fn a_file_is_read_from_where_the_hub_redirects_to() {
     });
     let address = "hf://datasets/old/name@v1/data/train set.jsonl";
     let made = imported(&server, lyceum(&server, &hub, &[&TRAIN[..], &[address]].concat()).await).await;
-    assert_eq!(
-        (&made["rows"], &made["revision"], &made["source"]),
-        (&json!(2), &json!("c0ffee"), &json!(address))
-    );
+    assert_eq!((&made["rows"], &made["revision"], &made["source"]), (&json!(2), &json!("c0ffee"), &json!(address)));
     assert_eq!(
         made["report"],
         json!({
@@ -216,15 +199,9 @@ async fn a_file_is_read_from_where_the_hub_redirects_to() {
         })
     );
     let token = Some("Bearer hf_secret".to_owned());
-    assert!(
-        hub.asked().iter().all(|asked| asked.authorization == token),
-        "{:?}",
-        hub.asked()
-    );
+    assert!(hub.asked().iter().all(|asked| asked.authorization == token), "{:?}", hub.asked());
     assert_eq!(hub.asked().len(), 2);
-    let [only] = &store.asked()[..] else {
-        panic!("{:?}", store.asked())
-    };
+    let [only] = &store.asked()[..] else { panic!("{:?}", store.asked()) };
     assert_eq!(only.authorization, None, "the token is for the hub alone");
     server.stop().await;
 }
@@ -242,22 +219,16 @@ async fn the_shards_of_a_split_are_read_in_order() {
     let listing = json!({"sha": "c0ffee", "siblings": siblings}).to_string();
     let hub = Hub::start(move |asked| match asked.path.as_str() {
         "/api/datasets/openai/gsm8k/revision/main" => Answer::new(200, listing.clone()),
-        "/datasets/openai/gsm8k/resolve/c0ffee/main/train-00000-of-00002.parquet" => Answer::new(
-            200,
-            parquet(&[("Zero?", "#### 0"), ("One?", "#### 1")], Compression::SNAPPY),
-        ),
-        "/datasets/openai/gsm8k/resolve/c0ffee/main/train-00001-of-00002.parquet" => Answer::new(
-            200,
-            parquet(&[("Two?", "#### 2")], Compression::ZSTD(ZstdLevel::default())),
-        ),
+        "/datasets/openai/gsm8k/resolve/c0ffee/main/train-00000-of-00002.parquet" => {
+            Answer::new(200, parquet(&[("Zero?", "#### 0"), ("One?", "#### 1")], Compression::SNAPPY))
+        }
+        "/datasets/openai/gsm8k/resolve/c0ffee/main/train-00001-of-00002.parquet" => {
+            Answer::new(200, parquet(&[("Two?", "#### 2")], Compression::ZSTD(ZstdLevel::default())))
+        }
         _ => Answer::new(404, "").header("X-Error-Code", "EntryNotFound"),
     });
     let repository = "hf://datasets/openai/gsm8k";
-    let said = refused(
-        &server,
-        lyceum(&server, &hub, &[&TRAIN[..], &[repository]].concat()).await,
-    )
-    .await;
+    let said = refused(&server, lyceum(&server, &hub, &[&TRAIN[..], &[repository]].concat()).await).await;
     assert!(said.contains("main/test.parquet, main/train.parquet"), "{said}");
     let arguments = [&TRAIN[..], &[repository, "--split", "train"]].concat();
     let made = imported(&server, lyceum(&server, &hub, &arguments).await).await;
@@ -269,15 +240,7 @@ async fn the_shards_of_a_split_are_read_in_order() {
     let asked: Vec<&str> = rows.iter().filter_map(|row| row["row"]["question"].as_str()).collect();
     assert_eq!(asked, ["Zero?", "One?", "Two?"]);
 
-    let dry = [
-        "benchmark",
-        "import",
-        "gsm8k",
-        "hf://datasets/openai/gsm8k/main",
-        "--split",
-        "test",
-        "--dry-run",
-    ];
+    let dry = ["benchmark", "import", "gsm8k", "hf://datasets/openai/gsm8k/main", "--split", "test", "--dry-run"];
     let output = lyceum(&server, &hub, &dry).await;
     let said = String::from_utf8(output.stderr).expect("text");
     assert!(
@@ -297,23 +260,14 @@ async fn a_file_that_cannot_be_had_is_not_imported() {
         path if path.contains("/loop/") => Answer::new(302, "").header("Location", path.to_owned()),
         path if path.contains("/cut/") => {
             let body = line(0) + &line(1) + &line(2);
-            Answer {
-                sent: line(0).len() + 5,
-                ..Answer::new(200, body)
-            }
+            Answer { sent: line(0).len() + 5, ..Answer::new(200, body) }
         }
         // Cut at the end of a line: only the length tells.
-        path if path.contains("/half/") => Answer {
-            sent: line(0).len(),
-            ..Answer::new(200, line(0) + &line(1))
-        },
+        path if path.contains("/half/") => Answer { sent: line(0).len(), ..Answer::new(200, line(0) + &line(1)) },
         _ => Answer::new(500, ""),
     });
     for (address, message) in [
-        (
-            "hf://datasets/gated/x/train.jsonl",
-            "set HF_TOKEN to a token that may read it (the one that is set may not)",
-        ),
+        ("hf://datasets/gated/x/train.jsonl", "set HF_TOKEN to a token that may read it (the one that is set may not)"),
         ("hf://datasets/gated/x", "is gated or private"),
         ("hf://datasets/some/x@v9/train.jsonl", "there is no such revision"),
         ("hf://datasets/missing/x", "the hub has no hf://datasets/missing/x"),
@@ -326,29 +280,18 @@ async fn a_file_that_cannot_be_had_is_not_imported() {
         let said = refused(&server, lyceum(&server, &hub, &[&TRAIN[..], &[address]].concat()).await).await;
         assert!(said.contains(message), "{address}: {said}");
     }
-    assert!(
-        hub.paths().iter().all(|path| !path.contains("nothing")),
-        "{:?}",
-        hub.paths()
-    );
+    assert!(hub.paths().iter().all(|path| !path.contains("nothing")), "{:?}", hub.paths());
     server.stop().await;
 }
 
 #[actix_web::test]
 async fn the_server_imports_from_the_hub_for_a_form() {
     let hub = Hub::start(|asked| match asked.path.as_str() {
-        path if path.contains("/half/") => Answer {
-            sent: line(0).len(),
-            ..Answer::new(200, line(0) + &line(1))
-        },
+        path if path.contains("/half/") => Answer { sent: line(0).len(), ..Answer::new(200, line(0) + &line(1)) },
         _ => Answer::new(200, line(0) + &line(1) + &line(0)),
     });
     let url = hub.url();
-    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
-        hub: Some(url),
-        ..settings
-    })
-    .await;
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings { hub: Some(url), ..settings }).await;
     let writer = server.actor(Scope::Write).await;
     let import = |query: &str| {
         let address = format!("/api/v1/datasets/import?purpose=training&format=gsm8k&{query}");
@@ -361,14 +304,8 @@ async fn the_server_imports_from_the_hub_for_a_form() {
     assert_eq!(reply.places(), ["hub"]);
     let reply = import("name=a&split=train").await.expect(400);
     assert_eq!(reply.places(), ["split"]);
-    let preview = import("name=a&hub=some/x/train.jsonl&dry_run=true")
-        .await
-        .expect(200)
-        .json();
-    assert_eq!(
-        (&preview["report"]["kept"], &preview["revision"]),
-        (&json!(2), &json!("c0ffee"))
-    );
+    let preview = import("name=a&hub=some/x/train.jsonl&dry_run=true").await.expect(200).json();
+    assert_eq!((&preview["report"]["kept"], &preview["revision"]), (&json!(2), &json!("c0ffee")));
     assert_eq!(preview["rows"][1]["question"], "What is 1?");
     let none = writer.get("/api/v1/datasets").await.expect(200).json();
     assert_eq!(none["items"], json!([]));
@@ -383,11 +320,7 @@ async fn the_server_imports_from_the_hub_for_a_form() {
 /// A hub that sends a part of a file and then nothing.
 fn stalling() -> Hub {
     Hub::start(|asked| match asked.path.contains("/stalls/") {
-        true => Answer {
-            sent: line(0).len(),
-            is_held: true,
-            ..Answer::new(200, line(0) + &line(1))
-        },
+        true => Answer { sent: line(0).len(), is_held: true, ..Answer::new(200, line(0) + &line(1)) },
         false => Answer::new(200, line(0)),
     })
 }
@@ -396,11 +329,7 @@ fn stalling() -> Hub {
 async fn imports_from_a_hub_that_stalls_hold_no_transaction_and_hinder_no_other() {
     let hub = stalling();
     let url = hub.url();
-    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
-        hub: Some(url),
-        ..settings
-    })
-    .await;
+    let server = TestServer::with(|settings| lyceum_server::lab::LabSettings { hub: Some(url), ..settings }).await;
     let writer = server.actor(Scope::Write).await;
     let import = |name: &str, place: &str| {
         let address =
@@ -431,10 +360,7 @@ async fn a_hub_that_is_too_slow_is_given_up() {
     let server = TestServer::with(|settings| lyceum_server::lab::LabSettings {
         hub: Some(url),
         // No hub is as fast.
-        body_pace: BodyPace {
-            grace: Duration::ZERO,
-            bytes_per_second: u32::MAX,
-        },
+        body_pace: BodyPace { grace: Duration::ZERO, bytes_per_second: u32::MAX },
         ..settings
     })
     .await;

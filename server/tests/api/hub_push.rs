@@ -2,15 +2,14 @@
 
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
-use std::{
-    io::{BufRead as _, BufReader, Read as _, Write as _},
-    net::{SocketAddr, TcpListener},
-    process::Output,
-    sync::{Arc, Mutex, PoisonError},
-};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::process::Output;
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::process::Command;
 
-use crate::{fixtures::filled, harness::TestServer};
+use crate::fixtures::filled;
+use crate::harness::TestServer;
 
 /// A request that the stand-in got.
 #[derive(Clone, Debug)]
@@ -49,20 +48,14 @@ impl Hub {
                     line.clear();
                 }
                 let header = |name: &str| {
-                    let found = lines
-                        .iter()
-                        .find_map(|line| line.to_lowercase().strip_prefix(name).map(|_| line.clone()));
-                    found
-                        .and_then(|line| Some(line.split_once(": ")?.1.to_owned()))
-                        .unwrap_or_default()
+                    let found =
+                        lines.iter().find_map(|line| line.to_lowercase().strip_prefix(name).map(|_| line.clone()));
+                    found.and_then(|line| Some(line.split_once(": ")?.1.to_owned())).unwrap_or_default()
                 };
                 let mut body = vec![0; header("content-length:").parse().unwrap_or(0)];
                 reader.read_exact(&mut body).expect("a body");
                 let asked = Asked {
-                    line: lines
-                        .first()
-                        .map(|line| line.replace(" HTTP/1.1", ""))
-                        .unwrap_or_default(),
+                    line: lines.first().map(|line| line.replace(" HTTP/1.1", "")).unwrap_or_default(),
                     authorization: header("authorization:"),
                     body,
                 };
@@ -108,10 +101,7 @@ fn answer(asked: &Asked, address: SocketAddr, refuses: Option<&str>) -> (&'stati
                 let verify = json!({"href": format!("http://{address}/verify/{oid}")});
                 json!({"oid": oid, "size": object["size"], "actions": {"upload": upload, "verify": verify}})
             };
-            (
-                "200 OK",
-                json!({"objects": objects.iter().map(action).collect::<Vec<_>>()}),
-            )
+            ("200 OK", json!({"objects": objects.iter().map(action).collect::<Vec<_>>()}))
         }
         _ => ("200 OK", json!({})),
     }
@@ -156,36 +146,19 @@ async fn a_runs_tables_become_one_commit_of_a_dataset() {
             .filter(|asked| asked.line.contains("/api/"))
             .all(|asked| asked.authorization == "Bearer hf_secret")
     );
-    let stored: Vec<&Asked> = asked
-        .iter()
-        .filter(|asked| asked.line.starts_with("PUT /store/"))
-        .collect();
+    let stored: Vec<&Asked> = asked.iter().filter(|asked| asked.line.starts_with("PUT /store/")).collect();
     assert!(
         !stored.is_empty()
-            && stored
-                .iter()
-                .all(|asked| asked.body.starts_with(b"PAR1") && asked.authorization.is_empty())
+            && stored.iter().all(|asked| asked.body.starts_with(b"PAR1") && asked.authorization.is_empty())
     );
-    assert_eq!(
-        asked
-            .iter()
-            .filter(|asked| asked.line.starts_with("POST /verify/"))
-            .count(),
-        stored.len()
-    );
+    assert_eq!(asked.iter().filter(|asked| asked.line.starts_with("POST /verify/")).count(), stored.len());
     let commits: Vec<&Asked> = asked.iter().filter(|asked| asked.line.contains("/commit/")).collect();
     assert_eq!(commits.len(), 1);
     assert_eq!(commits[0].line, "POST /api/datasets/me/my-run/commit/main");
     let text = String::from_utf8(commits[0].body.clone()).expect("text");
-    let lines: Vec<Value> = text
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines[0]["key"], "header");
-    let card = lines
-        .iter()
-        .find(|line| line["value"]["path"] == "README.md")
-        .expect("a card");
+    let card = lines.iter().find(|line| line["value"]["path"] == "README.md").expect("a card");
     assert_eq!(card["key"], "file");
     let large = lines.iter().filter(|line| line["key"] == "lfsFile").count();
     assert_eq!(large, stored.len());
@@ -202,21 +175,12 @@ async fn what_cannot_be_pushed_is_refused_with_the_cure() {
     assert!(said(&refused).contains("HF_TOKEN"), "{refused:?}");
     let refused = push(&server, &hub, Some("hf"), &[&run, "--repo", "me"]).await;
     assert!(said(&refused).contains("OWNER/NAME"), "{refused:?}");
-    let refused = push(
-        &server,
-        &hub,
-        Some("hf"),
-        &[&run, "--repo", "me/x", "--member", "nobody"],
-    )
-    .await;
+    let refused = push(&server, &hub, Some("hf"), &[&run, "--repo", "me/x", "--member", "nobody"]).await;
     assert!(said(&refused).contains("teacher-0"), "{refused:?}");
     assert!(hub.asked().is_empty(), "nothing was sent to the hub");
     let refused = push(&server, &hub, Some("hf_secret"), &[&run, "--repo", "me/x"]).await;
     let why = said(&refused);
-    assert!(
-        why.contains("me/x") && why.contains("write access") && !why.contains("hf_secret"),
-        "{why}"
-    );
+    assert!(why.contains("me/x") && why.contains("write access") && !why.contains("hf_secret"), "{why}");
     assert_eq!(hub.asked().len(), 1, "nothing is sent after the refusal");
     server.stop().await;
 }

@@ -1,19 +1,16 @@
 //! Attempts of roles that plan or judge, beside those that solve.
 
-use lyceum_core::{
-    id::{AttemptId, VersionId},
-    recipe::{AttemptRecord, Plan, Records, Role},
-    verify::Status,
-};
-use lyceum_store::{plan, problems, tokens::Scope};
+use lyceum_core::id::{AttemptId, VersionId};
+use lyceum_core::recipe::{AttemptRecord, Plan, Records, Role};
+use lyceum_core::verify::Status;
+use lyceum_store::tokens::Scope;
+use lyceum_store::{plan, problems};
 use serde_json::json;
 
-use crate::{
-    fixtures::{Filled, filled},
-    harness::TestServer,
-    outline::assert_reads_like,
-    views::browser,
-};
+use crate::fixtures::{Filled, filled};
+use crate::harness::TestServer;
+use crate::outline::assert_reads_like;
+use crate::views::browser;
 
 /// Attempts that the run counts, those that the cross-play matrix counts, and rows.
 async fn counted(server: &TestServer, made: &Filled) -> (i64, i64, i64) {
@@ -51,10 +48,7 @@ async fn a_plan_or_a_score_is_no_failed_solution() {
     };
     let roles = [Role::Critic, Role::Planner, Role::Solver];
     let plan = Plan {
-        records: Records {
-            attempts: (10..).zip(roles).map(attempt).collect(),
-            ..Records::default()
-        },
+        records: Records { attempts: (10..).zip(roles).map(attempt).collect(), ..Records::default() },
         ..Plan::default()
     };
     let mut tx = server.store.pool().begin().await.expect("a transaction");
@@ -63,16 +57,11 @@ async fn a_plan_or_a_score_is_no_failed_solution() {
         .execute(&mut *tx)
         .await
         .expect("an end, so that a plan is due");
-    let locked = plan::lock(&mut tx, made.run)
-        .await
-        .expect("a lock")
-        .expect("a run that is due");
+    let locked = plan::lock(&mut tx, made.run).await.expect("a lock").expect("a run that is due");
     plan::carry_out(&mut tx, &locked, &plan, 0.001).await.expect("a plan");
     tx.commit().await.expect("a commit");
     assert_eq!(counted(&server, &made).await, (13, 13, 15), "of the three, one solves");
-    let candidates = problems::candidates(server.store.pool(), made.run, 10)
-        .await
-        .expect("candidates");
+    let candidates = problems::candidates(server.store.pool(), made.run, 10).await.expect("candidates");
     let judged = candidates.iter().find(|candidate| candidate.id == made.problems[0].0);
     assert_eq!(
         judged.and_then(|candidate| candidate.answer_letters),
@@ -88,9 +77,6 @@ async fn a_plan_or_a_score_is_no_failed_solution() {
     }
     let page = format!("/runs/{run}/problems/{}", made.problems[0]);
     // Plans and scores have no verdict.
-    assert_reads_like(
-        "problem.with-a-plan-and-a-score",
-        &browser(&reader).get(&page).await.expect(200).text(),
-    );
+    assert_reads_like("problem.with-a-plan-and-a-score", &browser(&reader).get(&page).await.expect(200).text());
     server.stop().await;
 }

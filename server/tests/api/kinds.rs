@@ -3,12 +3,10 @@
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    fixtures::{Filled, filled},
-    harness::{Actor, TestServer},
-    outline::{assert_reads_like, outline},
-    views::browser,
-};
+use crate::fixtures::{Filled, filled};
+use crate::harness::{Actor, TestServer};
+use crate::outline::{assert_reads_like, outline};
+use crate::views::browser;
 
 /// The page of the first problem, and the list, once the problem is of this type with these values.
 async fn pages(server: &TestServer, reader: &Actor, made: &Filled, (kind, values): (&str, Value)) -> [String; 2] {
@@ -23,14 +21,8 @@ async fn pages(server: &TestServer, reader: &Actor, made: &Filled, (kind, values
     .await
     .expect("another kind");
     let (run, problem) = (made.run, made.problems[0]);
-    let page = browser(reader)
-        .get(&format!("/runs/{run}/problems/{problem}"))
-        .await
-        .expect(200);
-    let list = browser(reader)
-        .get(&format!("/runs/{run}/problems?type={kind}"))
-        .await
-        .expect(200);
+    let page = browser(reader).get(&format!("/runs/{run}/problems/{problem}")).await.expect(200);
+    let list = browser(reader).get(&format!("/runs/{run}/problems?type={kind}")).await.expect(200);
     [page.text(), list.text()]
 }
 

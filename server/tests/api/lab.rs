@@ -4,20 +4,15 @@ use lyceum_core::id::ExecutionId;
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    fixtures::filled,
-    harness::{Actor, TestServer},
-    outline::{assert_reads_like, attributes, island},
-    results::{Written, prepared},
-};
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer};
+use crate::outline::{assert_reads_like, attributes, island};
+use crate::results::{Written, prepared};
 
 async fn row(actor: &Actor, run: ExecutionId) -> Value {
     let table = actor.get("/runs.json").await.expect(200).json();
     let rows = table["items"].as_array().expect("runs");
-    rows.iter()
-        .find(|row| row["id"] == json!(run))
-        .expect("the run")
-        .clone()
+    rows.iter().find(|row| row["id"] == json!(run)).expect("the run").clone()
 }
 
 #[actix_web::test]
@@ -26,21 +21,10 @@ async fn a_run_is_judged_by_its_latest_comparable_result_and_a_fork_inherits_it(
     let writer = server.actor(Scope::Write).await;
     let (run, dataset) = prepared(&server, &writer).await;
     assert_eq!(row(&writer, run).await["outcome"], Value::Null);
-    let of = |name, step, dataset, correct| Written {
-        run,
-        name,
-        step,
-        dataset,
-        temperature: 0.0,
-        correct,
-    };
+    let of = |name, step, dataset, correct| Written { run, name, step, dataset, temperature: 0.0, correct };
     of("base", None, Some(dataset), &[0, 1, 0, 0]).write(&server).await;
-    of("student-0", Some(10), Some(dataset), &[1, 1, 0, 0])
-        .write(&server)
-        .await;
-    of("student-0", Some(20), Some(dataset), &[1, 1, 1, 0])
-        .write(&server)
-        .await;
+    of("student-0", Some(10), Some(dataset), &[1, 1, 0, 0]).write(&server).await;
+    of("student-0", Some(20), Some(dataset), &[1, 1, 1, 0]).write(&server).await;
     let judged = row(&writer, run).await["outcome"].clone();
     let read = [
         &judged["step"],
@@ -50,17 +34,7 @@ async fn a_run_is_judged_by_its_latest_comparable_result_and_a_fork_inherits_it(
         &judged["steps"],
         &judged["scores"],
     ];
-    assert_eq!(
-        read,
-        [
-            &json!(20),
-            &json!(0.75),
-            &json!(0.25),
-            &json!(4),
-            &json!([10, 20]),
-            &json!([0.5, 0.75])
-        ]
-    );
+    assert_eq!(read, [&json!(20), &json!(0.75), &json!(0.25), &json!(4), &json!([10, 20]), &json!([0.5, 0.75])]);
 
     let fork = ExecutionId(uuid::Uuid::from_u128(7));
     sqlx::query(
@@ -74,29 +48,14 @@ async fn a_run_is_judged_by_its_latest_comparable_result_and_a_fork_inherits_it(
     .await
     .expect("a fork");
     let inherited = row(&writer, fork).await["outcome"].clone();
-    assert_eq!(
-        (&inherited["step"], &inherited["run_id"]),
-        (&json!(10), &json!(run)),
-        "before it left its run"
-    );
+    assert_eq!((&inherited["step"], &inherited["run_id"]), (&json!(10), &json!(run)), "before it left its run");
     let sorted = writer.get("/runs.json?sort=difference").await.expect(200).json();
-    let names: Vec<_> = sorted["items"]
-        .as_array()
-        .expect("runs")
-        .iter()
-        .map(|row| &row["outcome"]["step"])
-        .collect();
+    let names: Vec<_> = sorted["items"].as_array().expect("runs").iter().map(|row| &row["outcome"]["step"]).collect();
     assert_eq!(names, [&json!(20), &json!(10)]);
 
-    sqlx::query("DELETE FROM benchmark_results WHERE step = 20")
-        .execute(server.store.pool())
-        .await
-        .expect("gone");
+    sqlx::query("DELETE FROM benchmark_results WHERE step = 20").execute(server.store.pool()).await.expect("gone");
     assert_eq!(row(&writer, run).await["outcome"]["step"], 10);
-    sqlx::query("DELETE FROM benchmark_results")
-        .execute(server.store.pool())
-        .await
-        .expect("gone");
+    sqlx::query("DELETE FROM benchmark_results").execute(server.store.pool()).await.expect("gone");
     assert_eq!(row(&writer, fork).await["outcome"], Value::Null);
     server.stop().await;
 }
@@ -112,10 +71,7 @@ async fn the_cost_of_a_run_is_what_workers_worked_on_its_finished_steps() {
         "UPDATE steps SET finished_at = now()",
         "UPDATE steps SET finished_at = now() + interval '1 second'",
     ] {
-        sqlx::query(statement)
-            .execute(server.store.pool())
-            .await
-            .expect("a step that ends");
+        sqlx::query(statement).execute(server.store.pool()).await.expect("a step that ends");
     }
     assert_eq!(row(&writer, run).await["worker_seconds"], 90.0);
     server.stop().await;
@@ -125,28 +81,18 @@ async fn the_cost_of_a_run_is_what_workers_worked_on_its_finished_steps() {
 async fn a_filter_leads_to_an_address_and_one_that_is_unknown_is_refused_with_the_nearest() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
-    let made = writer
-        .post("/api/v1/experiments", &json!({"name": "ranks & seeds"}))
-        .await
-        .expect(201)
-        .json();
+    let made = writer.post("/api/v1/experiments", &json!({"name": "ranks & seeds"})).await.expect(201).json();
     let id = made["id"].as_str().expect("an id");
     let browser = writer.clone().with("accept", "text/html");
     for (added, leads) in [
         ("filter=state%3Drunning&q=a", "/?q=a&state=running".to_owned()),
-        (
-            "filter=two+words&state=failed",
-            "/?state=failed&q=two%20words".to_owned(),
-        ),
+        ("filter=two+words&state=failed", "/?state=failed&q=two%20words".to_owned()),
         ("filter=experiment%3Dranks+%26+seeds", format!("/?experiment={id}")),
         (
             "filter=metrics.solve_rate%3E%3D0.5&where=config.seed%3D1",
             "/?where=config%2Eseed%3D1%2Cmetrics%2Esolve%5Frate%3E%3D0%2E5".to_owned(),
         ),
-        (
-            "column=metrics.kl&columns=config.seed",
-            "/?columns=config%2Eseed%2Cmetrics%2Ekl".to_owned(),
-        ),
+        ("column=metrics.kl&columns=config.seed", "/?columns=config%2Eseed%2Cmetrics%2Ekl".to_owned()),
     ] {
         let moved = browser.get(&format!("/?{added}")).await.expect(303);
         assert_eq!(moved.header("location"), leads, "{added}");
@@ -160,10 +106,7 @@ async fn a_filter_leads_to_an_address_and_one_that_is_unknown_is_refused_with_th
         let refused = writer.get(&format!("/.json?filter={added}")).await.expect(400).json();
         let fault = &refused["errors"][0];
         assert_eq!(fault["parameter"], "filter", "{refused}");
-        assert!(
-            fault["detail"].as_str().is_some_and(|said| said.contains(meant)),
-            "{refused}"
-        );
+        assert!(fault["detail"].as_str().is_some_and(|said| said.contains(meant)), "{refused}");
     }
     server.stop().await;
 }
@@ -176,14 +119,7 @@ async fn ticked_runs_are_drawn_over_one_another_if_they_were_measured_alike() {
     let other = filled(&server, 1).await.run;
     let unmeasured = filled(&server, 1).await.run;
     for run in [one, other] {
-        let of = |name, step, correct| Written {
-            run,
-            name,
-            step,
-            dataset: Some(dataset),
-            temperature: 0.0,
-            correct,
-        };
+        let of = |name, step, correct| Written { run, name, step, dataset: Some(dataset), temperature: 0.0, correct };
         of("base", None, &[0, 1, 0, 0]).write(&server).await;
         of("student-0", Some(10), &[1, 1, 0, 0]).write(&server).await;
     }
@@ -192,20 +128,9 @@ async fn ticked_runs_are_drawn_over_one_another_if_they_were_measured_alike() {
     let moved = browser.get(&address).await.expect(303);
     let page = browser.get(moved.header("location")).await.expect(200).text();
     let figures = island(&page, "figures").expect("figures");
-    let curves: Vec<_> = figures[0]["series"]
-        .as_array()
-        .expect("curves")
-        .iter()
-        .map(|curve| &curve["points"])
-        .collect();
-    assert_eq!(
-        curves,
-        [
-            &json!([[0.0, 0.25], [10.0, 0.25]]),
-            &json!([[10.0, 0.5]]),
-            &json!([[10.0, 0.5]])
-        ]
-    );
+    let curves: Vec<_> =
+        figures[0]["series"].as_array().expect("curves").iter().map(|curve| &curve["points"]).collect();
+    assert_eq!(curves, [&json!([[0.0, 0.25], [10.0, 0.25]]), &json!([[10.0, 0.5]]), &json!([[10.0, 0.5]])]);
     assert_eq!(attributes(&page, "checked").len(), 3, "they are ticked");
     assert_reads_like("lab.overlay", &page);
     let nobody = uuid::Uuid::nil();

@@ -2,8 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
@@ -29,10 +28,7 @@ impl Machine {
         let folder = TempDir::new().unwrap();
         // As root, Postgres runs as another user, who has to pass through.
         fs::set_permissions(folder.path(), Permissions::from_mode(0o711)).unwrap();
-        Self {
-            folder,
-            environment: RefCell::default(),
-        }
+        Self { folder, environment: RefCell::default() }
     }
 
     /// The data folder, which is not made.
@@ -75,16 +71,8 @@ impl Machine {
 
     fn lyceum(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lyceum"));
-        command
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .envs(&*self.environment.borrow());
-        command
-            .arg("up")
-            .arg("--data")
-            .arg(self.data())
-            .args(arguments)
-            .stdin(Stdio::null());
+        command.env_clear().env("PATH", "/usr/bin:/bin").envs(&*self.environment.borrow());
+        command.arg("up").arg("--data").arg(self.data()).args(arguments).stdin(Stdio::null());
         command
     }
 
@@ -100,10 +88,7 @@ impl Machine {
     pub(crate) fn up_in_terminal(&self, arguments: &[&str]) -> Up {
         let terminal = openpty(None, None).unwrap();
         let mut command = self.lyceum(arguments);
-        command
-            .args(["--port", "0"])
-            .stdout(terminal.slave.try_clone().unwrap())
-            .stderr(terminal.slave);
+        command.args(["--port", "0"]).stdout(terminal.slave.try_clone().unwrap()).stderr(terminal.slave);
         let child = command.spawn().unwrap();
         // The command holds the terminal's other end, without whose close its output has no end.
         drop(command);
@@ -147,13 +132,7 @@ pub(crate) struct Up {
 impl Up {
     /// Waits until it says that it is ready.
     fn ready(child: Child, output: OwnedFd, data: PathBuf) -> Self {
-        let mut up = Self {
-            child,
-            output: BufReader::new(output.into()),
-            said: Vec::new(),
-            heard: 0,
-            data,
-        };
+        let mut up = Self { child, output: BufReader::new(output.into()), said: Vec::new(), heard: 0, data };
         while !up.read_line().starts_with("Lyceum is ready at ") {}
         up
     }
@@ -163,10 +142,7 @@ impl Up {
     }
 
     pub(crate) fn address(&self) -> String {
-        let ready = self
-            .said
-            .iter()
-            .find_map(|line| line.strip_prefix("Lyceum is ready at "));
+        let ready = self.said.iter().find_map(|line| line.strip_prefix("Lyceum is ready at "));
         ready.unwrap().to_owned()
     }
 
@@ -185,10 +161,7 @@ impl Up {
         let address = self.address();
         let host = address.strip_prefix("http://").unwrap();
         let mut stream = TcpStream::connect(host)?;
-        write!(
-            stream,
-            "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n"
-        )?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}\r\n")?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer)?;
         Ok(answer)
@@ -230,10 +203,7 @@ impl Up {
         loop {
             while let Some(line) = self.said.get(self.heard) {
                 self.heard += 1;
-                if let Some(pid) = line
-                    .strip_prefix("worker ")
-                    .and_then(|rest| rest.strip_suffix(" started"))
-                {
+                if let Some(pid) = line.strip_prefix("worker ").and_then(|rest| rest.strip_suffix(" started")) {
                     return pid.parse().unwrap();
                 }
             }

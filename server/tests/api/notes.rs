@@ -18,18 +18,12 @@ async fn a_note_is_shown_as_markdown_and_never_as_markup_of_its_own() {
     let experiment = writer.post("/api/v1/experiments", &experiment).await.expect(201).json();
     let id = |made: &serde_json::Value| made["id"].as_str().expect("an id").to_owned();
     let browser = writer.clone().with("accept", "text/html");
-    for page in [
-        format!("/runs/{}", id(&run)),
-        format!("/experiments/{}", id(&experiment)),
-    ] {
+    for page in [format!("/runs/{}", id(&run)), format!("/experiments/{}", id(&experiment))] {
         let html = browser.get(&page).await.expect(200).text();
         assert!(html.contains("<strong>Because</strong>"), "{page}: {html}");
         let link = "<a href=\"https://example.org/a\" rel=\"noopener noreferrer nofollow\">this</a> and that.";
         assert!(html.contains(link), "{page}: {html}");
-        assert!(
-            !html.contains("<img") && !html.contains("href=\"javascript"),
-            "{page}: {html}"
-        );
+        assert!(!html.contains("<img") && !html.contains("href=\"javascript"), "{page}: {html}");
     }
     server.stop().await;
 }

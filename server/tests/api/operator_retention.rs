@@ -1,20 +1,17 @@
 //! Evaluations of operator retention: what they resolve to, what is refused, and their curves.
 
-use lyceum_core::{
-    artifact::ArtifactKind,
-    id::{ExecutionId, MemberId, PopulationId, VersionId},
-    recipe::{MemberRecord, Plan, PopulationRecord, Records, Role, VersionRecord},
-    work::{BaseModel, LoraShape},
-};
-use lyceum_store::{plan, tokens::Scope};
+use lyceum_core::artifact::ArtifactKind;
+use lyceum_core::id::{ExecutionId, MemberId, PopulationId, VersionId};
+use lyceum_core::recipe::{MemberRecord, Plan, PopulationRecord, Records, Role, VersionRecord};
+use lyceum_core::work::{BaseModel, LoraShape};
+use lyceum_store::plan;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    harness::{Actor, TestServer, config},
-    outline::assert_reads_like,
-    views::browser,
-};
+use crate::harness::{Actor, TestServer, config};
+use crate::outline::assert_reads_like;
+use crate::views::browser;
 
 /// Steps of the parents' runs.
 const STEPS: u32 = 3;
@@ -68,11 +65,7 @@ pub(crate) async fn trained(server: &TestServer, run: ExecutionId) -> ExecutionI
             let births = if step == 0 { 0..2 } else { step + 1..step + 2 };
             for ordinal in births {
                 let bytes = format!("{run} {name} {ordinal}").into_bytes();
-                let artifact = server
-                    .artifacts
-                    .put(ArtifactKind::Adapter, bytes)
-                    .await
-                    .expect("weights");
+                let artifact = server.artifacts.put(ArtifactKind::Adapter, bytes).await.expect("weights");
                 records.versions.push(VersionRecord {
                     id: VersionId::of(member, ordinal),
                     member,
@@ -91,11 +84,8 @@ pub(crate) async fn trained(server: &TestServer, run: ExecutionId) -> ExecutionI
                 });
             }
         }
-        let plan = Plan {
-            records,
-            finish: Some(locked.state.next("", &json!({})).expect("a state")),
-            ..Plan::default()
-        };
+        let plan =
+            Plan { records, finish: Some(locked.state.next("", &json!({})).expect("a state")), ..Plan::default() };
         plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
         tx.commit().await.expect("a commit");
     }
@@ -173,15 +163,8 @@ async fn parents_become_exact_weights_and_rows() {
     assert_eq!(writer.get(&shown).await.expect(200).json()["result"], result);
     let csv = writer.get(&csv).await.expect(200);
     assert_eq!(csv.header("content-type"), "text/csv; charset=utf-8");
-    assert!(
-        csv.text().contains("M1,2,0,solver-0,,0,2,0.5,0.1,0.8,0.2,true"),
-        "{csv:?}"
-    );
-    let page = browser(&writer)
-        .get(&format!("/evaluations/{id}"))
-        .await
-        .expect(200)
-        .text();
+    assert!(csv.text().contains("M1,2,0,solver-0,,0,2,0.5,0.1,0.8,0.2,true"), "{csv:?}");
+    let page = browser(&writer).get(&format!("/evaluations/{id}")).await.expect(200).text();
     assert_reads_like("evaluation.operator_retention", &page);
     sqlx::query("UPDATE evaluations SET spec = '{\"type\": \"cross_play\"}' WHERE id = $1::text::uuid")
         .bind(id)
@@ -190,11 +173,7 @@ async fn parents_become_exact_weights_and_rows() {
         .expect("an update");
     let other = writer.get(&format!("{shown}/export?format=csv")).await.expect(404);
     assert!(other.text().contains("operator_retention"), "{other:?}");
-    for (parameter, asked) in [
-        ("format", "format=evalplus"),
-        ("suite", "suite=gsm8k"),
-        ("subject", "subject=3"),
-    ] {
+    for (parameter, asked) in [("format", "format=evalplus"), ("suite", "suite=gsm8k"), ("subject", "subject=3")] {
         let refused = writer.get(&format!("{shown}/export?{asked}")).await.expect(400);
         assert_eq!(refused.places(), [parameter], "{refused:?}");
         assert!(refused.text().contains("of type cross_play"), "{refused:?}");
@@ -227,107 +206,35 @@ async fn each_refusal_names_the_field_and_the_cure() {
         .expect("an update");
     writer.delete(&format!("/api/v1/datasets/{gone}")).await.expect(204);
     let unborn = begun_on(&writer, rows, &json!({})).await;
-    let scripted = writer
-        .post("/api/v1/runs", &json!({"config": config()}))
-        .await
-        .expect(201)
-        .json();
+    let scripted = writer.post("/api/v1/runs", &json!({"config": config()})).await.expect(201).json();
     let scripted = ExecutionId(scripted["id"].as_str().and_then(|id| id.parse().ok()).expect("an id"));
     let nobody = ExecutionId(Uuid::nil());
     let named = |run: ExecutionId, member: &str| json!({"run": run, "member": member});
     let plain = json!({});
     for (parents, own, place, said) in [
-        (
-            vec![of(nobody)],
-            plain.clone(),
-            "/spec/parents/0/run",
-            "there is no run",
-        ),
-        (
-            vec![of(first), of(nobody)],
-            plain.clone(),
-            "/spec/parents/1/run",
-            "there is no run",
-        ),
-        (
-            vec![of(scripted)],
-            plain.clone(),
-            "/spec/parents/0/run",
-            "recipe `scripted`",
-        ),
+        (vec![of(nobody)], plain.clone(), "/spec/parents/0/run", "there is no run"),
+        (vec![of(first), of(nobody)], plain.clone(), "/spec/parents/1/run", "there is no run"),
+        (vec![of(scripted)], plain.clone(), "/spec/parents/0/run", "recipe `scripted`"),
         (vec![of(unborn)], plain.clone(), "/spec/parents/0/run", "no members yet"),
         (vec![of(orphan)], plain.clone(), "/spec/parents/0/run", "was deleted"),
-        (
-            vec![of(pair)],
-            plain.clone(),
-            "/spec/parents/0/member",
-            "name one of solver-0, solver-1",
-        ),
-        (
-            vec![named(first, "solver-9")],
-            plain.clone(),
-            "/spec/parents/0/member",
-            "valid are solver-0",
-        ),
-        (
-            vec![of(first), of(first)],
-            plain.clone(),
-            "/spec/parents/1",
-            "another member or run",
-        ),
-        (
-            vec![of(first), of(wide)],
-            plain.clone(),
-            "/spec/parents/1/run",
-            "r 4, lora_alpha 16",
-        ),
-        (
-            vec![of(first), of(foreign)],
-            plain.clone(),
-            "/spec/parents/1/run",
-            "its base is another",
-        ),
+        (vec![of(pair)], plain.clone(), "/spec/parents/0/member", "name one of solver-0, solver-1"),
+        (vec![named(first, "solver-9")], plain.clone(), "/spec/parents/0/member", "valid are solver-0"),
+        (vec![of(first), of(first)], plain.clone(), "/spec/parents/1", "another member or run"),
+        (vec![of(first), of(wide)], plain.clone(), "/spec/parents/1/run", "r 4, lora_alpha 16"),
+        (vec![of(first), of(foreign)], plain.clone(), "/spec/parents/1/run", "its base is another"),
         (
             vec![of(first), of(larger)],
             plain.clone(),
             "/spec/parents/1/run",
             "other settings than the first parent (batch)",
         ),
-        (
-            vec![of(first)],
-            json!({"snapshots": [2, 4]}),
-            "/spec/snapshots/1",
-            "1 to 3 is valid",
-        ),
-        (
-            vec![of(first)],
-            json!({"snapshots": [0]}),
-            "/spec/snapshots/0",
-            "at least 1",
-        ),
-        (
-            vec![of(first)],
-            json!({"operators": ["M9"]}),
-            "/spec/operators/0",
-            "did you mean",
-        ),
-        (
-            vec![of(first)],
-            json!({"operators": ["X1"]}),
-            "/spec/operators/0",
-            "takes 2 parents",
-        ),
-        (
-            vec![of(first)],
-            json!({"steps": 2, "every": 3}),
-            "/spec/every",
-            "1 to 2",
-        ),
+        (vec![of(first)], json!({"snapshots": [2, 4]}), "/spec/snapshots/1", "1 to 3 is valid"),
+        (vec![of(first)], json!({"snapshots": [0]}), "/spec/snapshots/0", "at least 1"),
+        (vec![of(first)], json!({"operators": ["M9"]}), "/spec/operators/0", "did you mean"),
+        (vec![of(first)], json!({"operators": ["X1"]}), "/spec/operators/0", "takes 2 parents"),
+        (vec![of(first)], json!({"steps": 2, "every": 3}), "/spec/every", "1 to 2"),
     ] {
-        let reply = writer
-            .post("/api/v1/evaluations", &spec(&parents, &own))
-            .await
-            .expect(422);
+        let reply = writer.post("/api/v1/evaluations", &spec(&parents, &own)).await.expect(422);
         assert_eq!(reply.places(), [place], "{said}: {reply:?}");
         assert!(reply.text().contains(said), "{place}: {reply:?}");
     }
@@ -340,26 +247,14 @@ async fn each_refusal_names_the_field_and_the_cure() {
     .execute(server.store.pool())
     .await
     .expect("an update");
-    let reply = writer
-        .post(
-            "/api/v1/evaluations",
-            &spec(&[of(first), of(second)], &json!({"every": 1, "steps": 1})),
-        )
-        .await;
+    let reply =
+        writer.post("/api/v1/evaluations", &spec(&[of(first), of(second)], &json!({"every": 1, "steps": 1}))).await;
     let reply = reply.expect(422);
     assert_eq!(reply.places(), ["/spec/snapshots/0"]);
-    assert!(
-        reply
-            .text()
-            .contains("after 2 steps are gone; there are those after 1, 3"),
-        "{reply:?}"
-    );
+    assert!(reply.text().contains("after 2 steps are gone; there are those after 1, 3"), "{reply:?}");
     let crossover = json!({"operators": ["X1"]});
     let another = start(json!({"parameters.batch": 1, "seed": 1})).await;
-    let reply = writer
-        .post("/api/v1/evaluations", &spec(&[of(single), of(another)], &crossover))
-        .await
-        .expect(422);
+    let reply = writer.post("/api/v1/evaluations", &spec(&[of(single), of(another)], &crossover)).await.expect(422);
     assert_eq!(reply.places(), ["/spec/operators"]);
     for (own, place) in [
         (json!({"parents": []}), "/spec/parents"),
@@ -367,14 +262,8 @@ async fn each_refusal_names_the_field_and_the_cure() {
         (json!({"steps": 0}), "/spec/steps"),
         (json!({"seeds": 0}), "/spec/seeds"),
     ] {
-        let reply = writer
-            .post("/api/v1/evaluations", &spec(&[of(first)], &own))
-            .await
-            .expect(422);
-        assert!(
-            reply.places().iter().any(|found| found.starts_with(place)),
-            "{place}: {reply:?}"
-        );
+        let reply = writer.post("/api/v1/evaluations", &spec(&[of(first)], &own)).await.expect(422);
+        assert!(reply.places().iter().any(|found| found.starts_with(place)), "{place}: {reply:?}");
     }
     server.stop().await;
 }

@@ -10,10 +10,7 @@ const VARYING: [(&str, &str); 6] = [
     (r"\b[0-9a-f]{8,64}\b", "[digest]"),
     (r"http://127\.0\.0\.1:\d+", "[origin]"),
     (r"cursor=[^&)\s]+", "cursor=[cursor]"),
-    (
-        r"(\d{4}-\d\d-\d\d[ T])?\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?",
-        "[time]",
-    ),
+    (r"(\d{4}-\d\d-\d\d[ T])?\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?", "[time]"),
     (r"\b\d+(\.\d+)? (ms|s|min|h|d)( \d+ (s|min|h))?\b", "[duration]"),
 ];
 
@@ -75,9 +72,7 @@ pub(crate) fn island(html: &str, id: &str) -> Option<Value> {
 
 /// What the main part of a page says, or the whole of a part of a page.
 pub(crate) fn outline(html: &str) -> String {
-    let main = html
-        .split_once("<main")
-        .and_then(|(_, main)| main.split_once("</main>"));
+    let main = html.split_once("<main").and_then(|(_, main)| main.split_once("</main>"));
     let main = main.map_or_else(|| html.to_owned(), |(main, _)| format!("<main{main}"));
     let mut said = Outline::default();
     for piece in pieces(&main) {
@@ -230,18 +225,9 @@ impl Outline {
             "br" => self.text(" "),
             "a" | "button" => {
                 self.text("[");
-                let leads = [
-                    part("href"),
-                    part("data-method"),
-                    part("data-action"),
-                    part("data-body"),
-                ];
+                let leads = [part("href"), part("data-method"), part("data-action"), part("data-body")];
                 let leads: Vec<&str> = leads.into_iter().filter(|part| !part.is_empty()).collect();
-                let after = if leads.is_empty() {
-                    "]".to_owned()
-                } else {
-                    format!("]({})", leads.join(" "))
-                };
+                let after = if leads.is_empty() { "]".to_owned() } else { format!("]({})", leads.join(" ")) };
                 self.after.push(after);
             }
             "form" => {

@@ -1,38 +1,26 @@
 //! Pages: each one there is, as HTML and as JSON, with little, much or nothing to show.
 
-use lyceum_store::{plan, tokens::Scope};
+use lyceum_store::plan;
+use lyceum_store::tokens::Scope;
 use serde_json::json;
 
-use crate::{
-    every_page::leads_on,
-    fixtures::filled,
-    harness::{Actor, TestServer, config},
-    outline::attributes,
-};
+use crate::every_page::leads_on;
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer, config};
+use crate::outline::attributes;
 
 /// A page in both forms; the JSON.
 async fn both(actor: &Actor, path: &str) -> serde_json::Value {
     let html = actor.clone().with("accept", "text/html").get(path).await.expect(200);
     assert!(html.header("content-type").starts_with("text/html"), "{path}");
     let text = String::from_utf8_lossy(&html.body).into_owned();
-    assert!(
-        text.contains("<main id=\"main\"") && text.ends_with("</html>"),
-        "{path}: {text}"
-    );
+    assert!(text.contains("<main id=\"main\"") && text.ends_with("</html>"), "{path}: {text}");
     assert!(!text.contains(" style=") && !text.contains(" onclick="), "{path}");
     let (bare, query) = path.split_once('?').unwrap_or((path, ""));
     let suffixed = actor.get(&format!("{bare}.json?{query}")).await.expect(200).json();
-    let accepted = actor
-        .clone()
-        .with("accept", "application/json")
-        .get(path)
-        .await
-        .expect(200);
+    let accepted = actor.clone().with("accept", "application/json").get(path).await.expect(200);
     assert_eq!(accepted.header("content-type"), "application/json", "{path}");
-    assert!(
-        text.contains(&format!("{bare}.json")),
-        "{path} does not say how its JSON is had"
-    );
+    assert!(text.contains(&format!("{bare}.json")), "{path} does not say how its JSON is had");
     suffixed
 }
 
@@ -40,16 +28,9 @@ async fn both(actor: &Actor, path: &str) -> serde_json::Value {
 async fn pages_of_an_empty_lab_say_so() {
     let server = TestServer::start().await;
     let reader = server.actor(Scope::Read).await;
-    for path in [
-        "/",
-        "/experiments",
-        "/?state=failed",
-        "/work",
-        "/workers",
-        "/workers?alive=true",
-        "/settings",
-        "/runs/new",
-    ] {
+    for path in
+        ["/", "/experiments", "/?state=failed", "/work", "/workers", "/workers?alive=true", "/settings", "/runs/new"]
+    {
         both(&reader, path).await;
     }
     server.stop().await;
@@ -65,9 +46,7 @@ async fn a_name_reverses_no_title() {
     for path in [format!("/runs/{id}"), "/".to_owned(), format!("/compare?runs={id}")] {
         let page = writer.clone().with("accept", "text/html").get(&path).await.expect(200);
         let html = page.text();
-        let (before_data, _) = html
-            .split_once("<script type=\"application/json\"")
-            .unwrap_or((&html, ""));
+        let (before_data, _) = html.split_once("<script type=\"application/json\"").unwrap_or((&html, ""));
         assert!(before_data.contains("run ⟨U+202E⟩lanif⟨U+2066⟩"), "{path}");
         assert!(!before_data.contains(['\u{202e}', '\u{2066}']), "{path}");
     }
@@ -79,10 +58,7 @@ async fn pages_of_a_run_without_a_step_and_of_one_with_steps_are_whole() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
     let made = writer
-        .post(
-            "/api/v1/runs",
-            &json!({"config": config(), "name": "new", "tags": ["a&b"]}),
-        )
+        .post("/api/v1/runs", &json!({"config": config(), "name": "new", "tags": ["a&b"]}))
         .await
         .expect(201)
         .json();
@@ -131,11 +107,7 @@ async fn a_reader_is_offered_nothing_that_it_may_not_do() {
     let server = TestServer::start().await;
     let (reader, admin) = (server.actor(Scope::Read).await, server.actor(Scope::Admin).await);
     let made_up = filled(&server, 6).await;
-    for path in [
-        "/settings".to_owned(),
-        format!("/runs/{}", made_up.run),
-        "/experiments".to_owned(),
-    ] {
+    for path in ["/settings".to_owned(), format!("/runs/{}", made_up.run), "/experiments".to_owned()] {
         let actions = async |actor: &Actor| attributes(&actor.get(&path).await.expect(200).text(), "data-action");
         assert_eq!(actions(&reader).await, Vec::<String>::new(), "{path}");
         assert_ne!(actions(&admin).await, Vec::<String>::new(), "{path}");
@@ -157,11 +129,7 @@ async fn an_experiment_links_to_a_comparison_that_there_is() {
         let body = json!({"config": config, "experiment": "wide"});
         writer.post("/api/v1/runs", &body).await.expect(201);
     }
-    let page = writer
-        .get(&format!("/experiments/{experiment}"))
-        .await
-        .expect(200)
-        .text();
+    let page = writer.get(&format!("/experiments/{experiment}")).await.expect(200).text();
     let links = attributes(&page, "href");
     let link = links.iter().find(|link| link.starts_with("/compare?runs="));
     let link = link.expect("a link");
@@ -182,23 +150,13 @@ async fn runs_sorted_by_a_count_are_all_shown_once() {
         .execute(server.store.pool())
         .await
         .expect("counts");
-    for (sort, order, first) in [
-        ("valid_problems", "newest", 3),
-        ("valid_problems", "oldest", 2),
-        ("cells", "oldest", 1),
-    ] {
+    for (sort, order, first) in
+        [("valid_problems", "newest", 3), ("valid_problems", "oldest", 2), ("cells", "oldest", 1)]
+    {
         let page = both(&reader, &format!("/?sort={sort}&order={order}")).await;
-        let ids: Vec<&str> = page["items"]
-            .as_array()
-            .expect("runs")
-            .iter()
-            .filter_map(|run| run["id"].as_str())
-            .collect();
-        assert_eq!(
-            (ids.len(), ids[0]),
-            (4, made[first].as_str()),
-            "{sort}, {order}: {page}"
-        );
+        let ids: Vec<&str> =
+            page["items"].as_array().expect("runs").iter().filter_map(|run| run["id"].as_str()).collect();
+        assert_eq!((ids.len(), ids[0]), (4, made[first].as_str()), "{sort}, {order}: {page}");
     }
     server.stop().await;
 }
@@ -211,16 +169,10 @@ async fn a_run_that_no_server_can_plan_says_so_until_one_plans_it() {
     let run = filled(&server, 1).await.run;
     let path = format!("/runs/{run}/now");
     let shown = async || both_parts(&reader, &path).await;
-    plan::refuse(db, run, "0.0.9", "unknown field `<novel>`")
-        .await
-        .expect("a refusal");
+    plan::refuse(db, run, "0.0.9", "unknown field `<novel>`").await.expect("a refusal");
     assert_eq!(shown().await, None, "it was planned");
     let due = "UPDATE steps SET planned = ended - 1 WHERE execution_id = $1";
-    sqlx::query(due)
-        .bind(run.0)
-        .execute(db)
-        .await
-        .expect("a run that is due");
+    sqlx::query(due).bind(run.0).execute(db).await.expect("a run that is due");
     let refusal = json!({ "release": "0.0.9", "reason": "unknown field `<novel>`" });
     assert_eq!(shown().await, Some(refusal));
     let old = "UPDATE refusals SET at = at - interval '5 minutes'";
@@ -231,20 +183,8 @@ async fn a_run_that_no_server_can_plan_says_so_until_one_plans_it() {
 
 /// The refusal on a run's live part, whose HTML shows it if its JSON has it.
 async fn both_parts(actor: &Actor, path: &str) -> Option<serde_json::Value> {
-    let html = actor
-        .clone()
-        .with("accept", "text/html")
-        .get(path)
-        .await
-        .expect(200)
-        .text();
-    let json = actor
-        .clone()
-        .with("accept", "application/json")
-        .get(path)
-        .await
-        .expect(200)
-        .json();
+    let html = actor.clone().with("accept", "text/html").get(path).await.expect(200).text();
+    let json = actor.clone().with("accept", "application/json").get(path).await.expect(200).json();
     let refusal = json.get("refusal").cloned();
     assert_eq!(html.contains("&#60;novel&#62;"), refusal.is_some(), "{html}");
     assert!(!html.contains("<novel>"), "{html}");

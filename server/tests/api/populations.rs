@@ -3,12 +3,10 @@
 use lyceum_store::tokens::Scope;
 use serde_json::json;
 
-use crate::{
-    fixtures::filled,
-    harness::TestServer,
-    outline::{assert_reads_like, island, outline},
-    views::browser,
-};
+use crate::fixtures::filled;
+use crate::harness::TestServer;
+use crate::outline::{assert_reads_like, island, outline};
+use crate::views::browser;
 
 /// Makes the teacher a challenger, the student a solver of a second population, and adds a critic to that population.
 const RECAST: [&str; 8] = [
@@ -30,19 +28,10 @@ async fn pages_use_the_names_of_a_run_s_own_roles_and_populations() {
     let reader = server.actor(Scope::Read).await;
     let made = filled(&server, 6).await;
     for statement in RECAST {
-        sqlx::query(statement)
-            .execute(server.store.pool())
-            .await
-            .expect("another cast");
+        sqlx::query(statement).execute(server.store.pool()).await.expect("another cast");
     }
     let run = made.run;
-    let shown = async |page: &str| {
-        browser(&reader)
-            .get(&format!("/runs/{run}{page}"))
-            .await
-            .expect(200)
-            .text()
-    };
+    let shown = async |page: &str| browser(&reader).get(&format!("/runs/{run}{page}")).await.expect(200).text();
     for page in ["/arms-race", "/population", "/cross-play", "/problems"] {
         let html = shown(page).await;
         assert_reads_like(&format!("roles{}", page.replace('/', ".")), &html);
@@ -56,9 +45,6 @@ async fn pages_use_the_names_of_a_run_s_own_roles_and_populations() {
     let members = curves["members"].as_array().expect("members");
     let critic = members.iter().find(|member| member["name"] == "critic-0");
     let critic = critic.expect("a critic");
-    assert_eq!(
-        (&critic["group"], &critic["sides"]),
-        (&json!("critics of second"), &json!(["judging"]))
-    );
+    assert_eq!((&critic["group"], &critic["sides"]), (&json!("critics of second"), &json!(["judging"])));
     server.stop().await;
 }

@@ -1,36 +1,27 @@
 //! The Python client's own tests, against a server with a coordinator.
 
-use lyceum_core::{
-    artifact::{ArtifactKind, Digest},
-    config::RunConfig,
-    fault::Faults,
-    id::ExecutionId,
-    recipe::{
-        Capabilities, Metric, MetricRecord, Plan, PlanError, Planner, Recipe, Records, Registry, Role, RunState,
-        StepView,
-    },
+use lyceum_core::artifact::{ArtifactKind, Digest};
+use lyceum_core::config::RunConfig;
+use lyceum_core::fault::Faults;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{
+    Capabilities, Metric, MetricRecord, Plan, PlanError, Planner, Recipe, Records, Registry, Role, RunState, StepView,
 };
-use lyceum_server::{
-    lab::{LabSettings, Pace},
-    serve::Server,
-};
+use lyceum_server::lab::{LabSettings, Pace};
+use lyceum_server::serve::Server;
 use lyceum_store::tokens::Scope;
 use serde_json::Value;
-use std::{
-    env, fs,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-    process::Stdio,
-    time::Duration,
-};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+use std::{env, fs};
 use tokio::process::Command;
 
-use crate::{
-    benchmarks::imported,
-    fixtures::{filled, records},
-    harness::{TestServer, config},
-    recipe::Scripted,
-};
+use crate::benchmarks::imported;
+use crate::fixtures::{filled, records};
+use crate::harness::{TestServer, config};
+use crate::recipe::Scripted;
 
 /// Problems of the first step of a run that ends by itself.
 const PROBLEMS: u32 = 18;
@@ -72,11 +63,7 @@ impl Planner for Brief {
         for problem in &mut records.problems {
             problem.source = None;
         }
-        Ok(Plan {
-            records,
-            finish: Some(run.next("", &())?),
-            ..Plan::default()
-        })
+        Ok(Plan { records, finish: Some(run.next("", &())?), ..Plan::default() })
     }
 }
 
@@ -100,9 +87,7 @@ impl Recipe for Brief {
 
 /// The Python with the client and what its tests need, if there is one.
 fn python() -> Option<PathBuf> {
-    env::var_os("CLIENT_PYTHON")
-        .map(PathBuf::from)
-        .filter(|python| python.exists())
+    env::var_os("CLIENT_PYTHON").map(PathBuf::from).filter(|python| python.exists())
 }
 
 fn client_folder() -> &'static Path {
@@ -130,23 +115,16 @@ async fn the_python_client_does_what_its_readme_says() {
         artifacts: server.artifacts.clone(),
         registry: Registry::default()
             .with(Scripted("scripted"))
-            .with(Brief {
-                weights: weights.expect("an artifact"),
-            })
+            .with(Brief { weights: weights.expect("an artifact") })
             .with_evaluation(lyceum_core::recipe::BenchmarkEvaluation),
         settings: LabSettings {
             presets: Some(presets),
             threads: Some(1),
-            coordinate: Some(Pace {
-                look: Duration::from_millis(100),
-                ..Pace::default()
-            }),
+            coordinate: Some(Pace { look: Duration::from_millis(100), ..Pace::default() }),
             ..LabSettings::default()
         },
     };
-    let (address, serving) = coordinating
-        .listen(SocketAddr::from(([127, 0, 0, 1], 0)))
-        .expect("a port");
+    let (address, serving) = coordinating.listen(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
     let output = Command::new(python)
         .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
         .arg(client_folder().join("tests"))
@@ -159,11 +137,7 @@ async fn the_python_client_does_what_its_readme_says() {
         .output()
         .await
         .expect("Python");
-    let said = format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}");
     serving.stop().await;
     server.stop().await;

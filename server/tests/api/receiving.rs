@@ -1,18 +1,14 @@
 //! Bodies that arrive slowly, or never whole.
 
-use actix_web::{
-    http::Method,
-    web::{self, Bytes},
-};
+use actix_web::http::Method;
+use actix_web::web::{self, Bytes};
 use lyceum_core::artifact::Digest;
 use lyceum_server::lab::{BodyPace, LabSettings};
 use lyceum_store::tokens::Scope;
 use serde_json::json;
-use std::{
-    io::{Read as _, Write as _},
-    net::TcpStream,
-    time::Duration,
-};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::time::Duration;
 
 use crate::harness::{Actor, OtherServer, TestServer};
 
@@ -61,9 +57,7 @@ pub(crate) async fn open_transactions(server: &TestServer) -> i64 {
 
 async fn import(writer: &Actor, name: &str) -> crate::harness::Reply {
     let lines = writer.clone().with("content-type", "application/x-ndjson");
-    lines
-        .send(Method::POST, &format!("{IMPORT}{name}"), Some(ROW.as_bytes().to_vec()))
-        .await
+    lines.send(Method::POST, &format!("{IMPORT}{name}"), Some(ROW.as_bytes().to_vec())).await
 }
 
 #[actix_web::test]
@@ -87,29 +81,16 @@ async fn imports_that_trickle_hold_no_transaction_and_hinder_no_other() {
 
 #[actix_web::test]
 async fn more_large_bodies_than_there_are_places_are_told_to_come_back() {
-    let server = TestServer::with(|settings| LabSettings {
-        large_bodies: 1,
-        patience: Duration::ZERO,
-        ..settings
-    })
-    .await;
+    let server =
+        TestServer::with(|settings| LabSettings { large_bodies: 1, patience: Duration::ZERO, ..settings }).await;
     let writer = server.actor(Scope::Write).await;
-    let trickling = unfinished(
-        &server.base(),
-        &writer,
-        &format!("POST {IMPORT}trickling"),
-        10 * ROW.len(),
-        Bytes::from("{"),
-    )
-    .await;
+    let trickling =
+        unfinished(&server.base(), &writer, &format!("POST {IMPORT}trickling"), 10 * ROW.len(), Bytes::from("{")).await;
     receives(&writer, 1).await;
     let refused = import(&writer, "one").await.expect(503);
     assert_eq!(refused.problem(), "unavailable");
     assert_eq!(refused.header("retry-after"), "2");
-    assert!(
-        refused.text().contains("1 large bodies are being received"),
-        "{refused:?}"
-    );
+    assert!(refused.text().contains("1 large bodies are being received"), "{refused:?}");
     let digest = Digest::of(b"weights");
     let artifact = format!("/api/v1/artifacts/{digest}?kind=adapter");
     let put = || async {
@@ -117,10 +98,7 @@ async fn more_large_bodies_than_there_are_places_are_told_to_come_back() {
         octets.send(Method::PUT, &artifact, Some(b"weights".to_vec())).await
     };
     put().await.expect(503);
-    writer
-        .post("/api/v1/experiments", &json!({"name": "small"}))
-        .await
-        .expect(201);
+    writer.post("/api/v1/experiments", &json!({"name": "small"})).await.expect(201);
     drop(trickling);
     receives(&writer, 0).await;
     put().await.expect(201);
@@ -131,10 +109,7 @@ async fn more_large_bodies_than_there_are_places_are_told_to_come_back() {
 #[actix_web::test]
 async fn a_body_that_is_too_slow_is_refused() {
     let server = TestServer::with(|settings| LabSettings {
-        body_pace: BodyPace {
-            grace: Duration::ZERO,
-            bytes_per_second: u32::MAX,
-        },
+        body_pace: BodyPace { grace: Duration::ZERO, bytes_per_second: u32::MAX },
         ..settings
     })
     .await;
@@ -154,10 +129,7 @@ async fn a_body_that_is_too_slow_is_refused() {
         .await;
         assert!(answer.starts_with("HTTP/1.1 408 "), "{request}: {answer}");
         assert!(answer.contains("urn:lyceum:problem:too-slow"), "{request}: {answer}");
-        assert!(
-            answer.contains("at least 4294967295 bytes a second"),
-            "{request}: {answer}"
-        );
+        assert!(answer.contains("at least 4294967295 bytes a second"), "{request}: {answer}");
     }
     receives(&writer, 0).await;
     server.stop().await;
@@ -186,22 +158,12 @@ async fn unfinished_uploads_are_on_disk_and_not_in_memory() {
     receives(&writer, UPLOADS).await;
     // Nearly all of it has been taken from the sockets, whose buffers have a few megabytes.
     let held = other.resident().saturating_sub(before);
-    assert!(
-        held < 2 * SENT,
-        "{held} bytes for {} uploads of {SENT} bytes",
-        UPLOADS - 1
-    );
+    assert!(held < 2 * SENT, "{held} bytes for {} uploads of {SENT} bytes", UPLOADS - 1);
     drop(uploads);
     let octets = writer.clone().with("content-type", "application/octet-stream");
-    octets
-        .send(Method::PUT, &request, Some(bytes.to_vec()))
-        .await
-        .expect(201);
+    octets.send(Method::PUT, &request, Some(bytes.to_vec())).await.expect(201);
     let read = writer.get(&format!("/api/v1/artifacts/{digest}")).await.expect(200);
-    assert!(
-        read.body == bytes,
-        "what was written in parts and sent in pieces is the same"
-    );
+    assert!(read.body == bytes, "what was written in parts and sent in pieces is the same");
     drop(other);
     server.stop().await;
 }

@@ -1,12 +1,12 @@
 //! A recipe for tests: it knows its parameters and plans nothing.
 
-use lyceum_core::{
-    config::RunConfig,
-    fault::{Fault, Faults},
-    id::ExecutionId,
-    recipe::{Capabilities, Highlight, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, Side, StepView},
-    verdict::Signal,
+use lyceum_core::config::RunConfig;
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{
+    Capabilities, Highlight, Metric, Plan, PlanError, Planner, Recipe, Role, RunState, Side, StepView,
 };
+use lyceum_core::verdict::Signal;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -32,10 +32,7 @@ impl Planner for Scripted {
         }
         let width = config.parameters["width"].as_u64().unwrap_or(2);
         if width == 13 {
-            return Err(Faults(vec![Fault::new(
-                "/parameters/width",
-                "13 brings no luck; any other number does",
-            )]));
+            return Err(Faults(vec![Fault::new("/parameters/width", "13 brings no luck; any other number does")]));
         }
         config.parameters["width"] = json!(width);
         Ok(config)
@@ -77,9 +74,7 @@ impl Recipe for Scripted {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        let reward = Metric::new("reward", "points", &[])
-            .side(Side::Proposes)
-            .highlighted(&[Highlight::Comparison]);
+        let reward = Metric::new("reward", "points", &[]).side(Side::Proposes).highlighted(&[Highlight::Comparison]);
         let signals = [
             Metric::number("solve_rate", &[]).signal(Signal::Solved),
             Metric::number("format_rate", &[]).signal(Signal::Format),

@@ -17,10 +17,8 @@ ORDER BY 1";
 #[actix_web::test]
 async fn whatever_references_a_run_or_what_is_in_it_is_found_by_an_index() {
     let server = TestServer::start().await;
-    let unindexed: Vec<String> = sqlx::query_scalar(UNINDEXED)
-        .fetch_all(server.store.pool())
-        .await
-        .expect("the catalogue");
+    let unindexed: Vec<String> =
+        sqlx::query_scalar(UNINDEXED).fetch_all(server.store.pool()).await.expect("the catalogue");
     assert_eq!(unindexed, Vec::<String>::new());
     server.stop().await;
 }

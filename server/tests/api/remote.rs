@@ -24,11 +24,7 @@ async fn what_a_remote_worker_writes_the_server_has_and_the_other_way_round() {
     let digest = there.put(ArtifactKind::Tokens, bytes.clone()).await.unwrap();
     assert_eq!(digest, Digest::of(&bytes));
     assert_eq!(server.artifacts.get(digest).await.unwrap(), bytes);
-    assert_eq!(
-        there.put(ArtifactKind::Tokens, bytes.clone()).await.unwrap(),
-        digest,
-        "once more is harmless"
-    );
+    assert_eq!(there.put(ArtifactKind::Tokens, bytes.clone()).await.unwrap(), digest, "once more is harmless");
 
     let other = server.artifacts.put(ArtifactKind::Adapter, vec![7; 100]).await.unwrap();
     assert_eq!(there.get(other).await.unwrap(), [7; 100]);
@@ -41,28 +37,19 @@ async fn what_a_remote_worker_writes_the_server_has_and_the_other_way_round() {
 async fn a_remote_worker_is_told_what_the_server_refuses() {
     let server = TestServer::start().await;
     let reader = server.actor(Scope::Read).await.bearer();
-    let refused = remote(&server, &reader)
-        .put(ArtifactKind::Tokens, vec![1])
-        .await
-        .unwrap_err();
+    let refused = remote(&server, &reader).put(ArtifactKind::Tokens, vec![1]).await.unwrap_err();
     assert!(refused.to_string().contains("403"), "{refused}");
     let unknown = remote(&server, "lyc_unknown").get(Digest::of(b"x")).await.unwrap_err();
     assert!(unknown.to_string().contains("401"), "{unknown}");
     let writer = server.actor(Scope::Write).await.bearer();
     let large = vec![0; crate::harness::BODY_LIMIT + 1];
-    let large = remote(&server, &writer)
-        .put(ArtifactKind::Tokens, large)
-        .await
-        .unwrap_err();
+    let large = remote(&server, &writer).put(ArtifactKind::Tokens, large).await.unwrap_err();
     assert!(large.to_string().contains("413"), "{large}");
 
     let there = remote(&server, &writer);
     server.stop().await;
     let gone = there.get(Digest::of(b"x")).await.unwrap_err();
-    assert!(
-        gone.is_transient() && gone.to_string().contains("cannot reach"),
-        "{gone}"
-    );
+    assert!(gone.is_transient() && gone.to_string().contains("cannot reach"), "{gone}");
 }
 
 #[actix_web::test]
@@ -82,14 +69,8 @@ async fn a_damaged_artifact_is_not_taken_for_the_one_that_was_asked_for() {
 async fn the_requested_rows_of_a_dataset_are_read_page_by_page() {
     let server = TestServer::start().await;
     let rows: Vec<_> = (0..230).map(|row| serde_json::json!({ "question": row })).collect();
-    let new = NewDataset {
-        name: "rows",
-        purpose: Purpose::Training,
-        suite: None,
-        source: "",
-        revision: None,
-        rows: &rows,
-    };
+    let new =
+        NewDataset { name: "rows", purpose: Purpose::Training, suite: None, source: "", revision: None, rows: &rows };
     let mut tx = server.store.pool().begin().await.unwrap();
     let id = DatasetId(datasets::create(&mut tx, &new).await.unwrap().id);
     tx.commit().await.unwrap();

@@ -1,18 +1,14 @@
 //! Results of runs: differences from the base on the same rows, and nothing beside what was measured in another way.
 
-use lyceum_core::{
-    id::ExecutionId,
-    verdict::{Against, Comparison},
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::verdict::{Against, Comparison};
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    benchmarks::{imported, measured, row},
-    fixtures::filled,
-    harness::{Actor, TestServer},
-};
+use crate::benchmarks::{imported, measured, row};
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer};
 
 /// A result as it is written: of whom, on what, and which rows were solved.
 pub(crate) struct Written<'a> {
@@ -74,11 +70,7 @@ async fn dataset(writer: &Actor, name: &str) -> Uuid {
 }
 
 async fn results(actor: &Actor, run: ExecutionId) -> Vec<Value> {
-    let answer = actor
-        .get(&format!("/api/v1/runs/{run}/results"))
-        .await
-        .expect(200)
-        .json();
+    let answer = actor.get(&format!("/api/v1/runs/{run}/results")).await.expect(200).json();
     answer["items"].as_array().expect("results").clone()
 }
 
@@ -87,14 +79,7 @@ async fn a_result_is_the_mean_of_those_who_solve_and_is_compared_with_the_base_r
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
     let (run, dataset) = prepared(&server, &writer).await;
-    let of = |name, step, correct| Written {
-        run,
-        name,
-        step,
-        dataset: Some(dataset),
-        temperature: 0.0,
-        correct,
-    };
+    let of = |name, step, correct| Written { run, name, step, dataset: Some(dataset), temperature: 0.0, correct };
     of("student-0", Some(10), &[1, 1, 1, 1]).write(&server).await;
     of("student-1", Some(10), &[1, 1, 0, 0]).write(&server).await;
     of("teacher-0", Some(10), &[0, 0, 0, 0]).write(&server).await;
@@ -118,10 +103,7 @@ async fn a_result_is_the_mean_of_those_who_solve_and_is_compared_with_the_base_r
     };
     let rows = ([1.0, 1.0, 0.5, 0.5], [1.0, 0.0, 0.0, 0.0]);
     compared(&found[1], Against::Step(10), &rows.0, &rows.1);
-    assert_eq!(
-        found[1]["reference_step"], 10,
-        "the base is unknown, the first measurement is not"
-    );
+    assert_eq!(found[1]["reference_step"], 10, "the base is unknown, the first measurement is not");
 
     // Whoever waited for the base is compared with it.
     of("base", None, &[0, 1, 0, 0]).write(&server).await;
@@ -130,16 +112,8 @@ async fn a_result_is_the_mean_of_those_who_solve_and_is_compared_with_the_base_r
     compared(&found[0], Against::Base, &base, &rows.0);
     compared(&found[1], Against::Base, &base, &rows.1);
     assert_eq!(found[1]["reference_step"], Value::Null);
-    let each = writer
-        .get(&format!("/api/v1/runs/{run}/benchmarks"))
-        .await
-        .expect(200)
-        .json();
-    let teacher = each["items"]
-        .as_array()
-        .expect("results")
-        .iter()
-        .find(|one| one["name"] == "teacher-0");
+    let each = writer.get(&format!("/api/v1/runs/{run}/benchmarks")).await.expect(200).json();
+    let teacher = each["items"].as_array().expect("results").iter().find(|one| one["name"] == "teacher-0");
     compared(teacher.expect("a teacher"), Against::Base, &base, &[0.0; 4]);
     server.stop().await;
 }
@@ -164,18 +138,12 @@ async fn equal_rows_of_two_imports_are_compared_and_others_are_not() {
         .await
         .expect("a deletion");
     let second = dataset(&writer, "the same rows").await;
-    of("student-0", Some(10), second, 0.0, &[1, 1, 1, 0])
-        .write(&server)
-        .await;
-    of("student-0", Some(10), second, 1.0, &[1, 1, 1, 1])
-        .write(&server)
-        .await;
+    of("student-0", Some(10), second, 0.0, &[1, 1, 1, 0]).write(&server).await;
+    of("student-0", Some(10), second, 1.0, &[1, 1, 1, 1]).write(&server).await;
     of("student-0", Some(10), second, 0.0, &[1, 1]).write(&server).await;
     let found = results(&writer, run).await;
     let with_reference: Vec<&Value> = found.iter().filter(|one| !one["reference"].is_null()).collect();
-    let [compared] = with_reference[..] else {
-        panic!("one has the base's rows and decoding: {found:?}")
-    };
+    let [compared] = with_reference[..] else { panic!("one has the base's rows and decoding: {found:?}") };
     assert_eq!((&compared["rows"], &compared["pass_at_1"]), (&json!(4), &json!(0.75)));
     assert_eq!(found.len(), 3, "each is a result of its own: {found:?}");
     server.stop().await;
@@ -187,14 +155,7 @@ async fn runs_are_sorted_and_averaged_by_results_on_the_same_rows_alone() {
     let writer = server.actor(Scope::Write).await;
     let (usual, dataset) = prepared(&server, &writer).await;
     let (worse, other) = (filled(&server, 1).await.run, filled(&server, 1).await.run);
-    let of = |run, name, step, correct| Written {
-        run,
-        name,
-        step,
-        dataset: Some(dataset),
-        temperature: 0.0,
-        correct,
-    };
+    let of = |run, name, step, correct| Written { run, name, step, dataset: Some(dataset), temperature: 0.0, correct };
     for run in [usual, worse] {
         of(run, "base", None, &[0, 1, 0, 0]).write(&server).await;
     }
@@ -202,11 +163,7 @@ async fn runs_are_sorted_and_averaged_by_results_on_the_same_rows_alone() {
     of(worse, "student-0", Some(10), &[1, 0, 0, 0]).write(&server).await;
     of(other, "student-0", Some(10), &[1]).write(&server).await;
     let columns = "columns=benchmarks.gsm8k,difference.gsm8k";
-    let page = writer
-        .get(&format!("/runs.json?{columns}&sort=difference.gsm8k"))
-        .await
-        .expect(200)
-        .json();
+    let page = writer.get(&format!("/runs.json?{columns}&sort=difference.gsm8k")).await.expect(200).json();
     let shown: Vec<(&Value, &Value, &Value)> = page["items"]
         .as_array()
         .expect("runs")
@@ -225,24 +182,12 @@ async fn runs_are_sorted_and_averaged_by_results_on_the_same_rows_alone() {
             (&other, &json!("100.0 (n = 1)"), &Value::Null),
         ]
     );
-    let groups = writer
-        .get(&format!("/runs.json?{columns}&group=recipe"))
-        .await
-        .expect(200)
-        .json();
+    let groups = writer.get(&format!("/runs.json?{columns}&group=recipe")).await.expect(200).json();
     let mean = &groups["groups"][0]["values"]["benchmarks.gsm8k"];
     assert_eq!((&mean["mean"], &mean["n"]), (&json!(0.375), &json!(2)), "{groups}");
-    let best = writer
-        .get("/api/v1/benchmarks/gsm8k/leaderboard")
-        .await
-        .expect(200)
-        .json();
-    let ranked: Vec<(&Value, &Value)> = best["items"]
-        .as_array()
-        .expect("results")
-        .iter()
-        .map(|one| (&one["pass_at_1"], &one["rows"]))
-        .collect();
+    let best = writer.get("/api/v1/benchmarks/gsm8k/leaderboard").await.expect(200).json();
+    let ranked: Vec<(&Value, &Value)> =
+        best["items"].as_array().expect("results").iter().map(|one| (&one["pass_at_1"], &one["rows"])).collect();
     assert_eq!(
         ranked,
         [(0.5, 4), (0.25, 4), (0.25, 4), (1.0, 1)]
@@ -252,12 +197,7 @@ async fn runs_are_sorted_and_averaged_by_results_on_the_same_rows_alone() {
         "one row says little, and is not beside the others"
     );
     let page = writer.get("/leaderboard.json?suite=gsm8k").await.expect(200).json();
-    let ranked: Vec<&Value> = page["ranked_runs"]
-        .as_array()
-        .expect("runs")
-        .iter()
-        .map(|one| &one["run_id"])
-        .collect();
+    let ranked: Vec<&Value> = page["ranked_runs"].as_array().expect("runs").iter().map(|one| &one["run_id"]).collect();
     assert_eq!(ranked, [&usual, &worse], "by their difference; the third has no base");
     server.stop().await;
 }
@@ -271,11 +211,7 @@ async fn a_sample_of_a_suite_is_a_dataset_of_its_own_that_is_made_once() {
     let slice = async |rows: u32| -> Value {
         let spec =
             json!({"type": "benchmark", "suites": ["gsm8k"], "run": run, "n": 2, "temperature": 0.8, "rows": rows});
-        let made = writer
-            .post("/api/v1/evaluations", &json!({ "spec": spec }))
-            .await
-            .expect(201)
-            .json();
+        let made = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await.expect(201).json();
         let id: ExecutionId = made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
         if rows == 3 {
             measured(&server, id).await;
@@ -294,25 +230,11 @@ async fn a_sample_of_a_suite_is_a_dataset_of_its_own_that_is_made_once() {
     assert_eq!(sample["provenance"]["dataset"], whole["id"]);
     let drawn = lyceum_core::benchmark::spread_rows(3, 2);
     assert_eq!(sample["provenance"]["sampled_rows"], json!(drawn));
-    let rows = writer
-        .get(&format!("/api/v1/datasets/{id}/rows"))
-        .await
-        .expect(200)
-        .json();
-    let tasks: Vec<&Value> = rows["items"]
-        .as_array()
-        .expect("rows")
-        .iter()
-        .map(|one| &one["row"]["task_id"])
-        .collect();
+    let rows = writer.get(&format!("/api/v1/datasets/{id}/rows")).await.expect(200).json();
+    let tasks: Vec<&Value> = rows["items"].as_array().expect("rows").iter().map(|one| &one["row"]["task_id"]).collect();
     assert_eq!(
         tasks,
-        drawn
-            .iter()
-            .map(|row| json!(format!("gsm8k/{row}")))
-            .collect::<Vec<_>>()
-            .iter()
-            .collect::<Vec<_>>()
+        drawn.iter().map(|row| json!(format!("gsm8k/{row}"))).collect::<Vec<_>>().iter().collect::<Vec<_>>()
     );
     server.stop().await;
 }
@@ -348,9 +270,6 @@ async fn what_a_fork_copied_is_in_its_results_once() {
     let read: Vec<_> = found.iter().map(|one| (&one["step"], &one["run_id"])).collect();
     let own = json!(fork);
     assert_eq!(read, [(&json!(0), &own), (&json!(2), &own)]);
-    assert_eq!(
-        (&found[1]["reference"], &found[1]["reference_step"]),
-        (&json!(0.25), &Value::Null)
-    );
+    assert_eq!((&found[1]["reference"], &found[1]["reference_step"]), (&json!(0.25), &Value::Null));
     server.stop().await;
 }

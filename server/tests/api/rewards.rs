@@ -1,18 +1,15 @@
 //! Rewards of one's own: stored by digest, named by rows, shown with their dataset.
 
 use actix_web::http::Method;
-use lyceum_core::{
-    artifact::Digest,
-    id::{DatasetId, ExecutionId},
-    recipe::{MetricRecord, Plan, Records, StepView, Want},
-};
-use lyceum_store::{plan, tokens::Scope};
+use lyceum_core::artifact::Digest;
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_core::recipe::{MetricRecord, Plan, Records, StepView, Want};
+use lyceum_store::plan;
+use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    commands::says,
-    harness::{TestServer, config},
-};
+use crate::commands::says;
+use crate::harness::{TestServer, config};
 
 /// Ends the run's current step with means of parts of rewards.
 async fn stepped(server: &TestServer, run: ExecutionId, parts: &[(&str, f64)]) {
@@ -24,10 +21,7 @@ async fn stepped(server: &TestServer, run: ExecutionId, parts: &[(&str, f64)]) {
         reward_parts: parts.iter().map(|&(name, mean)| (name.to_owned(), mean)).collect(),
     };
     let plan = Plan {
-        records: Records {
-            metrics: vec![metrics],
-            ..Records::default()
-        },
+        records: Records { metrics: vec![metrics], ..Records::default() },
         finish: Some(locked.state.next("", &json!({})).expect("a state")),
         ..Plan::default()
     };
@@ -44,22 +38,13 @@ async fn a_part_of_a_reward_joins_the_metrics_of_its_run_in_the_first_step_that_
     config["steps"] = json!(9);
     let body = json!({"config": config, "name": "mine"});
     let run = started(writer.post("/api/v1/runs", &body).await.expect(201).json());
-    for parts in [
-        &[("correct", 0.25)][..],
-        &[("brief", -0.5), ("correct", 0.75)],
-        &[],
-        &[("brief", -0.25), ("correct", 1.0)],
-    ] {
+    for parts in
+        [&[("correct", 0.25)][..], &[("brief", -0.5), ("correct", 0.75)], &[], &[("brief", -0.25), ("correct", 1.0)]]
+    {
         stepped(&server, run, parts).await;
     }
     let body = json!({"step": 3, "overrides": {"steps": 9}});
-    let fork = started(
-        writer
-            .post(&format!("/api/v1/runs/{run}/fork"), &body)
-            .await
-            .expect(201)
-            .json(),
-    );
+    let fork = started(writer.post(&format!("/api/v1/runs/{run}/fork"), &body).await.expect(201).json());
     for (run, steps) in [(run, 4), (fork, 3)] {
         let read = async |level: u8| {
             let path = format!(
@@ -69,12 +54,7 @@ async fn a_part_of_a_reward_joins_the_metrics_of_its_run_in_the_first_step_that_
             let rows = rows.as_array().expect("rows").iter().map(|row| row["mean"].clone());
             rows.collect::<Vec<_>>()
         };
-        let every = [
-            json!([0.25, null]),
-            json!([0.75, -0.5]),
-            json!([null, null]),
-            json!([1.0, -0.25]),
-        ];
+        let every = [json!([0.25, null]), json!([0.75, -0.5]), json!([null, null]), json!([1.0, -0.25])];
         assert_eq!(read(0).await, every[..steps]);
         if steps == 4 {
             let mean = [json!([2.0 / 3.0, -0.375])];
@@ -83,16 +63,10 @@ async fn a_part_of_a_reward_joins_the_metrics_of_its_run_in_the_first_step_that_
     }
     let page = format!("/runs/{run}/metrics");
     let page = writer.get(&page).await.expect(200).text();
-    assert!(
-        page.contains("reward_part.brief") && page.contains("id=\"chart-reward-parts\""),
-        "{page}"
-    );
+    assert!(page.contains("reward_part.brief") && page.contains("id=\"chart-reward-parts\""), "{page}");
     let table = writer.get(&format!("/runs/{run}/export/metrics.jsonl")).await;
     let table = table.expect(200).text();
-    let exported: Vec<Value> = table
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let exported: Vec<Value> = table.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let brief = |row: usize| &exported[row]["reward_part.brief"];
     assert_eq!((brief(0), brief(1)), (&Value::Null, &json!(-0.5)));
     let many: Vec<String> = (0..100).map(|number| format!("part{number}")).collect();
@@ -108,40 +82,23 @@ async fn a_part_of_a_reward_joins_the_metrics_of_its_run_in_the_first_step_that_
 async fn a_dry_run_scores_rows_of_any_dataset_and_leaves_its_check_alone() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
-    let stored = writer
-        .post("/api/v1/rewards", &json!({"source": REWARD}))
-        .await
-        .expect(201);
+    let stored = writer.post("/api/v1/rewards", &json!({"source": REWARD})).await.expect(201);
     let digest = stored.json()["digest"].clone();
     let lines = writer.clone().with("content-type", "application/x-ndjson");
     let path = "/api/v1/datasets/import?name=mine&purpose=training";
     let row = br#"{"task_id": "a", "question": "1+1?", "oracle": {"type": "math", "gold": "2"}}"#;
-    let made = lines
-        .send(Method::POST, path, Some(row.to_vec()))
-        .await
-        .expect(201)
-        .json();
+    let made = lines.send(Method::POST, path, Some(row.to_vec())).await.expect(201).json();
     let begin = |more: Value| {
         let mut spec = json!({"type": "dataset_check", "dataset": "mine"});
-        spec.as_object_mut()
-            .expect("an object")
-            .extend(more.as_object().expect("fields").clone());
+        spec.as_object_mut().expect("an object").extend(more.as_object().expect("fields").clone());
         let writer = writer.clone();
         async move { writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await }
     };
     let oracle = |file: &Value| json!({"type": "python", "file": file});
     for (more, place, said) in [
         (json!({"completion": "2"}), "/spec/oracle", "name no reward"),
-        (
-            json!({"oracle": oracle(&json!("0".repeat(64)))}),
-            "/spec/oracle/file",
-            "lyceum reward add",
-        ),
-        (
-            json!({"rows": 0, "oracle": oracle(&digest)}),
-            "/spec/rows",
-            "at least 1",
-        ),
+        (json!({"oracle": oracle(&json!("0".repeat(64)))}), "/spec/oracle/file", "lyceum reward add"),
+        (json!({"rows": 0, "oracle": oracle(&digest)}), "/spec/rows", "at least 1"),
     ] {
         let refused = begin(more).await.expect(422);
         assert_eq!(refused.places(), [place]);
@@ -163,29 +120,12 @@ async fn a_dry_run_scores_rows_of_any_dataset_and_leaves_its_check_alone() {
     };
     plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
     tx.commit().await.expect("a commit");
-    let shown = writer
-        .get(&format!("/api/v1/evaluations/{evaluation}"))
-        .await
-        .expect(200)
-        .json();
+    let shown = writer.get(&format!("/api/v1/evaluations/{evaluation}")).await.expect(200).json();
     assert_eq!((&shown["state"], &shown["result"]), (&json!("completed"), &result));
-    let page = writer
-        .get(&format!("/evaluations/{evaluation}"))
-        .await
-        .expect(200)
-        .text();
-    assert!(
-        page.contains("score 1") && page.contains("&#60;b&#62;no") && !page.contains("<b>no"),
-        "{page}"
-    );
-    let dataset = writer
-        .get(&format!("/api/v1/datasets/{}", made["id"].as_str().expect("an id")))
-        .await;
-    assert_eq!(
-        dataset.expect(200).json()["check"],
-        Value::Null,
-        "a dry run is no check"
-    );
+    let page = writer.get(&format!("/evaluations/{evaluation}")).await.expect(200).text();
+    assert!(page.contains("score 1") && page.contains("&#60;b&#62;no") && !page.contains("<b>no"), "{page}");
+    let dataset = writer.get(&format!("/api/v1/datasets/{}", made["id"].as_str().expect("an id"))).await;
+    assert_eq!(dataset.expect(200).json()["check"], Value::Null, "a dry run is no check");
     server.stop().await;
 }
 
@@ -200,19 +140,13 @@ async fn a_reward_is_checked_stored_by_digest_and_shown_escaped() {
         ("x = 1", "`def score(prompt, completion, row)` is valid"),
         ("def score(a): return 1", "three values"),
     ] {
-        let reply = writer
-            .post("/api/v1/rewards", &json!({ "source": source }))
-            .await
-            .expect(422);
+        let reply = writer.post("/api/v1/rewards", &json!({ "source": source })).await.expect(422);
         assert_eq!(reply.places(), ["/source"]);
         assert!(reply.json().to_string().contains(said), "{said}: {reply:?}");
     }
     let digest = Digest::of(REWARD.as_bytes()).to_string();
     for _ in 0..2 {
-        let stored = writer
-            .post("/api/v1/rewards", &json!({"source": REWARD}))
-            .await
-            .expect(201);
+        let stored = writer.post("/api/v1/rewards", &json!({"source": REWARD})).await.expect(201);
         assert_eq!(stored.json()["digest"], digest);
     }
     let path = format!("/api/v1/rewards/{digest}");
@@ -235,21 +169,11 @@ async fn a_reward_is_checked_stored_by_digest_and_shown_escaped() {
     let unknown = import(&"0".repeat(64)).await.expect(422);
     assert_eq!(unknown.places(), ["/rows/0"]);
     let told = unknown.json().to_string();
-    assert!(
-        told.contains("line 1: field `oracle.file`") && told.contains("lyceum reward add"),
-        "{told}"
-    );
+    assert!(told.contains("line 1: field `oracle.file`") && told.contains("lyceum reward add"), "{told}");
     let made = import(&digest).await.expect(201).json();
-    assert_eq!(
-        made["check"]["state"], "checking",
-        "a reward is tried before it is used"
-    );
+    assert_eq!(made["check"]["state"], "checking", "a reward is tried before it is used");
     let id = made["id"].as_str().expect("an id");
-    let rows = writer
-        .get(&format!("/api/v1/datasets/{id}/rows"))
-        .await
-        .expect(200)
-        .json();
+    let rows = writer.get(&format!("/api/v1/datasets/{id}/rows")).await.expect(200).json();
     let oracle = &rows["items"][0]["row"]["oracle"];
     assert_eq!(
         *oracle,
@@ -261,11 +185,7 @@ async fn a_reward_is_checked_stored_by_digest_and_shown_escaped() {
     let mut tx = server.store.pool().begin().await.expect("a transaction");
     let want = [Want::Row(dataset, 0)];
     plan::wanted(&mut tx, &want, &mut view).await.expect("the row");
-    assert_eq!(
-        view.rows[&(dataset, 0)].0["oracle"]["source"],
-        REWARD,
-        "planners get it"
-    );
+    assert_eq!(view.rows[&(dataset, 0)].0["oracle"]["source"], REWARD, "planners get it");
     drop(tx);
     let run = |file: &str| {
         json!({"config": {
@@ -285,40 +205,22 @@ async fn a_reward_is_checked_stored_by_digest_and_shown_escaped() {
     assert_eq!(refused.places(), ["/config/parameters/oracle/file"]);
     assert!(refused.text().contains("lyceum reward add"), "{refused:?}");
     let begun = writer.post("/api/v1/runs", &run(&digest)).await.expect(201).json();
-    assert_eq!(
-        begun["config"]["parameters"]["oracle"],
-        json!({"type": "python", "file": digest, "timeout": 5})
-    );
+    assert_eq!(begun["config"]["parameters"]["oracle"], json!({"type": "python", "file": digest, "timeout": 5}));
     let file = server.folder().join("own.py");
     let source = "def score(prompt, completion, row): return 0";
     std::fs::write(&file, source).expect("a file");
     let mut config = run(&digest)["config"].clone();
-    config["parameters"]
-        .as_object_mut()
-        .expect("an object")
-        .remove("oracle");
+    config["parameters"].as_object_mut().expect("an object").remove("oracle");
     let written = server.folder().join("run.json");
     std::fs::write(&written, config.to_string()).expect("a file");
     let [file, written] = [&file, &written].map(|path| path.to_str().expect("a path"));
-    let arguments = [
-        "run",
-        "create",
-        "--file",
-        written,
-        "--reward",
-        file,
-        "--set",
-        "parameters.oracle.timeout=9",
-    ];
+    let arguments = ["run", "create", "--file", written, "--reward", file, "--set", "parameters.oracle.timeout=9"];
     let id = says(&server, &arguments).await;
     let begun = writer.get(&format!("/api/v1/runs/{id}")).await.expect(200).json();
     let wanted = json!({"type": "python", "file": Digest::of(source.as_bytes()), "timeout": 9});
     assert_eq!(begun["config"]["parameters"]["oracle"], wanted);
     let id = made["id"].as_str().expect("an id");
     let page = writer.get(&format!("/datasets/{id}")).await.expect(200).text();
-    assert!(
-        page.contains(&digest) && page.contains("&#60;script&#62;") && !page.contains("'<script>'"),
-        "{page}"
-    );
+    assert!(page.contains(&digest) && page.contains("&#60;script&#62;") && !page.contains("'<script>'"), "{page}");
     server.stop().await;
 }

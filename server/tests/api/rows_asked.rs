@@ -48,29 +48,11 @@ async fn each_refusal_names_the_field_and_the_cure() {
     writer.delete(&format!("/api/v1/datasets/{gone}")).await.expect(204);
     let held_out = |rows: u32| json!({"held_out": {"rows": rows}});
     for (dataset, rows, own, place, said) in [
-        (
-            gone,
-            2,
-            json!({}),
-            "dataset/id",
-            "lyceum dataset list --purpose training",
-        ),
+        (gone, 2, json!({}), "dataset/id", "lyceum dataset list --purpose training"),
         (Uuid::nil(), 2, json!({}), "dataset/id", "there is no dataset"),
-        (
-            sums,
-            5,
-            json!({}),
-            "dataset/rows",
-            "5 rows of dataset `sums`, which has 4",
-        ),
+        (sums, 5, json!({}), "dataset/rows", "5 rows of dataset `sums`, which has 4"),
         (sums, 4, json!({"batch": 5}), "batch", "1 to 4 is valid"),
-        (
-            sums,
-            4,
-            held_out(3),
-            "held_out/rows",
-            "3 of 4 rows leave 1 to learn from",
-        ),
+        (sums, 4, held_out(3), "held_out/rows", "3 of 4 rows leave 1 to learn from"),
         (sums, 4, held_out(4), "held_out/rows", "1 to 2 is valid"),
         (sums, 4, json!({"n": 1}), "n", "reinforce_plus_plus"),
         (
@@ -94,13 +76,7 @@ async fn each_refusal_names_the_field_and_the_cure() {
             "prompts",
             "row 2: `few_shot` has no prompt for problems of type code_o; valid are azr, chat",
         ),
-        (
-            sums,
-            4,
-            json!({"sampling": {"max_tokens": 512}}),
-            "sampling/max_tokens",
-            "1 to 511 is valid",
-        ),
+        (sums, 4, json!({"sampling": {"max_tokens": 512}}), "sampling/max_tokens", "1 to 511 is valid"),
         (
             longer,
             3,
@@ -115,48 +91,22 @@ async fn each_refusal_names_the_field_and_the_cure() {
             "dataset",
             "row 0 has the longest prompt, 609 tokens, beyond the context of `seedling`, 512: import the rows again with a smaller `max_question_bytes`",
         ),
-        (
-            sums,
-            4,
-            json!({"reward": {"format_penalty": -1.0}}),
-            "reward/format_penalty",
-            "0",
-        ),
-        (
-            sums,
-            4,
-            json!({"reward": {"solution": "tests"}}),
-            "reward/solution",
-            "tests_passed",
-        ),
+        (sums, 4, json!({"reward": {"format_penalty": -1.0}}), "reward/format_penalty", "0"),
+        (sums, 4, json!({"reward": {"solution": "tests"}}), "reward/solution", "tests_passed"),
     ] {
         for address in ["/api/v1/runs", "/api/v1/runs?dry_run=true"] {
             let reply = writer.post(address, &body(dataset, rows, &own)).await.expect(422);
-            assert_eq!(
-                reply.places(),
-                [format!("/config/parameters/{place}")],
-                "{own}: {reply:?}"
-            );
+            assert_eq!(reply.places(), [format!("/config/parameters/{place}")], "{own}: {reply:?}");
             assert!(reply.json().to_string().contains(said), "{said} is not in {reply:?}");
         }
     }
     // Rows that are not used may be of any kind and length, and an answer may be as long as the prompts allow.
     for tokens in [64, 103] {
         let own = json!({"prompts": "seedling", "sampling": {"max_tokens": tokens}});
-        writer
-            .post("/api/v1/runs?dry_run=true", &body(longer, 3, &own))
-            .await
-            .expect(200);
+        writer.post("/api/v1/runs?dry_run=true", &body(longer, 3, &own)).await.expect(200);
     }
-    writer
-        .post("/api/v1/runs", &body(mixed, 2, &json!({})))
-        .await
-        .expect(201);
-    let made = writer
-        .post("/api/v1/runs", &body(sums, 4, &held_out(2)))
-        .await
-        .expect(201)
-        .json();
+    writer.post("/api/v1/runs", &body(mixed, 2, &json!({}))).await.expect(201);
+    let made = writer.post("/api/v1/runs", &body(sums, 4, &held_out(2))).await.expect(201).json();
     let names = made["metrics"].as_array().expect("metrics");
     assert_eq!(names[0], "held_out_pass_at_1");
     assert!(!names.contains(&json!("held_out_pass_at_2")), "one answer to each row");

@@ -4,10 +4,8 @@ use lyceum_core::id::ExecutionId;
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    harness::{Actor, TestServer, config},
-    outline::{assert_reads_like, attributes, island},
-};
+use crate::harness::{Actor, TestServer, config};
+use crate::outline::{assert_reads_like, attributes, island};
 
 /// A run with these values of `solve_rate` and `entropy` in its steps.
 async fn run(server: &TestServer, writer: &Actor, name: &str, seed: u32, values: &[[f64; 2]]) -> ExecutionId {
@@ -55,11 +53,7 @@ async fn columns_are_means_over_the_last_steps_and_sort_with_missing_values_last
     run(&server, &writer, "new", 3, &[]).await;
     run(&server, &writer, "tiny", 4, &[[1e-60, 1e60]; 2]).await;
 
-    let shown = page(
-        &writer,
-        "columns=metrics.solve_rate,metrics.entropy,config.seed&sort=metrics.solve_rate",
-    )
-    .await;
+    let shown = page(&writer, "columns=metrics.solve_rate,metrics.entropy,config.seed&sort=metrics.solve_rate").await;
     assert_eq!(names(&shown), ["steady", "rising", "tiny", "new"]);
     let value = |place: usize, column: &str| shown["items"][place]["values"][column].clone();
     assert_eq!(value(0, "metrics.solve_rate"), json!(0.5));
@@ -73,11 +67,7 @@ async fn columns_are_means_over_the_last_steps_and_sort_with_missing_values_last
     assert_eq!(names(&last)[..2], ["rising", "steady"]);
     assert_eq!(last["items"][0]["values"]["metrics.solve_rate"], json!(0.8));
     let ascending = page(&writer, "sort=metrics.entropy&order=oldest").await;
-    assert_eq!(
-        names(&ascending),
-        ["steady", "tiny", "rising", "new"],
-        "missing values are last in both directions"
-    );
+    assert_eq!(names(&ascending), ["steady", "tiny", "rising", "new"], "missing values are last in both directions");
 
     let mut seen = Vec::new();
     let mut cursor = String::new();
@@ -120,15 +110,8 @@ async fn a_table_is_filtered_by_text_and_conditions_and_grouped() {
     let mean = &groups[0]["values"]["metrics.solve_rate"];
     assert!((mean["mean"].as_f64().expect("a mean") - 0.3).abs() < 1e-12, "{mean}");
     // statistics.stdev([0.2, 0.4])
-    assert!(
-        (mean["deviation"].as_f64().expect("a deviation") - 0.141_421_356_237_309_5).abs() < 1e-12,
-        "{mean}"
-    );
-    assert_eq!(
-        groups[1]["values"]["metrics.solve_rate"]["deviation"],
-        Value::Null,
-        "a single run"
-    );
+    assert!((mean["deviation"].as_f64().expect("a deviation") - 0.141_421_356_237_309_5).abs() < 1e-12, "{mean}");
+    assert_eq!(groups[1]["values"]["metrics.solve_rate"]["deviation"], Value::Null, "a single run");
     let html = writer.clone().with("accept", "text/html");
     let shown = html.get("/?group=config.seed&q=a").await.expect(200).text();
     let links = attributes(&shown, "href");
@@ -167,10 +150,7 @@ async fn the_mean_of_an_arm_is_over_its_seeds_and_says_how_many_have_a_value() {
     let shown = html.get(&format!("/?{address}")).await.expect(200).text();
     assert_reads_like("runs.by-arm", &shown);
     let others = page(&writer, "group=config.seed&columns=metrics.solve_rate").await;
-    assert_eq!(
-        (&others["groups"][0]["runs"], &others["groups"][0]["repeats"]),
-        (&json!(2), &json!(0))
-    );
+    assert_eq!((&others["groups"][0]["runs"], &others["groups"][0]["repeats"]), (&json!(2), &json!(0)));
     server.stop().await;
 }
 
@@ -187,12 +167,7 @@ async fn what_a_table_cannot_show_is_told_by_parameter() {
     ] {
         let refused = writer.get(&format!("/runs.json?{query}")).await.expect(400).json();
         assert_eq!(refused["errors"][0]["parameter"], parameter, "{refused}");
-        assert!(
-            refused["errors"][0]["detail"]
-                .as_str()
-                .is_some_and(|detail| detail.contains(told)),
-            "{refused}"
-        );
+        assert!(refused["errors"][0]["detail"].as_str().is_some_and(|detail| detail.contains(told)), "{refused}");
     }
     let hostile = "columns=metrics.x'%20OR%201%3D1,config.%3Cb%3E&sort=metrics.x'&where=config.a%22%3D'";
     let html = writer.clone().with("accept", "text/html");
@@ -216,16 +191,9 @@ async fn a_column_that_no_run_can_have_is_refused_with_the_nearest_that_exists()
         let refused = writer.get(&format!("/runs.json?{query}")).await.expect(400).json();
         let fault = &refused["errors"][0];
         assert_eq!(fault["parameter"], parameter, "{refused}");
-        assert!(
-            fault["detail"].as_str().is_some_and(|said| said.contains(meant)),
-            "{refused}"
-        );
+        assert!(fault["detail"].as_str().is_some_and(|said| said.contains(meant)), "{refused}");
     }
-    for query in [
-        "columns=config.populations.main.lora.r",
-        "where=config.seed=1",
-        "sort=metrics.entropy",
-    ] {
+    for query in ["columns=config.populations.main.lora.r", "where=config.seed=1", "sort=metrics.entropy"] {
         assert_eq!(names(&page(&writer, query).await), ["only"], "{query}");
     }
     server.stop().await;
@@ -241,11 +209,7 @@ async fn a_head_sorts_and_sorts_the_other_way_round() {
     let links = attributes(&shown, "href");
     let sorting = "/?columns=metrics%2Eentropy&q=o&sort=metrics%2Eentropy".to_owned();
     assert!(links.contains(&sorting), "{links:?}");
-    let sorted = html
-        .get("/?columns=metrics.entropy&sort=metrics.entropy")
-        .await
-        .expect(200)
-        .text();
+    let sorted = html.get("/?columns=metrics.entropy&sort=metrics.entropy").await.expect(200).text();
     assert_eq!(attributes(&sorted, "aria-sort"), ["descending"]);
     let links = attributes(&sorted, "href");
     let reversed = "/?columns=metrics%2Eentropy&sort=metrics%2Eentropy&order=oldest".to_owned();
@@ -260,26 +224,14 @@ async fn two_columns_are_drawn_as_parallel_coordinates() {
     run(&server, &writer, "one", 1, &[[0.25, 1.0]]).await;
     run(&server, &writer, "other", 2, &[[0.75, 2.0]]).await;
     let browser = writer.clone().with("accept", "text/html");
-    let html = browser
-        .get("/?columns=metrics.solve_rate,config.seed,config.recipe")
-        .await
-        .expect(200)
-        .text();
+    let html = browser.get("/?columns=metrics.solve_rate,config.seed,config.recipe").await.expect(200).text();
     let data = island(&html, "parallels").expect("data");
     let axes = data[0]["axes"].as_array().expect("axes");
     let axes: Vec<&Value> = axes.iter().map(|axis| &axis["name"]).collect();
     assert_eq!(axes, ["solve rate", "seed", "recipe"]);
-    assert_eq!(
-        data[0]["lines"][0]["values"],
-        json!([0.75, 2.0, 0.0]),
-        "the newest run first"
-    );
+    assert_eq!(data[0]["lines"][0]["values"], json!([0.75, 2.0, 0.0]), "the newest run first");
     assert_eq!(data[0]["lines"][1]["values"], json!([0.25, 1.0, 0.0]));
-    for few in [
-        "/?columns=metrics.solve_rate",
-        "/?columns=metrics.solve_rate,metrics.kl",
-        "/",
-    ] {
+    for few in ["/?columns=metrics.solve_rate", "/?columns=metrics.solve_rate,metrics.kl", "/"] {
         let html = browser.get(few).await.expect(200).text();
         assert_eq!(island(&html, "parallels"), None, "{few} has a single axis");
     }

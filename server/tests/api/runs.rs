@@ -3,11 +3,9 @@
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    fixtures::filled,
-    harness::{Actor, TestServer, config},
-    outline::attributes,
-};
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer, config};
+use crate::outline::attributes;
 
 async fn created(writer: &Actor, body: &Value) -> Value {
     writer.post("/api/v1/runs", body).await.expect(201).json()
@@ -17,11 +15,7 @@ async fn created(writer: &Actor, body: &Value) -> Value {
 async fn a_run_is_created_paused_resumed_cancelled_and_deleted() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
-    let experiment = writer
-        .post("/api/v1/experiments", &json!({"name": "arms"}))
-        .await
-        .expect(201)
-        .json();
+    let experiment = writer.post("/api/v1/experiments", &json!({"name": "arms"})).await.expect(201).json();
     let body = json!({"config": config(), "name": "first", "experiment": "arms", "tags": ["a", "b"], "note": "see"});
     let reply = writer.post("/api/v1/runs", &body).await.expect(201);
     let run = reply.json();
@@ -31,15 +25,8 @@ async fn a_run_is_created_paused_resumed_cancelled_and_deleted() {
         (&run["state"], &run["step"], &run["steps"], &run["seed"]),
         (&json!("running"), &json!(0), &json!(3), &json!(7))
     );
-    assert_eq!(
-        (&run["experiment_id"], &run["experiment"]),
-        (&experiment["id"], &json!("arms"))
-    );
-    assert_eq!(
-        run["config"]["parameters"],
-        json!({"width": 2}),
-        "the default is written out"
-    );
+    assert_eq!((&run["experiment_id"], &run["experiment"]), (&experiment["id"], &json!("arms")));
+    assert_eq!(run["config"]["parameters"], json!({"width": 2}), "the default is written out");
     let recorded = json!(["reward", "solve_rate", "format_rate", "no_signal_share"]);
     assert_eq!(run["metrics"], recorded);
 
@@ -49,12 +36,7 @@ async fn a_run_is_created_paused_resumed_cancelled_and_deleted() {
     };
     let conflict = act("resume").await.expect(409);
     assert_eq!(conflict.problem(), "conflict");
-    assert!(
-        conflict.json()["detail"]
-            .as_str()
-            .is_some_and(|said| said.contains("is running")),
-        "{conflict:?}"
-    );
+    assert!(conflict.json()["detail"].as_str().is_some_and(|said| said.contains("is running")), "{conflict:?}");
     assert_eq!(act("pause").await.expect(202).json()["state"], "paused");
     act("pause").await.expect(409);
     writer.delete(&address).await.expect(409);
@@ -62,22 +44,10 @@ async fn a_run_is_created_paused_resumed_cancelled_and_deleted() {
     let cancelled = act("cancel").await.expect(202).json();
     assert_eq!(cancelled["state"], "cancelled");
     assert!(cancelled["finished_at"].is_string());
-    writer
-        .delete(&format!(
-            "/api/v1/experiments/{}",
-            experiment["id"].as_str().expect("an id")
-        ))
-        .await
-        .expect(409);
+    writer.delete(&format!("/api/v1/experiments/{}", experiment["id"].as_str().expect("an id"))).await.expect(409);
     writer.delete(&address).await.expect(204);
     writer.get(&address).await.expect(404);
-    writer
-        .delete(&format!(
-            "/api/v1/experiments/{}",
-            experiment["id"].as_str().expect("an id")
-        ))
-        .await
-        .expect(204);
+    writer.delete(&format!("/api/v1/experiments/{}", experiment["id"].as_str().expect("an id"))).await.expect(204);
     server.stop().await;
 }
 
@@ -87,19 +57,11 @@ async fn a_dry_run_says_what_would_be_and_makes_nothing() {
     let writer = server.actor(Scope::Write).await;
     let body = json!({"preset": "small", "overrides": {"parameters.width": 5, "seed": 9}});
     let resolved = writer.post("/api/v1/runs?dry_run=true", &body).await.expect(200).json();
-    assert_eq!(
-        (&resolved["config"]["parameters"]["width"], &resolved["config"]["seed"]),
-        (&json!(5), &json!(9))
-    );
+    assert_eq!((&resolved["config"]["parameters"]["width"], &resolved["config"]["seed"]), (&json!(5), &json!(9)));
     let memory = &resolved["estimate"]["memory"][0];
-    assert_eq!(
-        (&memory["population"], &memory["bytes"]),
-        (&json!("main"), &json!(null))
-    );
+    assert_eq!((&memory["population"], &memory["bytes"]), (&json!("main"), &json!(null)));
     assert!(
-        memory["unknown"]
-            .as_str()
-            .is_some_and(|why| why.contains("do not describe learning")),
+        memory["unknown"].as_str().is_some_and(|why| why.contains("do not describe learning")),
         "what is not known is said: {resolved}"
     );
     assert_eq!(resolved["estimate"]["step_seconds"], json!(null));
@@ -128,12 +90,7 @@ async fn every_fault_of_a_config_comes_at_once_with_its_place_and_what_is_valid(
         assert!(places.contains(&place.to_owned()), "{place} is missing in {places:?}");
     }
     let said = reply.json().to_string();
-    for hint in [
-        "did you mean `steps`?",
-        "did you mean `width`?",
-        "did you mean `teacher`?",
-        "at least 1",
-    ] {
+    for hint in ["did you mean `steps`?", "did you mean `width`?", "did you mean `teacher`?", "at least 1"] {
         assert!(said.contains(hint), "{hint} is missing in {said}");
     }
     server.stop().await;
@@ -145,37 +102,17 @@ async fn faults_are_said_where_the_request_has_them() {
     let writer = server.actor(Scope::Write).await;
     let cases = [
         (json!({"preset": "smal"}), "/preset", "did you mean `small`?"),
-        (
-            json!({"preset": "small", "config": config()}),
-            "/config",
-            "one of the two",
-        ),
+        (json!({"preset": "small", "config": config()}), "/config", "one of the two"),
         (json!({}), "", "preset"),
-        (
-            json!({"preset": "small", "overrides": {"steps": 0}}),
-            "/overrides/steps",
-            "at least 1",
-        ),
-        (
-            json!({"preset": "small", "overrides": {"parameters.width": 13}}),
-            "/overrides/parameters.width",
-            "luck",
-        ),
-        (
-            json!({"preset": "small", "overrides": {"steps.of.it": 1}}),
-            "/overrides/steps.of.it",
-            "no fields",
-        ),
+        (json!({"preset": "small", "overrides": {"steps": 0}}), "/overrides/steps", "at least 1"),
+        (json!({"preset": "small", "overrides": {"parameters.width": 13}}), "/overrides/parameters.width", "luck"),
+        (json!({"preset": "small", "overrides": {"steps.of.it": 1}}), "/overrides/steps.of.it", "no fields"),
         (
             json!({"config": {"recipe": "scriptd", "steps": 1, "populations": {}}}),
             "/config/recipe",
             "did you mean `scripted`?",
         ),
-        (
-            json!({"preset": "small", "experiment": "none"}),
-            "/experiment",
-            "there is no experiment `none`",
-        ),
+        (json!({"preset": "small", "experiment": "none"}), "/experiment", "there is no experiment `none`"),
         (json!({"preset": "small", "note": "a\u{0}b"}), "/note", "U+0000"),
     ];
     for (body, place, hint) in cases {
@@ -197,12 +134,7 @@ async fn runs_of_one_arm_differ_by_seed_alone() {
     assert_eq!(one["arm"], two["arm"]);
     assert_ne!(one["arm"], other["arm"]);
     let arm = format!("/api/v1/runs?arm={}", one["arm"].as_str().expect("an arm"));
-    assert_eq!(
-        writer.get(&arm).await.expect(200).json()["items"]
-            .as_array()
-            .map(Vec::len),
-        Some(2)
-    );
+    assert_eq!(writer.get(&arm).await.expect(200).json()["items"].as_array().map(Vec::len), Some(2));
     server.stop().await;
 }
 
@@ -226,11 +158,7 @@ async fn a_run_is_changed_only_by_those_who_know_its_state() {
     assert_eq!(knowing.delete(&address).await.expect(412).problem(), "changed");
     writer.get(&address).await.expect(200);
     assert_eq!(
-        writer
-            .patch(&address, &json!({"max_concurrent": 0}))
-            .await
-            .expect(200)
-            .json()["max_concurrent"],
+        writer.patch(&address, &json!({"max_concurrent": 0})).await.expect(200).json()["max_concurrent"],
         Value::Null
     );
     server.stop().await;
@@ -242,32 +170,14 @@ async fn a_fork_branches_off_at_a_step_that_there_is() {
     let writer = server.actor(Scope::Write).await;
     let run = created(&writer, &json!({"preset": "small", "name": "trunk"})).await;
     let address = format!("/api/v1/runs/{}/fork", run["id"].as_str().expect("an id"));
-    let branch = writer
-        .post(&address, &json!({"step": 0, "overrides": {"seed": 8}}))
-        .await
-        .expect(201)
-        .json();
-    assert_eq!(
-        (&branch["forked_from"], &branch["forked_at_step"]),
-        (&run["id"], &json!(0))
-    );
-    assert_eq!(
-        (&branch["seed"], &branch["name"]),
-        (&json!(8), &json!("trunk (from step 0)"))
-    );
+    let branch = writer.post(&address, &json!({"step": 0, "overrides": {"seed": 8}})).await.expect(201).json();
+    assert_eq!((&branch["forked_from"], &branch["forked_at_step"]), (&run["id"], &json!(0)));
+    assert_eq!((&branch["seed"], &branch["name"]), (&json!(8), &json!("trunk (from step 0)")));
     let ahead = writer.post(&address, &json!({"step": 2})).await.expect(422);
-    assert!(
-        ahead.json()["detail"]
-            .as_str()
-            .is_some_and(|said| said.contains("0 to 0")),
-        "{ahead:?}"
-    );
+    assert!(ahead.json()["detail"].as_str().is_some_and(|said| said.contains("0 to 0")), "{ahead:?}");
     let past = writer.post(&address, &json!({"step": 3})).await.expect(422);
     assert_eq!(past.places(), ["/step"]);
-    let other = writer
-        .post(&address, &json!({"step": 0, "overrides": {"steps": 0}}))
-        .await
-        .expect(422);
+    let other = writer.post(&address, &json!({"step": 0, "overrides": {"steps": 0}})).await.expect(422);
     assert_eq!(other.places(), ["/overrides/steps"]);
     server.stop().await;
 }
@@ -279,11 +189,7 @@ async fn a_run_is_continued_for_more_steps_and_a_fork_can_be_tried_first() {
     let run = created(&writer, &json!({"preset": "small", "name": "trunk"})).await;
     let id = run["id"].as_str().expect("an id");
     let address = format!("/api/v1/runs/{id}/fork");
-    let more = writer
-        .post(&address, &json!({"more_steps": 5}))
-        .await
-        .expect(201)
-        .json();
+    let more = writer.post(&address, &json!({"more_steps": 5})).await.expect(201).json();
     assert_eq!(
         (&more["steps"], &more["forked_at_step"], &more["name"]),
         (&json!(5), &json!(0), &json!("trunk (continued from step 0)"))
@@ -294,24 +200,13 @@ async fn a_run_is_continued_for_more_steps_and_a_fork_can_be_tried_first() {
     assert_eq!(tried["config"]["parameters"]["width"], json!(9), "{tried}");
     assert!(tried["estimate"].is_object());
     let both = json!({"more_steps": 5, "overrides": {"steps": 9}});
-    assert_eq!(
-        writer.post(&address, &both).await.expect(422).places(),
-        ["/overrides/steps"]
-    );
+    assert_eq!(writer.post(&address, &both).await.expect(422).places(), ["/overrides/steps"]);
     for body in [json!({"more_steps": 0}), json!({"more_steps": 4_000_000_000_u32})] {
-        assert_eq!(
-            writer.post(&address, &body).await.expect(422).places(),
-            ["/more_steps"],
-            "{body}"
-        );
+        assert_eq!(writer.post(&address, &body).await.expect(422).places(), ["/more_steps"], "{body}");
     }
     let runs = writer.get("/api/v1/runs").await.expect(200).json();
     assert_eq!(runs["items"].as_array().map(Vec::len), Some(2), "a dry run makes none");
-    let form = writer
-        .get(&format!("/runs/new.json?fork={id}&step=0"))
-        .await
-        .expect(200)
-        .json();
+    let form = writer.get(&format!("/runs/new.json?fork={id}&step=0")).await.expect(200).json();
     assert_eq!((&form["fork"]["run"], &form["fork"]["step"]), (&json!(id), &json!(0)));
     server.stop().await;
 }
@@ -322,16 +217,9 @@ async fn experiments_are_found_by_their_tags() {
     let writer = server.actor(Scope::Write).await;
     let made = json!({"name": "tagged", "tags": ["a", "b, c"]});
     let made = writer.post("/api/v1/experiments", &made).await.expect(201).json();
-    writer
-        .post("/api/v1/experiments", &json!({"name": "bare"}))
-        .await
-        .expect(201);
+    writer.post("/api/v1/experiments", &json!({"name": "bare"})).await.expect(201);
     let found = async |query: &str| {
-        let answer = writer
-            .get(&format!("/api/v1/experiments?{query}"))
-            .await
-            .expect(200)
-            .json();
+        let answer = writer.get(&format!("/api/v1/experiments?{query}")).await.expect(200).json();
         answer["items"].as_array().map(|items| items.len())
     };
     assert_eq!((found("tag=a").await, found("").await), (Some(1), Some(2)));
@@ -341,20 +229,9 @@ async fn experiments_are_found_by_their_tags() {
     assert_eq!((&changed["tags"], &changed["name"]), (&json!(["d"]), &json!("tagged")));
     assert_eq!((found("tag=a").await, found("tag=d").await), (Some(0), Some(1)));
     let page = writer.get("/experiments.json?tag=d").await.expect(200).json();
-    let names: Vec<_> = page["items"]
-        .as_array()
-        .expect("experiments")
-        .iter()
-        .map(|one| &one["name"])
-        .collect();
+    let names: Vec<_> = page["items"].as_array().expect("experiments").iter().map(|one| &one["name"]).collect();
     assert_eq!(names, ["tagged"]);
-    let page = writer
-        .clone()
-        .with("accept", "text/html")
-        .get("/experiments")
-        .await
-        .expect(200)
-        .text();
+    let page = writer.clone().with("accept", "text/html").get("/experiments").await.expect(200).text();
     let links = attributes(&page, "href");
     assert!(links.contains(&"/experiments?tag=d".to_owned()), "{links:?}");
     server.stop().await;
@@ -420,10 +297,7 @@ async fn a_run_is_not_deleted_while_a_fork_of_a_deleted_fork_has_its_problems() 
     }
     let address = format!("/api/v1/runs/{}", made.run);
     let said = writer.delete(&address).await.expect(409).json();
-    assert!(
-        said["detail"].as_str().is_some_and(|said| said.contains("`orphan`")),
-        "{said}"
-    );
+    assert!(said["detail"].as_str().is_some_and(|said| said.contains("`orphan`")), "{said}");
     writer.delete(&format!("/api/v1/runs/{orphan}")).await.expect(204);
     writer.delete(&address).await.expect(204);
     server.stop().await;

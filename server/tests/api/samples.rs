@@ -4,12 +4,10 @@ use lyceum_core::id::ExecutionId;
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    benchmarks::{imported, measured},
-    fixtures::filled,
-    harness::{Actor, TestServer},
-    outline::assert_reads_like,
-};
+use crate::benchmarks::{imported, measured};
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer};
+use crate::outline::assert_reads_like;
 
 /// A run that was measured on three problems: the first was solved since the base, the others both times.
 async fn measured_run(server: &TestServer, writer: &Actor) -> ExecutionId {
@@ -27,10 +25,7 @@ async fn measured_run(server: &TestServer, writer: &Actor) -> ExecutionId {
         // Tags are strings; the last row has another level.
         "UPDATE dataset_rows SET row = jsonb_set(row::jsonb, '{tags}', jsonb_build_object('level', CASE index WHEN 2 THEN '2' ELSE '1' END))",
     ] {
-        sqlx::query(statement)
-            .execute(server.store.pool())
-            .await
-            .expect("another state");
+        sqlx::query(statement).execute(server.store.pool()).await.expect("another state");
     }
     run
 }
@@ -43,10 +38,8 @@ async fn a_run_s_page_says_what_has_changed_since_the_base_in_numbers_and_in_tex
     let page = writer.get(&format!("/runs/{run}.json")).await.expect(200).json();
     let changes = &page["changes"];
     let groups = changes["groups"].as_array().expect("groups");
-    let found: Vec<[&Value; 4]> = groups
-        .iter()
-        .map(|group| [&group["level"], &group["n"], &group["reference"], &group["value"]])
-        .collect();
+    let found: Vec<[&Value; 4]> =
+        groups.iter().map(|group| [&group["level"], &group["n"], &group["reference"], &group["value"]]).collect();
     assert_eq!(found.len(), 3, "{changes}");
     assert_eq!(found[0][..2], [&json!(null), &json!(3)]);
     assert_eq!(found[1], [&json!("1"), &json!(2), &json!(0.25), &json!(0.75)]);
@@ -57,20 +50,14 @@ async fn a_run_s_page_says_what_has_changed_since_the_base_in_numbers_and_in_tex
     assert_eq!((&text["change"], &text["count"]), (&json!("solved"), &json!(1)));
     assert_eq!(text["row"]["row"], 0);
     assert_eq!(text["question"], "What is 0?");
-    assert_eq!(
-        (&text["before"]["correct"], &text["after"]["correct"]),
-        (&json!(false), &json!(true))
-    );
+    assert_eq!((&text["before"]["correct"], &text["after"]["correct"]), (&json!(false), &json!(true)));
     let browser = writer.clone().with("accept", "text/html");
     let html = browser.get(&format!("/runs/{run}")).await.expect(200).text();
     assert_reads_like("run.with-changes", &html);
     let several = browser.get(&format!("/runs/{run}?curve=pass_at_k")).await;
     several.expect(200);
     let refused = writer.get(&format!("/runs/{run}?curve=best")).await.expect(400);
-    assert!(
-        refused.text().contains("pass_at_1 and pass_at_k are valid"),
-        "{refused:?}"
-    );
+    assert!(refused.text().contains("pass_at_1 and pass_at_k are valid"), "{refused:?}");
     server.stop().await;
 }
 
@@ -85,9 +72,7 @@ async fn a_suite_s_problems_are_chosen_by_what_became_of_them_and_shown_across_c
     };
     let listed = |page: &Value| -> Vec<String> {
         let items = page["items"].as_array().expect("items").iter();
-        items
-            .map(|item| item["open"].as_str().expect("a row").to_owned())
-            .collect()
+        items.map(|item| item["open"].as_str().expect("a row").to_owned()).collect()
     };
     assert_eq!(listed(&shown("").await), ["0", "1", "2"]);
     assert_eq!(listed(&shown("change=solved").await), ["0"]);
@@ -131,27 +116,16 @@ async fn equal_answers_to_a_problem_of_the_run_are_one_with_their_count() {
         "UPDATE attempts SET correct = true",
         "UPDATE problems SET solve_rate = NULL WHERE NOT valid",
     ] {
-        sqlx::query(statement)
-            .execute(server.store.pool())
-            .await
-            .expect("another state");
+        sqlx::query(statement).execute(server.store.pool()).await.expect("another state");
     }
     let address = |query: &str| format!("/runs/{}/samples.json?{query}", made.run);
     let page = writer.get(&address("")).await.expect(200).json();
-    assert_eq!(
-        page["items"].as_array().map(Vec::len),
-        Some(3),
-        "those that nobody attempted are left out"
-    );
+    assert_eq!(page["items"].as_array().map(Vec::len), Some(3), "those that nobody attempted are left out");
     assert_eq!(page["open"]["answers"][0]["count"], 2);
     assert_eq!(page["open"]["answers"][0]["by"], json!(["student-0"]));
     let all = writer.get(&address("solved=any")).await.expect(200).json();
     assert_eq!(all["items"].as_array().map(Vec::len), Some(6));
-    let opened = writer
-        .get(&address(&format!("open={}", made.problems[1])))
-        .await
-        .expect(200)
-        .json();
+    let opened = writer.get(&address(&format!("open={}", made.problems[1]))).await.expect(200).json();
     assert_eq!(opened["open"]["title"], "Problem 1 of step 0");
     let nothing = writer.get(&address("step=7")).await.expect(200).json();
     assert_eq!((&nothing["items"], &nothing["open"]), (&json!([]), &json!(null)));

@@ -2,19 +2,17 @@
 //! a 5xx.
 
 use lyceum_store::tokens::Scope;
-use std::{env, fs, path::PathBuf, process::Stdio};
+use std::path::PathBuf;
+use std::process::Stdio;
+use std::{env, fs};
 use tokio::process::Command;
 
-use crate::{
-    fixtures::{Filled, filled},
-    harness::TestServer,
-};
+use crate::fixtures::{Filled, filled};
+use crate::harness::TestServer;
 
 /// Where Schemathesis is installed, if it is.
 fn program() -> Option<PathBuf> {
-    env::var_os("SCHEMATHESIS")
-        .map(PathBuf::from)
-        .filter(|program| program.exists())
+    env::var_os("SCHEMATHESIS").map(PathBuf::from).filter(|program| program.exists())
 }
 
 /// Ids that there are, as Schemathesis is told them: random ones find nothing.
@@ -71,11 +69,7 @@ async fn schemathesis_finds_every_answer_as_described() {
         .output()
         .await
         .expect("Schemathesis");
-    let said = format!(
-        "{}{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    let said = format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{said}");
     server.stop().await;
 }

@@ -3,7 +3,8 @@
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{fixtures::filled, harness::TestServer};
+use crate::fixtures::filled;
+use crate::harness::TestServer;
 
 /// Ten steps in which a teacher meets three more students; the first solves least and the second most, and the
 /// teacher earns most with the second. The first is culled.
@@ -33,11 +34,7 @@ async fn a_cull_is_shown_with_held_out_ranks_and_with_whom_other_rules_would_hav
     let server = TestServer::start().await;
     let reader = server.actor(Scope::Read).await;
     let run = filled(&server, 6).await.run;
-    let none = reader
-        .get(&format!("/api/v1/runs/{run}/selection"))
-        .await
-        .expect(200)
-        .json();
+    let none = reader.get(&format!("/api/v1/runs/{run}/selection")).await.expect(200).json();
     assert_eq!(none, Value::Null, "its recipe does not evolve a population");
     let mut tx = server.store.pool().begin().await.expect("a transaction");
     for statement in PLAYED {
@@ -45,57 +42,28 @@ async fn a_cull_is_shown_with_held_out_ranks_and_with_whom_other_rules_would_hav
     }
     tx.commit().await.expect("a commit");
 
-    let shown = reader
-        .get(&format!("/api/v1/runs/{run}/selection"))
-        .await
-        .expect(200)
-        .json();
-    assert_eq!(
-        (&shown["matchup_score"], &shown["culling"]),
-        (&json!("per_role"), &json!("rating"))
-    );
+    let shown = reader.get(&format!("/api/v1/runs/{run}/selection")).await.expect(200).json();
+    assert_eq!((&shown["matchup_score"], &shown["culling"]), (&json!("per_role"), &json!("rating")));
     let cull = &shown["items"][0];
     let id = |n: u32| json!(format!("00000000-0000-0000-0000-00000000000{n}"));
-    assert_eq!(
-        (&cull["step"], &cull["role"], &cull["measured"]),
-        (&json!(9), &json!("student"), &json!(8))
-    );
+    assert_eq!((&cull["step"], &cull["role"], &cull["measured"]), (&json!(9), &json!("student"), &json!(8)));
     assert_eq!(cull["culled"], json!([id(1)]));
     assert_eq!(cull["verdicts"]["per_role"], json!([id(1)]));
     assert_eq!(cull["verdicts"]["solve_rate"], json!([id(1)]));
     assert_eq!(cull["verdicts"]["reward"], json!([id(2)]), "teachers earn most from it");
     let candidates = cull["candidates"].as_array().expect("candidates");
-    let ranks: Vec<_> = candidates
-        .iter()
-        .map(|one| (one["name"].as_str(), one["rank"].as_i64()))
-        .collect();
+    let ranks: Vec<_> = candidates.iter().map(|one| (one["name"].as_str(), one["rank"].as_i64())).collect();
     assert_eq!(
         ranks,
-        [
-            (Some("student-1"), Some(3)),
-            (Some("student-3"), Some(2)),
-            (Some("student-2"), Some(1))
-        ],
+        [(Some("student-1"), Some(3)), (Some("student-3"), Some(2)), (Some("student-2"), Some(1))],
         "student-0 was born of a teacher in step 0, and is protected"
     );
-    assert_eq!(
-        (&shown["differential"]["mean"], &shown["differential"]["culled"]),
-        (&json!(0.25), &json!(1))
-    );
+    assert_eq!((&shown["differential"]["mean"], &shown["differential"]["culled"]), (&json!(0.25), &json!(1)));
 
-    let page = reader
-        .get(&format!("/runs/{run}/population.json"))
-        .await
-        .expect(200)
-        .json();
+    let page = reader.get(&format!("/runs/{run}/population.json")).await.expect(200).json();
     assert_eq!(page["selection"], shown);
-    let html = reader
-        .clone()
-        .with("accept", "text/html")
-        .get(&format!("/runs/{run}/population"))
-        .await
-        .expect(200)
-        .text();
+    let html =
+        reader.clone().with("accept", "text/html").get(&format!("/runs/{run}/population")).await.expect(200).text();
     assert!(html.contains("id=\"selection\""), "{html}");
     server.stop().await;
 }

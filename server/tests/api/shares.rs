@@ -3,17 +3,11 @@
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    harness::{Actor, Reply, TestServer},
-    outline::attributes,
-};
+use crate::harness::{Actor, Reply, TestServer};
+use crate::outline::attributes;
 
 async fn run(writer: &Actor, name: &str) -> String {
-    let made = writer
-        .post("/api/v1/runs", &json!({"preset": "small", "name": name}))
-        .await
-        .expect(201)
-        .json();
+    let made = writer.post("/api/v1/runs", &json!({"preset": "small", "name": name})).await.expect(201).json();
     made["id"].as_str().expect("an id").to_owned()
 }
 
@@ -23,23 +17,14 @@ async fn delete(writer: &Actor, run: &str) {
 }
 
 async fn shared(writer: &Actor, address: &str) -> Value {
-    writer
-        .post("/api/v1/shares", &json!({ "address": address }))
-        .await
-        .expect(201)
-        .json()
+    writer.post("/api/v1/shares", &json!({ "address": address })).await.expect(201).json()
 }
 
 /// Somebody without a token who opened a link.
 async fn guest(server: &TestServer, share: &Value) -> (Actor, Reply) {
     let nobody = server.anonymous().with("accept", "text/html");
     let opened = nobody.get(share["path"].as_str().expect("a path")).await;
-    let cookie = opened
-        .header("set-cookie")
-        .split(';')
-        .next()
-        .unwrap_or_default()
-        .to_owned();
+    let cookie = opened.header("set-cookie").split(';').next().unwrap_or_default().to_owned();
     (nobody.with("cookie", cookie), opened)
 }
 
@@ -51,33 +36,18 @@ async fn a_link_shows_its_page_and_nothing_else() {
     let page = format!("/runs/{mine}");
     let share = shared(&writer, &page).await;
     let (guest, opened) = guest(&server, &share).await;
-    assert_eq!(
-        (opened.status.as_u16(), opened.header("location")),
-        (303, page.as_str())
-    );
+    assert_eq!((opened.status.as_u16(), opened.header("location")), (303, page.as_str()));
     assert!(opened.header("set-cookie").contains("HttpOnly"), "{opened:?}");
     let shown = guest.get(&page).await.expect(200).text();
     assert!(shown.contains("mine"), "{shown}");
     assert_eq!(attributes(&shown, "data-action"), Vec::<String>::new(), "read only");
-    assert!(
-        shown.contains("Shared, read-only") && !shown.contains("href=\"/settings\""),
-        "{shown}"
-    );
+    assert!(shown.contains("Shared, read-only") && !shown.contains("href=\"/settings\""), "{shown}");
     let refused = guest.get("/runs").await.expect(403);
-    assert!(
-        refused.header("content-type").starts_with("text/html"),
-        "a browser gets a page: {refused:?}"
-    );
+    assert!(refused.header("content-type").starts_with("text/html"), "a browser gets a page: {refused:?}");
     for file in ["/api/v1/runs", "/runs.json", "/api/v1/search?q=other"] {
         let refused = guest.get(file).await.expect(403);
-        assert!(
-            refused.header("content-type").starts_with("text/html"),
-            "{file}: {refused:?}"
-        );
-        assert!(
-            attributes(&refused.text(), "href").contains(&page),
-            "{file} leads back: {refused:?}"
-        );
+        assert!(refused.header("content-type").starts_with("text/html"), "{file}: {refused:?}");
+        assert!(attributes(&refused.text(), "href").contains(&page), "{file} leads back: {refused:?}");
     }
     let is_shown = |link: &String| {
         let within = link.is_empty() || link.starts_with(['#', '?']) || link.starts_with(&page);
@@ -93,15 +63,9 @@ async fn a_link_shows_its_page_and_nothing_else() {
         let shown = guest.get(&format!("{page}/{with_a_choice}")).await.expect(200).text();
         assert!(!shown.contains(&other), "{with_a_choice}");
         let shown = writer.get(&format!("{page}/{with_a_choice}")).await.expect(200).text();
-        assert!(
-            with_a_choice != "archive" || shown.contains(&other),
-            "whoever logs in can choose"
-        );
+        assert!(with_a_choice != "archive" || shown.contains(&other), "whoever logs in can choose");
     }
-    guest
-        .get(&format!("/api/v1/runs/{mine}/metrics?level=0"))
-        .await
-        .expect(200);
+    guest.get(&format!("/api/v1/runs/{mine}/metrics?level=0")).await.expect(200);
     for foreign in [
         format!("/runs/{other}"),
         format!("{page}/archive?beside={other}"),
@@ -112,12 +76,7 @@ async fn a_link_shows_its_page_and_nothing_else() {
         "/api/v1/runs".to_owned(),
         format!("/api/v1/runs/{other}/metrics"),
     ] {
-        let refused = guest
-            .clone()
-            .with("accept", "application/json")
-            .get(&foreign)
-            .await
-            .expect(403);
+        let refused = guest.clone().with("accept", "application/json").get(&foreign).await.expect(403);
         assert!(refused.text().contains(&page), "{foreign}: {refused:?}");
     }
     guest.act(&format!("/api/v1/runs/{mine}/pause")).await.expect(403);
@@ -141,10 +100,7 @@ async fn a_link_names_no_other_run() {
     guest.get(&format!("{page}&baseline={other}")).await.expect(403);
     guest.get(&format!("{page}&from={other}")).await.expect(403);
     guest.get(&format!("{page}&from=0&to=3")).await.expect(200);
-    let refused = writer
-        .post("/api/v1/shares", &json!({"address": "/runs/new?preset=demo"}))
-        .await
-        .expect(422);
+    let refused = writer.post("/api/v1/shares", &json!({"address": "/runs/new?preset=demo"})).await.expect(422);
     assert!(refused.text().contains("a form cannot be shared"), "{refused:?}");
     server.stop().await;
 }
@@ -157,20 +113,11 @@ async fn a_table_is_shared_with_its_filters() {
     run(&writer, "beta").await;
     let share = shared(&writer, "/runs?name=alpha&columns=metrics.reward").await;
     let (guest, _) = guest(&server, &share).await;
-    let shown = guest
-        .get("/?columns=metrics.reward&name=alpha&order=oldest")
-        .await
-        .expect(200)
-        .text();
+    let shown = guest.get("/?columns=metrics.reward&name=alpha&order=oldest").await.expect(200).text();
     assert!(shown.contains("alpha") && !shown.contains("beta"));
     let moved = guest.get("/runs?name=alpha&columns=metrics.reward").await.expect(303);
     assert_eq!(moved.header("location"), "/?name=alpha&columns=metrics.reward");
-    for foreign in [
-        "/",
-        "/runs",
-        "/runs?name=beta&columns=metrics.reward",
-        "/runs?name=alpha",
-    ] {
+    for foreign in ["/", "/runs", "/runs?name=beta&columns=metrics.reward", "/runs?name=alpha"] {
         guest.get(foreign).await.expect(403);
     }
     server.stop().await;
@@ -205,24 +152,11 @@ async fn links_that_are_over_unknown_or_lead_nowhere_say_so() {
     assert_eq!(opened.header("location"), format!("/runs/{mine}/population"));
     delete(&writer, &mine).await;
     let gone = nobody.get(share["path"].as_str().expect("a path")).await.expect(404);
-    assert!(
-        gone.text().contains(&mine) && gone.text().contains("was deleted"),
-        "{gone:?}"
-    );
+    assert!(gone.text().contains(&mine) && gone.text().contains("was deleted"), "{gone:?}");
     let gone = writer.get(&view).await.expect(404);
-    assert!(
-        gone.text().contains("my run") && gone.text().contains(&mine),
-        "{gone:?}"
-    );
-    for address in [
-        format!("/runs/{mine}"),
-        "/settings".to_owned(),
-        "https://example.org/".to_owned(),
-    ] {
-        let refused = writer
-            .post("/api/v1/shares", &json!({ "address": address }))
-            .await
-            .expect(422);
+    assert!(gone.text().contains("my run") && gone.text().contains(&mine), "{gone:?}");
+    for address in [format!("/runs/{mine}"), "/settings".to_owned(), "https://example.org/".to_owned()] {
+        let refused = writer.post("/api/v1/shares", &json!({ "address": address })).await.expect(422);
         assert_eq!(refused.places(), ["/address"], "{address}");
     }
     server.stop().await;
@@ -236,10 +170,6 @@ async fn a_link_ends_with_the_token_of_whoever_made_it() {
     let share = shared(&writer, &format!("/runs/{mine}")).await;
     let token = writer.token_id.expect("a token");
     admin.delete(&format!("/api/v1/tokens/{token}")).await.expect(204);
-    server
-        .anonymous()
-        .get(share["path"].as_str().expect("a path"))
-        .await
-        .expect(404);
+    server.anonymous().get(share["path"].as_str().expect("a path")).await.expect(404);
     server.stop().await;
 }

@@ -1,16 +1,12 @@
 //! Clients that ask for a file and read it slowly, or not at all.
 
 use lyceum_store::tokens::Scope;
-use std::{
-    io::{Read as _, Write as _},
-    net::TcpStream,
-};
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
 
-use crate::{
-    fixtures::filled,
-    harness::{Actor, OtherServer, TestServer},
-    receiving::apart,
-};
+use crate::fixtures::filled;
+use crate::harness::{Actor, OtherServer, TestServer};
+use crate::receiving::apart;
 
 /// A client that has asked for the file at `path` and read the start of the answer.
 async fn reader(base: &str, reader: &Actor, path: &str) -> TcpStream {
@@ -64,12 +60,7 @@ async fn a_hundred_slow_readers_hold_a_piece_of_the_file_each() {
     assert!(held < others * whole.len() / 2, "{held} bytes for {others} readers");
     let connections = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'
                        AND pid <> pg_backend_pid()";
-    while sqlx::query_scalar::<_, i64>(connections)
-        .fetch_one(server.store.pool())
-        .await
-        .expect("a count")
-        > 0
-    {
+    while sqlx::query_scalar::<_, i64>(connections).fetch_one(server.store.pool()).await.expect("a count") > 0 {
         // The last files are still being generated; a reader that held a connection would hold it for ever.
         tokio::task::yield_now().await;
     }

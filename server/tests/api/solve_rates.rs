@@ -1,32 +1,23 @@
 //! Problems by how often they were solved: kept as they are written, and equal to what counting them says.
 
-use lyceum_core::{
-    id::{ExecutionId, ProblemId, WorkId},
-    recipe::{Plan, ProblemOutcomeRecord, ProblemRecord, Records},
-    verify::{ProblemKind, Status},
-    work::WorkKey,
-};
-use lyceum_store::{
-    plan,
-    problems::{self, SolveBand},
-    runs,
-    steps::Stretch,
-    tokens::Scope,
-};
-use proptest::{
-    collection::vec,
-    option,
-    prelude::{Strategy, any},
-    strategy::ValueTree as _,
-    test_runner::TestRunner,
-};
+use lyceum_core::id::{ExecutionId, ProblemId, WorkId};
+use lyceum_core::recipe::{Plan, ProblemOutcomeRecord, ProblemRecord, Records};
+use lyceum_core::verify::{ProblemKind, Status};
+use lyceum_core::work::WorkKey;
+use lyceum_store::problems::{self, SolveBand};
+use lyceum_store::steps::Stretch;
+use lyceum_store::tokens::Scope;
+use lyceum_store::{plan, runs};
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::{Strategy, any};
+use proptest::strategy::ValueTree as _;
+use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 
-use crate::{
-    fixtures::filled,
-    harness::{Actor, TestServer, config},
-};
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer, config};
 
 const STEPS: u32 = 3;
 const PROBLEMS: u32 = 6;
@@ -89,11 +80,7 @@ impl Written {
         let mut indices = self.proposed.clone();
         indices.sort_unstable();
         indices.dedup();
-        Records {
-            problems: indices.iter().map(proposed).collect(),
-            outcomes,
-            ..Records::default()
-        }
+        Records { problems: indices.iter().map(proposed).collect(), outcomes, ..Records::default() }
     }
 }
 
@@ -108,19 +95,13 @@ async fn carried_out(db: &PgPool, run: ExecutionId, steps: &[Vec<Written>]) {
         let mut tx = db.begin().await.expect("a transaction");
         let locked = plan::lock(&mut tx, run).await.expect("a lock").expect("a due run");
         for written in plans {
-            let plan = Plan {
-                records: written.records(run, step),
-                ..Plan::default()
-            };
+            let plan = Plan { records: written.records(run, step), ..Plan::default() };
             for _ in 0..1 + u32::from(written.again) {
                 plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
             }
         }
         let next = locked.state.next("", &json!({})).expect("a state");
-        let end = Plan {
-            finish: Some(next),
-            ..Plan::default()
-        };
+        let end = Plan { finish: Some(next), ..Plan::default() };
         plan::carry_out(&mut tx, &locked, &end, 0.0).await.expect("an end");
         tx.commit().await.expect("a commit");
     }
@@ -140,9 +121,7 @@ async fn counted(db: &PgPool, run: ExecutionId) -> Vec<SolveBand> {
 }
 
 async fn kept(db: &PgPool, run: ExecutionId) -> Vec<SolveBand> {
-    problems::solve_bands(db, run, Stretch::whole(1), BANDS)
-        .await
-        .expect("bands")
+    problems::solve_bands(db, run, Stretch::whole(1), BANDS).await.expect("bands")
 }
 
 #[actix_web::test]
@@ -151,10 +130,7 @@ async fn what_is_kept_is_what_counting_says() {
     let db = server.store.pool();
     let writer = server.actor(Scope::Write).await;
     let mut runner = TestRunner::default();
-    let runs = (
-        vec(vec(written(), 1..4), STEPS as usize),
-        vec(vec(written(), 1..4), STEPS as usize),
-    );
+    let runs = (vec(vec(written(), 1..4), STEPS as usize), vec(vec(written(), 1..4), STEPS as usize));
     let mut problems = 0;
     for case in 0..12 {
         let (trunk, branch) = runs.new_tree(&mut runner).expect("a case").current();
@@ -195,12 +171,7 @@ async fn attempts_at_questions_are_attempts() {
     let page = reader.get(&format!("{address}.json")).await.expect(200).json();
     assert_eq!(page["looked_at"], 0, "only programs can be suspicious");
     assert!(!page["bands"].as_array().expect("bands").is_empty());
-    let html = reader
-        .with("accept", "text/html")
-        .get(&address)
-        .await
-        .expect(200)
-        .text();
+    let html = reader.with("accept", "text/html").get(&address).await.expect(200).text();
     assert!(!html.contains("No problem has been attempted"), "{html}");
     server.stop().await;
 }

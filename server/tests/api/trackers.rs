@@ -2,14 +2,14 @@
 
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
-use std::{env, fs, path::PathBuf, process::Output};
+use std::path::PathBuf;
+use std::process::Output;
+use std::{env, fs};
 use tokio::process::Command;
 
-use crate::{
-    commands::{refuses, says},
-    fixtures::filled,
-    harness::TestServer,
-};
+use crate::commands::{refuses, says};
+use crate::fixtures::filled;
+use crate::harness::TestServer;
 
 /// A Python with `tensorboard` and `wandb`, if there is one.
 fn python() -> Option<PathBuf> {
@@ -65,21 +65,14 @@ async fn tensorboards_reader_opens_the_event_files() {
     let export = ["run", "export", &run, "--format", "tensorboard", "--out", out];
     let folder = says(&server, &export).await;
     assert!(refuses(&server, &export).await.contains("exists"));
-    let output = Command::new(python)
-        .args(["-c", TENSORBOARD, &folder])
-        .output()
-        .await
-        .expect("Python");
+    let output = Command::new(python).args(["-c", TENSORBOARD, &folder]).output().await.expect("Python");
     let found = json_of(&output);
     let config = found["run"]["config"].as_str().expect("a text").to_owned();
     assert!(config.contains("    \"recipe\": \"scripted\""), "{config}");
     // A value that is not a number is absent. The score came after a step that has metrics.
     assert_eq!(found["run"]["reward"], json!([[0, 0.5]]));
     assert_eq!(found["run"].get("solve_rate"), None);
-    assert_eq!(
-        found["teacher-0"],
-        json!({"reward": [[0, 0.25]], "solve_rate": [[0, 1.0]]})
-    );
+    assert_eq!(found["teacher-0"], json!({"reward": [[0, 0.25]], "solve_rate": [[0, 1.0]]}));
     assert_eq!(found["student-0"], json!({"held_out/accuracy": [[1, 0.75]]}));
     server.stop().await;
 }
@@ -95,12 +88,7 @@ async fn wandbs_reader_opens_the_offline_run() {
     let out = out.to_str().expect("a path");
     let folder = says(&server, &["run", "export", &run, "--format", "wandb", "--out", out]).await;
     let offline = PathBuf::from(&folder).join("wandb");
-    let offline = fs::read_dir(offline)
-        .expect("a folder")
-        .next()
-        .expect("a run")
-        .expect("a run")
-        .path();
+    let offline = fs::read_dir(offline).expect("a folder").next().expect("a run").expect("a run").path();
     let inspect = async |form: &[&str]| {
         let output = Command::new(python.with_file_name("wandb"))
             .args(["leet", "inspect", "--json"])
@@ -115,10 +103,7 @@ async fn wandbs_reader_opens_the_offline_run() {
         String::from_utf8(output.stdout).expect("text")
     };
     let shown: Value = serde_json::from_str(&inspect(&["--summary"]).await).expect("JSON");
-    assert_eq!(
-        (&shown["name"], &shown["run_id"]),
-        (&json!("filled"), &json!(run.replace('-', "")))
-    );
+    assert_eq!((&shown["name"], &shown["run_id"]), (&json!("filled"), &json!(run.replace('-', ""))));
     assert_eq!(shown["config"]["recipe"], "scripted");
     assert_eq!(shown["exit_code"], 1, "a cancelled run is not a success");
     let summary = &shown["summary"];
@@ -129,14 +114,9 @@ async fn wandbs_reader_opens_the_offline_run() {
     );
     assert_eq!(summary["student-0/held_out/accuracy"], 0.75);
     let records = inspect(&[]).await;
-    let records = records
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    let records = records.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
     let history: Vec<Value> = records.filter(|record| record["type"] == "history").collect();
-    let steps: Vec<&Value> = history
-        .iter()
-        .map(|record| &record["history"]["item"]["_step"])
-        .collect();
+    let steps: Vec<&Value> = history.iter().map(|record| &record["history"]["item"]["_step"]).collect();
     assert_eq!(steps, [&json!(0), &json!(1)]);
     assert_eq!(history[0]["history"]["item"]["teacher-0/reward"], 0.25);
     server.stop().await;
@@ -147,16 +127,10 @@ async fn an_export_of_an_unknown_form_names_those_that_there_are() {
     let server = TestServer::start().await;
     let made = filled(&server, 1).await;
     let reader = server.actor(Scope::Read).await;
-    let reply = reader
-        .get(&format!("/runs/{}/export.mlflow.zip", made.run))
-        .await
-        .expect(404);
+    let reply = reader.get(&format!("/runs/{}/export.mlflow.zip", made.run)).await.expect(404);
     let text = reply.text();
     assert!(text.contains("parquet, jsonl, tensorboard and wandb"), "{text}");
-    let table = reader
-        .get(&format!("/runs/{}/export/metrics.wandb", made.run))
-        .await
-        .expect(404);
+    let table = reader.get(&format!("/runs/{}/export/metrics.wandb", made.run)).await.expect(404);
     assert!(table.text().contains("parquet and jsonl"), "{table:?}");
     server.stop().await;
 }

@@ -13,38 +13,18 @@ fn the_first_start_makes_a_token_and_later_ones_keep_it() {
     let machine = Machine::new();
     let mut first = machine.up(&["--no-worker"]);
     let token = fs::read_to_string(machine.data().join("admin-token")).unwrap();
-    assert!(
-        first
-            .said
-            .iter()
-            .any(|line| line.ends_with(&format!("/login#{}", token.trim()))),
-        "{:?}",
-        first.said
-    );
-    let mode = machine
-        .data()
-        .join("admin-token")
-        .metadata()
-        .unwrap()
-        .permissions()
-        .mode();
+    assert!(first.said.iter().any(|line| line.ends_with(&format!("/login#{}", token.trim()))), "{:?}", first.said);
+    let mode = machine.data().join("admin-token").metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     assert_eq!(seen_by_others(&machine.data()), [] as [PathBuf; 0]);
     assert!(first.get("/healthz").starts_with("HTTP/1.1 200"));
     assert!(first.get("/readyz").starts_with("HTTP/1.1 200"));
     first.stop(Signal::SIGTERM);
-    assert!(
-        !machine.data().join("postgres/cluster/postmaster.pid").exists(),
-        "Postgres has stopped in order"
-    );
+    assert!(!machine.data().join("postgres/cluster/postmaster.pid").exists(), "Postgres has stopped in order");
     assert!(!machine.data().join("address").exists());
 
     let mut second = machine.up(&["--no-worker"]);
-    assert!(
-        !second.said.iter().any(|line| line.contains(token.trim())),
-        "a log is no place for it: {:?}",
-        second.said
-    );
+    assert!(!second.said.iter().any(|line| line.contains(token.trim())), "a log is no place for it: {:?}", second.said);
     second.stop(Signal::SIGINT);
     assert_eq!(fs::read_to_string(machine.data().join("admin-token")).unwrap(), token);
 }
@@ -92,13 +72,9 @@ fn a_terminal_shows_the_link_and_then_no_request() {
     assert!(up.get("/readyz").starts_with("HTTP/1.1 200"));
     let said = up.said.join("\n") + &up.stop(Signal::SIGTERM);
     let token = fs::read_to_string(machine.data().join("admin-token")).unwrap();
-    for part in [
-        &format!("/login#{}", token.trim()),
-        machine.data().to_str().unwrap(),
-        "Ctrl-C",
-        "--log info",
-        "log warn",
-    ] {
+    for part in
+        [&format!("/login#{}", token.trim()), machine.data().to_str().unwrap(), "Ctrl-C", "--log info", "log warn"]
+    {
         assert!(said.contains(part), "no `{part}` in: {said}");
     }
     assert!(!said.contains("answered"), "{said}");
@@ -112,10 +88,7 @@ fn the_worker_gets_no_token_and_a_role_of_its_own() {
     let mut up = machine.up(&["--worker", &worker]);
     up.worker_started();
     let said = up.said.join("\n") + &up.stop(Signal::SIGTERM);
-    assert!(
-        said.contains("token unset") && said.contains("database postgres://lyceum_worker"),
-        "{said}"
-    );
+    assert!(said.contains("token unset") && said.contains("database postgres://lyceum_worker"), "{said}");
 }
 
 #[test]
@@ -139,10 +112,7 @@ fn a_worker_that_dies_is_started_again_and_stopped_in_the_end() {
     let second = up.worker_started();
     assert_ne!(first, second);
     let crash = up.crash_of("worker");
-    assert_eq!(
-        (&crash["cause"], &crash["times"]),
-        (&"signal: 9 (SIGKILL)".into(), &1.into())
-    );
+    assert_eq!((&crash["cause"], &crash["times"]), (&"signal: 9 (SIGKILL)".into(), &1.into()));
     assert!(up.stop(Signal::SIGTERM).contains(&format!("worker {second} drained")));
 }
 
@@ -182,11 +152,7 @@ fn a_server_that_dies_is_started_again_and_its_port_stays_open() {
     assert_ne!(up.server(), first);
     up.stop(Signal::SIGTERM);
     let mut again = machine.up(&["--no-worker"]);
-    assert_eq!(
-        again.crashes().len(),
-        1,
-        "stopping is not a crash, and the crash is still shown"
-    );
+    assert_eq!(again.crashes().len(), 1, "stopping is not a crash, and the crash is still shown");
     again.stop(Signal::SIGTERM);
 }
 
@@ -196,15 +162,7 @@ fn a_postgres_that_dies_is_started_again_and_the_server_goes_on() {
     let mut up = machine.up(&["--no-worker"]);
     let server = up.server();
     let pid_file = machine.data().join("postgres/cluster/postmaster.pid");
-    let pid = || {
-        fs::read_to_string(&pid_file)
-            .unwrap()
-            .lines()
-            .next()
-            .unwrap()
-            .parse::<u32>()
-            .unwrap()
-    };
+    let pid = || fs::read_to_string(&pid_file).unwrap().lines().next().unwrap().parse::<u32>().unwrap();
     let first = pid();
     kill(first, Signal::SIGKILL);
     assert_eq!(up.crash_of("Postgres")["cause"], "signal: 9 (SIGKILL)");
@@ -227,10 +185,7 @@ fn a_killed_lyceum_takes_its_processes_along_and_starts_again() {
     let mut again = machine.up(&["--no-worker"]);
     assert!(again.get("/readyz").starts_with("HTTP/1.1 200"));
     let crash = again.crash_of("lyceum up");
-    assert!(
-        crash["cause"].as_str().unwrap().contains("nobody had stopped it"),
-        "{crash}"
-    );
+    assert!(crash["cause"].as_str().unwrap().contains("nobody had stopped it"), "{crash}");
     again.stop(Signal::SIGTERM);
 }
 
@@ -239,10 +194,7 @@ fn two_of_them_do_not_share_a_data_folder() {
     let machine = Machine::new();
     let mut first = machine.up(&["--no-worker"]);
     let address = first.address();
-    machine.refused(
-        &["--no-worker", "--port", "0"],
-        &["is in use by another `lyceum up`", &address, "--data"],
-    );
+    machine.refused(&["--no-worker", "--port", "0"], &["is in use by another `lyceum up`", &address, "--data"]);
     assert!(first.get("/readyz").starts_with("HTTP/1.1 200"));
     first.stop(Signal::SIGTERM);
 }
@@ -262,20 +214,15 @@ fn a_port_in_use_is_named_and_nothing_is_made() {
     let machine = Machine::new();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
-    machine.refused(
-        &["--no-worker", "--port", &port],
-        &[&format!("port {port} of 127.0.0.1 is in use"), "--port"],
-    );
+    machine.refused(&["--no-worker", "--port", &port], &[&format!("port {port} of 127.0.0.1 is in use"), "--port"]);
     assert!(!machine.data().exists());
 }
 
 #[test]
 fn an_address_of_another_machine_is_refused() {
     let machine = Machine::new();
-    machine.refused(
-        &["--no-worker", "--host", "192.0.2.1"],
-        &["192.0.2.1 is not an address of this machine", "--host"],
-    );
+    machine
+        .refused(&["--no-worker", "--host", "192.0.2.1"], &["192.0.2.1 is not an address of this machine", "--host"]);
     assert!(!machine.data().exists());
 }
 
@@ -283,10 +230,7 @@ fn an_address_of_another_machine_is_refused() {
 fn an_unreachable_database_is_named_without_its_password() {
     let machine = Machine::new();
     let nobody = "postgres://me:secret@127.0.0.1:1/lyceum";
-    let said = machine.refused(
-        &["--no-worker", "--database-url", nobody],
-        &["cannot reach the database", "me:***@"],
-    );
+    let said = machine.refused(&["--no-worker", "--database-url", nobody], &["cannot reach the database", "me:***@"]);
     assert!(!said.contains("secret"), "{said}");
     assert!(!machine.data().exists());
 }
@@ -296,10 +240,8 @@ fn a_postgres_that_is_too_old_is_refused_and_nothing_is_made() {
     let machine = Machine::new();
     let binaries = machine.postgres("13.4");
     machine.set("LYCEUM_POSTGRES_BIN", &binaries);
-    machine.refused(
-        &["--no-worker", "--port", "0"],
-        &["Postgres 13", "too old", "needs 15", "install `postgresql-15`"],
-    );
+    machine
+        .refused(&["--no-worker", "--port", "0"], &["Postgres 13", "too old", "needs 15", "install `postgresql-15`"]);
     assert!(!machine.data().exists());
 }
 
@@ -317,10 +259,7 @@ fn a_missing_postgres_is_refused_and_nothing_is_made() {
 #[test]
 fn a_missing_worker_is_refused_and_nothing_is_made() {
     let machine = Machine::new();
-    machine.refused(
-        &["--worker", "/nowhere/lyceum-worker"],
-        &["/nowhere/lyceum-worker does not run"],
-    );
+    machine.refused(&["--worker", "/nowhere/lyceum-worker"], &["/nowhere/lyceum-worker does not run"]);
     assert!(!machine.data().exists());
 }
 
@@ -328,10 +267,7 @@ fn a_missing_worker_is_refused_and_nothing_is_made() {
 fn a_worker_of_another_release_is_refused_and_nothing_is_made() {
     let machine = Machine::new();
     let worker = machine.worker("0.0.9");
-    machine.refused(
-        &["--worker", &worker],
-        &["is lyceum-worker 0.0.9", "install both from one release"],
-    );
+    machine.refused(&["--worker", &worker], &["is lyceum-worker 0.0.9", "install both from one release"]);
     assert!(!machine.data().exists());
 }
 
@@ -358,10 +294,7 @@ fn a_folder_of_something_else_is_refused_and_left_alone() {
     let machine = Machine::new();
     fs::create_dir(machine.data()).unwrap();
     fs::write(machine.data().join("thesis.tex"), "").unwrap();
-    machine.refused(
-        &["--no-worker", "--port", "0"],
-        &["neither empty nor a data folder of Lyceum"],
-    );
+    machine.refused(&["--no-worker", "--port", "0"], &["neither empty nor a data folder of Lyceum"]);
     assert_eq!(fs::read_dir(machine.data()).unwrap().count(), 1);
 }
 
@@ -381,10 +314,7 @@ fn a_data_folder_of_somebody_else_is_refused_and_left_alone() {
     let machine = Machine::new();
     fs::create_dir(machine.data()).unwrap();
     std::os::unix::fs::chown(machine.data(), Some(65534), None).unwrap();
-    machine.refused(
-        &["--no-worker", "--port", "0"],
-        &["belongs to user nobody", "run as nobody"],
-    );
+    machine.refused(&["--no-worker", "--port", "0"], &["belongs to user nobody", "run as nobody"]);
     assert_eq!(fs::read_dir(machine.data()).unwrap().count(), 0);
 }
 
@@ -405,11 +335,7 @@ fn flag_before_environment_before_file_before_default() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let in_use = format!("port {port} of");
-    fs::write(
-        machine.data().join("lyceum.toml"),
-        format!("port = {port}\nno_worker = true\n"),
-    )
-    .unwrap();
+    fs::write(machine.data().join("lyceum.toml"), format!("port = {port}\nno_worker = true\n")).unwrap();
     machine.refused(&[], &[&in_use]);
     fs::write(machine.data().join("lyceum.toml"), "port = 1\nno_worker = true\n").unwrap();
     machine.set("LYCEUM_PORT", &port);
@@ -430,10 +356,7 @@ fn faults_in_settings_are_one_line_with_the_cure() {
     fs::write(&file, "database_url = \"mysql://me:secret@db/lyceum\"\n").unwrap();
     machine.refused(&[], &["lyceum.toml", "postgres://user:password@host"]);
     fs::remove_file(&file).unwrap();
-    machine.refused(
-        &["--config", "/nowhere.toml"],
-        &["cannot read the settings file /nowhere.toml"],
-    );
+    machine.refused(&["--config", "/nowhere.toml"], &["cannot read the settings file /nowhere.toml"]);
     machine.refused(&["--log", "=="], &["is not a log filter"]);
 }
 

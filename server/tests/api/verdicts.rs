@@ -4,12 +4,10 @@ use lyceum_core::id::ExecutionId;
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{
-    benchmarks::{imported, measured},
-    fixtures::filled,
-    harness::{Actor, TestServer},
-    outline::{attributes, outline},
-};
+use crate::benchmarks::{imported, measured};
+use crate::fixtures::filled;
+use crate::harness::{Actor, TestServer};
+use crate::outline::{attributes, outline};
 
 /// Names the run's metrics and gives it `steps` steps with these values, early and from step 20 on.
 async fn recorded(server: &TestServer, run: ExecutionId, steps: i32, metrics: &[(&str, f64, f64)]) {
@@ -25,11 +23,7 @@ async fn recorded(server: &TestServer, run: ExecutionId, steps: i32, metrics: &[
         .execute(db)
         .await
         .expect("names");
-    sqlx::query("DELETE FROM metrics WHERE run_id = $1")
-        .bind(run.0)
-        .execute(db)
-        .await
-        .expect("no values");
+    sqlx::query("DELETE FROM metrics WHERE run_id = $1").bind(run.0).execute(db).await.expect("no values");
     sqlx::query(
         "INSERT INTO metrics (run_id, step, \"values\")
          SELECT $1, step, CASE WHEN step < 20 THEN $3 ELSE $4 END FROM generate_series(0, $2 - 1) AS step",
@@ -49,10 +43,7 @@ async fn verdict(actor: &Actor, run: ExecutionId) -> Value {
     let rows = table["items"].as_array().expect("runs");
     let row = rows.iter().find(|row| row["id"] == json!(run)).expect("the run");
     let headline = &page["verdict"]["findings"][0]["label"];
-    assert_eq!(
-        &row["verdict"]["label"], headline,
-        "the table says what the run's page says"
-    );
+    assert_eq!(&row["verdict"]["label"], headline, "the table says what the run's page says");
     page["verdict"].clone()
 }
 
@@ -71,11 +62,7 @@ async fn a_verdict_is_made_of_the_run_s_rows_and_leads_to_them() {
     assert_eq!(found["findings"][0]["label"], "Not measured");
     assert_eq!(found["next"]["address"], format!("/runs/{run}/benchmarks#measure"));
 
-    let metrics = [
-        ("format_rate", 0.95, 0.4),
-        ("no_signal_share", 0.5, 0.68),
-        ("solve_rate", 0.5, 0.02),
-    ];
+    let metrics = [("format_rate", 0.95, 0.4), ("no_signal_share", 0.5, 0.68), ("solve_rate", 0.5, 0.02)];
     recorded(&server, run, 40, &metrics).await;
     let found = verdict(&writer, run).await;
     assert_eq!(states(&found), ["collapsing", "lost_contact", "unmeasured", "wasted"]);
@@ -83,37 +70,20 @@ async fn a_verdict_is_made_of_the_run_s_rows_and_leads_to_them() {
         found["findings"][0]["sentence"],
         "Collapsing: 40 % of the answers have the required form, 95 % at first."
     );
-    assert_eq!(
-        found["findings"][0]["evidence"],
-        format!("/runs/{run}/metrics#chart-format_rate")
-    );
-    assert_eq!(
-        found["findings"][3]["sentence"],
-        "68 % of the last steps' problems taught nothing."
-    );
+    assert_eq!(found["findings"][0]["evidence"], format!("/runs/{run}/metrics#chart-format_rate"));
+    assert_eq!(found["findings"][3]["sentence"], "68 % of the last steps' problems taught nothing.");
     let html = writer.clone().with("accept", "text/html");
     let page = html.get(&format!("/runs/{run}")).await.expect(200).text();
     let charts = html.get(&format!("/runs/{run}/metrics")).await.expect(200).text();
-    assert!(
-        attributes(&charts, "id").contains(&"chart-format_rate".to_owned()),
-        "the evidence is there: {charts}"
-    );
+    assert!(attributes(&charts, "id").contains(&"chart-format_rate".to_owned()), "the evidence is there: {charts}");
     let sentence = found["findings"][0]["sentence"].as_str().expect("a sentence");
     for told in [page, html.get(&format!("/runs/{run}/verdict")).await.expect(200).text()] {
         assert!(outline(&told).contains(sentence), "{told}");
     }
-    assert_eq!(
-        verdict(&reader, run).await["next"],
-        Value::Null,
-        "a reader can start nothing"
-    );
+    assert_eq!(verdict(&reader, run).await["next"], Value::Null, "a reader can start nothing");
 
     recorded(&server, run, 20, &metrics).await;
-    assert_eq!(
-        states(&verdict(&writer, run).await),
-        ["unmeasured", "wasted"],
-        "there is no late yet"
-    );
+    assert_eq!(states(&verdict(&writer, run).await), ["unmeasured", "wasted"], "there is no late yet");
     server.stop().await;
 }
 
@@ -134,27 +104,16 @@ async fn runs_that_stall_or_fail_say_so_first() {
     assert_eq!(found["next"]["address"], "/workers");
 
     let cause = "worker <b>w</b> lost the item\u{202e}\nline two";
-    lyceum_store::executions::fail(db, run, cause)
-        .await
-        .expect("a failed run");
+    lyceum_store::executions::fail(db, run, cause).await.expect("a failed run");
     let found = verdict(&writer, run).await;
     assert_eq!(states(&found), ["failed", "unmeasured"]);
-    assert_eq!(
-        found["findings"][0]["evidence"],
-        format!("/work?run={run}&state=failed")
-    );
+    assert_eq!(found["findings"][0]["evidence"], format!("/work?run={run}&state=failed"));
     let html = writer.clone().with("accept", "text/html");
     let page = html.get(&format!("/runs/{run}")).await.expect(200).text();
-    assert!(
-        outline(&page).contains("worker <b>w</b> lost the item⟨U+202E⟩"),
-        "{page}"
-    );
+    assert!(outline(&page).contains("worker <b>w</b> lost the item⟨U+202E⟩"), "{page}");
     assert!(!page.contains("<b>w</b>"), "causes are escaped: {page}");
     let latest = writer.get("/.json").await.expect(200).json();
-    assert_eq!(
-        latest["latest"]["findings"][0]["state"], "failed",
-        "nothing runs: {latest}"
-    );
+    assert_eq!(latest["latest"]["findings"][0]["state"], "failed", "nothing runs: {latest}");
     server.stop().await;
 }
 
@@ -166,24 +125,14 @@ async fn held_out_accuracy_is_compared_with_the_base() {
     imported(&writer).await;
     let spec = json!({"spec": {"type": "benchmark", "suites": ["gsm8k"], "run": run, "roles": ["student"], "n": 2, "temperature": 1.0}});
     let made = writer.post("/api/v1/evaluations", &spec).await.expect(201).json();
-    assert_eq!(
-        states(&verdict(&writer, run).await),
-        ["unmeasured"],
-        "no result is in yet"
-    );
+    assert_eq!(states(&verdict(&writer, run).await), ["unmeasured"], "no result is in yet");
     let id = made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
     measured(&server, id).await;
     let found = verdict(&writer, run).await;
     assert_eq!(states(&found), ["not_distinguishable"]);
     let finding = &found["findings"][0];
-    assert_eq!(
-        (&finding["n"], &finding["value"], &finding["reference"]),
-        (&json!(3), &json!(0.5), &json!(0.5))
-    );
-    assert!(
-        finding["difference"]["low"].as_f64() < Some(-0.3),
-        "three problems say little: {finding}"
-    );
+    assert_eq!((&finding["n"], &finding["value"], &finding["reference"]), (&json!(3), &json!(0.5), &json!(0.5)));
+    assert!(finding["difference"]["low"].as_f64() < Some(-0.3), "three problems say little: {finding}");
     assert_eq!(finding["evidence"], format!("/runs/{run}#held-out"));
     server.stop().await;
 }
@@ -196,11 +145,7 @@ async fn a_fork_stands_where_the_run_stood_from_which_it_was_forked() {
     imported(&writer).await;
     let spec = json!({"spec": {"type": "benchmark", "suites": ["gsm8k"], "run": trunk, "roles": ["student"], "n": 2, "temperature": 1.0}});
     let made = writer.post("/api/v1/evaluations", &spec).await.expect(201).json();
-    measured(
-        &server,
-        made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id"),
-    )
-    .await;
+    measured(&server, made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id")).await;
     let inherited = verdict(&writer, trunk).await;
     let step = inherited["findings"][0]["step"].as_i64().expect("a step");
     for (at, states_of_fork) in [(step, "not_distinguishable"), (step - 1, "unmeasured")] {
@@ -212,18 +157,11 @@ async fn a_fork_stands_where_the_run_stood_from_which_it_was_forked() {
             .await
             .expect("a fork");
         let found = verdict(&writer, fork).await;
-        assert_eq!(
-            states(&found),
-            [states_of_fork],
-            "forked at step {at}, measured after {step}"
-        );
+        assert_eq!(states(&found), [states_of_fork], "forked at step {at}, measured after {step}");
     }
     let page = writer.get(&format!("/runs/{fork}.json")).await.expect(200).json();
     assert_eq!(
-        (
-            &page["held_out"]["inherited_to"],
-            &page["held_out"]["points"][0]["step"]
-        ),
+        (&page["held_out"]["inherited_to"], &page["held_out"]["points"][0]["step"]),
         (&json!(step - 1), &json!(0)),
         "it began as the base, through the run that it continues"
     );
@@ -252,13 +190,7 @@ async fn a_recipe_without_suites_is_judged_by_the_rows_that_it_holds_out() {
     let found = verdict(&writer, made.run).await;
     assert_eq!(states(&found), ["learning"]);
     let finding = &found["findings"][0];
-    assert_eq!(
-        (&finding["step"], &finding["value"], &finding["reference"]),
-        (&json!(8), &json!(1.0), &json!(0.0))
-    );
-    assert_eq!(
-        finding["evidence"],
-        format!("/runs/{}/metrics#chart-held_out_pass_at_1", made.run)
-    );
+    assert_eq!((&finding["step"], &finding["value"], &finding["reference"]), (&json!(8), &json!(1.0), &json!(0.0)));
+    assert_eq!(finding["evidence"], format!("/runs/{}/metrics#chart-held_out_pass_at_1", made.run));
     server.stop().await;
 }

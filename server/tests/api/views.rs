@@ -5,12 +5,10 @@ use parquet::file::reader::{FileReader as _, SerializedFileReader};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    every_page::leads_on,
-    fixtures::{Filled, filled},
-    harness::{Actor, TestServer, config},
-    outline::{attributes, outline},
-};
+use crate::every_page::leads_on;
+use crate::fixtures::{Filled, filled};
+use crate::harness::{Actor, TestServer, config};
+use crate::outline::{attributes, outline};
 
 /// Pages of a run, without those of single things.
 const OF_RUN: [&str; 15] = [
@@ -49,11 +47,7 @@ fn pages(made: &Filled) -> Vec<String> {
         "/leaderboard?role=teacher".to_owned(),
         format!("/evaluations?run={run}&type=benchmark&state=running"),
     ]);
-    pages.extend(
-        made.problems
-            .iter()
-            .map(|problem| format!("/runs/{run}/problems/{problem}")),
-    );
+    pages.extend(made.problems.iter().map(|problem| format!("/runs/{run}/problems/{problem}")));
     pages
 }
 
@@ -67,19 +61,10 @@ async fn every_page_is_html_and_json() {
         assert!(html.header("content-type").starts_with("text/html"), "{page}");
         let text = String::from_utf8(html.body.to_vec()).expect("UTF-8");
         assert!(text.contains("<h1>") && text.contains(".json"), "{page}: {text}");
-        assert!(
-            !text.contains(" style=") && !text.contains(" onclick="),
-            "{page} has what the policy forbids"
-        );
+        assert!(!text.contains(" style=") && !text.contains(" onclick="), "{page} has what the policy forbids");
         let (path, query) = page.split_once('?').unwrap_or((&page, ""));
         let suffixed = reader.get(&format!("{path}.json?{query}")).await.expect(200).json();
-        let accepted = reader
-            .clone()
-            .with("accept", "application/json")
-            .get(&page)
-            .await
-            .expect(200)
-            .json();
+        let accepted = reader.clone().with("accept", "application/json").get(&page).await.expect(200).json();
         assert_eq!(suffixed, accepted, "{page}");
     }
     server.stop().await;
@@ -90,10 +75,7 @@ async fn a_run_without_a_step_has_every_page() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
     let body = json!({"config": config(), "name": "empty"});
-    let run = writer.post("/api/v1/runs", &body).await.expect(201).json()["id"]
-        .as_str()
-        .expect("an id")
-        .to_owned();
+    let run = writer.post("/api/v1/runs", &body).await.expect(201).json()["id"].as_str().expect("an id").to_owned();
     let pages = OF_RUN.iter().map(|page| format!("/runs/{run}{page}"));
     let others = [
         format!("/compare?runs={run}"),
@@ -109,23 +91,10 @@ async fn a_run_without_a_step_has_every_page() {
     let hardest = format!("/runs/{run}/problems.json?sort=hardest");
     assert_eq!(writer.get(&hardest).await.expect(200).json()["items"], json!([]));
     for table in ["problems", "attempts", "matchups", "metrics"] {
-        let lines = writer
-            .get(&format!("/runs/{run}/export/{table}.jsonl"))
-            .await
-            .expect(200);
+        let lines = writer.get(&format!("/runs/{run}/export/{table}.jsonl")).await.expect(200);
         assert!(lines.body.is_empty());
-        let rows = writer
-            .get(&format!("/runs/{run}/export/{table}.parquet"))
-            .await
-            .expect(200);
-        assert_eq!(
-            SerializedFileReader::new(rows.body)
-                .expect("Parquet")
-                .metadata()
-                .file_metadata()
-                .num_rows(),
-            0
-        );
+        let rows = writer.get(&format!("/runs/{run}/export/{table}.parquet")).await.expect(200);
+        assert_eq!(SerializedFileReader::new(rows.body).expect("Parquet").metadata().file_metadata().num_rows(), 0);
     }
     server.stop().await;
 }
@@ -155,10 +124,7 @@ async fn what_is_not_there_gets_a_page_with_its_status_and_a_way_on() {
         (404, format!("/runs/{run}/export.tar.zip")),
         (404, format!("/runs/{run}/members/{nobody}")),
         (404, format!("/runs/{run}/members/{nobody}/adapter.zip")),
-        (
-            404,
-            format!("/runs/{run}/members/{}/adapter.zip?version=7", made.teacher),
-        ),
+        (404, format!("/runs/{run}/members/{}/adapter.zip?version=7", made.teacher)),
         (404, format!("/runs/{run}/problems/{nobody}")),
         (404, format!("/runs/{run}/archive?beside={nobody}")),
         (404, format!("/compare?runs={nobody}")),
@@ -236,22 +202,13 @@ async fn hostile_text_is_inert_on_every_page() {
     let problem = format!("/runs/{}/problems/{}", made.run, made.problems[0]);
     let html = browser(&reader).get(&problem).await.expect(200);
     let html = String::from_utf8(html.body.to_vec()).expect("UTF-8");
-    assert!(
-        html.contains("␛[2J⟨U+202E⟩live⟨U+2066⟩⟨U+200B⟩"),
-        "it is shown as what it is"
-    );
+    assert!(html.contains("␛[2J⟨U+202E⟩live⟨U+2066⟩⟨U+200B⟩"), "it is shown as what it is");
     assert!(!html.contains('\u{202e}'));
     assert!(!html.contains(&"x".repeat(1 << 16)), "what is long is cut");
 
-    let lines = reader
-        .get(&format!("/runs/{}/export/problems.jsonl", made.run))
-        .await
-        .expect(200);
-    let rows: Vec<Value> = lines
-        .body
-        .split(|byte| *byte == b'\n')
-        .filter_map(|line| serde_json::from_slice(line).ok())
-        .collect();
+    let lines = reader.get(&format!("/runs/{}/export/problems.jsonl", made.run)).await.expect(200);
+    let rows: Vec<Value> =
+        lines.body.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
     assert_eq!(rows.len(), 3, "a line is a row, whatever is in it");
     assert_eq!(rows[0]["program"], text, "exports have all of it");
     assert!(!lines.body.contains(&0x1b), "and still no control character");
@@ -296,19 +253,11 @@ async fn a_page_over_all_runs_goes_on_where_it_stopped_looking() {
     let items = first["items"].as_array().expect("problems");
     assert_eq!((items.len(), &items[0]["run_id"]), (50, &json!(two.run.0)));
     let next = first["next"].as_str().expect("a next page");
-    let second = reader
-        .get(&format!("/problems.json?cursor={next}"))
-        .await
-        .expect(200)
-        .json();
+    let second = reader.get(&format!("/problems.json?cursor={next}")).await.expect(200).json();
     assert_eq!(second["items"].as_array().map(Vec::len), Some(16));
     assert_eq!(second["items"][15]["run_id"], json!(one.run.0));
     assert_eq!(second["next"], Value::Null);
-    let found = reader
-        .get("/problems.json?type=code_i&valid=true&q=return&sort=oldest")
-        .await
-        .expect(200)
-        .json();
+    let found = reader.get("/problems.json?type=code_i&valid=true&q=return&sort=oldest").await.expect(200).json();
     assert_eq!(found["items"].as_array().map(Vec::len), Some(11));
     server.stop().await;
 }

@@ -3,7 +3,8 @@
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
-use crate::{diversity::document, harness::TestServer};
+use crate::diversity::document;
+use crate::harness::TestServer;
 
 fn masked(base: &str, dropout: &Value) -> Value {
     let mut body = document("masked");
@@ -18,30 +19,16 @@ async fn masks_that_cannot_be_are_refused_at_their_field() {
     let writer = server.actor(Scope::Write).await;
     let pointer = |field: &str| format!("/config/parameters/vocabulary_dropout/{field}");
     for (base, dropout, places) in [
-        (
-            "seedling",
-            json!({"keep_rate": 0.9, "protected_ids": [3, 100_000]}),
-            vec![pointer("protected_ids/1")],
-        ),
+        ("seedling", json!({"keep_rate": 0.9, "protected_ids": [3, 100_000]}), vec![pointer("protected_ids/1")]),
         ("seedling", json!({"keep_rate": 1e-6}), vec![pointer("keep_rate")]),
-        (
-            "Qwen/Qwen3-4B",
-            json!({"keep_rate": 0.9, "protected_ids": [1_000_000]}),
-            vec![pointer("protected_ids/0")],
-        ),
+        ("Qwen/Qwen3-4B", json!({"keep_rate": 0.9, "protected_ids": [1_000_000]}), vec![pointer("protected_ids/0")]),
     ] {
         let reply = writer.post("/api/v1/runs", &masked(base, &dropout)).await.expect(422);
         assert_eq!(reply.places(), places, "{}", reply.text());
     }
-    let unknown = masked(
-        "nobody/knows-it",
-        &json!({"keep_rate": 0.9, "protected_ids": [1_000_000]}),
-    );
+    let unknown = masked("nobody/knows-it", &json!({"keep_rate": 0.9, "protected_ids": [1_000_000]}));
     writer.post("/api/v1/runs", &unknown).await.expect(201);
-    let valid = masked(
-        "seedling",
-        &json!({"keep_rate": 0.9, "protected_ids": [3], "protected_texts": ["<q>"]}),
-    );
+    let valid = masked("seedling", &json!({"keep_rate": 0.9, "protected_ids": [3], "protected_texts": ["<q>"]}));
     writer.post("/api/v1/runs", &valid).await.expect(201);
     server.stop().await;
 }

@@ -1,24 +1,18 @@
 //! What workers take of their machines, and what they said while they ran an item.
 
 use chrono::Utc;
-use lyceum_core::{
-    id::WorkerId,
-    work::{Device, Sampler, Trainer, WorkKind},
-};
-use lyceum_store::{
-    tokens::Scope,
-    work::{self, LogLine, Slot},
-    workers::{self, NewWorker, Usage},
-};
+use lyceum_core::id::WorkerId;
+use lyceum_core::work::{Device, Sampler, Trainer, WorkKind};
+use lyceum_store::tokens::Scope;
+use lyceum_store::work::{self, LogLine, Slot};
+use lyceum_store::workers::{self, NewWorker, Usage};
 use serde_json::json;
 use std::time::Duration;
 use uuid::Uuid;
 
-use crate::{
-    fixtures::filled,
-    harness::TestServer,
-    outline::{attributes, island, outline},
-};
+use crate::fixtures::filled;
+use crate::harness::TestServer;
+use crate::outline::{attributes, island, outline};
 
 async fn registered(server: &TestServer, name: &str) -> WorkerId {
     let id = WorkerId(Uuid::now_v7());
@@ -73,32 +67,19 @@ async fn reports_of_a_minute_are_one_point_of_a_workers_charts() {
 
     let page = reader.get(&format!("/workers/{one}.json")).await.expect(200).json();
     let minutes = page["usage"].as_array().expect("minutes");
-    let shown: Vec<_> = minutes
-        .iter()
-        .map(|minute| (&minute["cores"], &minute["memory_bytes"], &minute["gpu_share"]))
-        .collect();
+    let shown: Vec<_> =
+        minutes.iter().map(|minute| (&minute["cores"], &minute["memory_bytes"], &minute["gpu_share"])).collect();
     assert_eq!(
         shown,
-        [
-            (&json!(0.5), &json!(1 << 20), &json!(null)),
-            (&json!(1.5), &json!(300 << 20), &json!(0.5))
-        ],
+        [(&json!(0.5), &json!(1 << 20), &json!(null)), (&json!(1.5), &json!(300 << 20), &json!(0.5))],
         "the mean of processor time and the most memory, of a day"
     );
     let browser = reader.clone().with("accept", "text/html");
     let html = browser.get(&format!("/workers/{one}")).await.expect(200).text();
     let figures = island(&html, "figures").expect("figures");
-    let charts: Vec<_> = figures
-        .as_array()
-        .expect("charts")
-        .iter()
-        .map(|figure| &figure["id"])
-        .collect();
+    let charts: Vec<_> = figures.as_array().expect("charts").iter().map(|figure| &figure["id"]).collect();
     assert_eq!(charts, ["cores", "memory", "gpu", "gpu-memory"]);
-    assert!(
-        !attributes(&html, "data-every").is_empty(),
-        "it is asked for again: {html}"
-    );
+    assert!(!attributes(&html, "data-every").is_empty(), "it is asked for again: {html}");
     let page = reader.get(&format!("/workers/{quiet}.json")).await.expect(200).json();
     assert_eq!(page["usage"], json!([]));
     let list = reader.get("/workers.json").await.expect(200).json();
@@ -110,10 +91,7 @@ async fn reports_of_a_minute_are_one_point_of_a_workers_charts() {
     reader.get(&format!("/workers/{}", Uuid::nil())).await.expect(404);
 
     workers::tidy_usage(db).await.expect("a removal");
-    let left: i64 = sqlx::query_scalar("SELECT count(*) FROM worker_usage")
-        .fetch_one(db)
-        .await
-        .expect("a count");
+    let left: i64 = sqlx::query_scalar("SELECT count(*) FROM worker_usage").fetch_one(db).await.expect("a count");
     assert_eq!(left, 2, "minutes older than a week are removed");
     server.stop().await;
 }
@@ -152,20 +130,13 @@ async fn a_worker_shows_its_samplers_and_trainers() {
     let id = arrives(&server, &[WorkKind::Rollout, WorkKind::Update], (&all, "cpu"), 8).await;
     let page = async |address: &str| reader.get(address).await.expect(200).json();
     let list = page("/workers.json").await;
-    let listed = list["items"]
-        .as_array()
-        .expect("workers")
-        .iter()
-        .find(|one| one["id"] == json!(id));
+    let listed = list["items"].as_array().expect("workers").iter().find(|one| one["id"] == json!(id));
     for shown in [
         listed.expect("the worker").clone(),
         page(&format!("/workers/{id}.json")).await["worker"].clone(),
         page(&format!("/api/v1/workers/{id}")).await,
     ] {
-        assert_eq!(
-            (&shown["samplers"], &shown["trainers"]),
-            (&json!(["engine", "served"]), &json!(["torchrun"]))
-        );
+        assert_eq!((&shown["samplers"], &shown["trainers"]), (&json!(["engine", "served"]), &json!(["torchrun"])));
     }
     let shown = page(&format!("/workers/{quiet}.json")).await;
     assert_eq!(shown["worker"]["samplers"], json!([]));
@@ -178,14 +149,7 @@ async fn an_item_that_nobody_can_take_says_what_they_lack() {
     let reader = server.actor(Scope::Read).await;
     let db = server.store.pool();
     let made = filled(&server, 1).await;
-    let lacks = async || {
-        reader
-            .get(&format!("/api/v1/work/{}", made.work))
-            .await
-            .expect(200)
-            .json()["lacks"]
-            .clone()
-    };
+    let lacks = async || reader.get(&format!("/api/v1/work/{}", made.work)).await.expect(200).json()["lacks"].clone();
     let becomes = async |change: &'static str| {
         let changed = sqlx::query(sqlx::AssertSqlSafe(format!("UPDATE work SET {change} WHERE id = $1")));
         changed.bind(made.work.0).execute(db).await.expect("a change");
@@ -203,11 +167,7 @@ async fn an_item_that_nobody_can_take_says_what_they_lack() {
     becomes("kernels = NULL").await;
     let memory = "it needs 16.0 GiB of memory, and the most that a worker offers is 8.0 GiB";
     assert_eq!(lacks().await, memory);
-    let page = reader
-        .get(&format!("/work/{}.json", made.work))
-        .await
-        .expect(200)
-        .json();
+    let page = reader.get(&format!("/work/{}.json", made.work)).await.expect(200).json();
     assert_eq!(page["lacks"], memory);
     becomes("kind = 'update', trainer = 'engine'").await;
     assert_eq!(lacks().await, "no worker takes items of kind update");
@@ -245,21 +205,12 @@ async fn an_items_page_has_what_was_said_in_each_try() {
         kernels: None,
     };
     let claim = work::claim(db, &slot).await.expect("a claim").expect("an item");
-    let line = |text: &str| LogLine {
-        at: Utc::now(),
-        level: "info".to_owned(),
-        text: text.to_owned(),
-    };
+    let line = |text: &str| LogLine { at: Utc::now(), level: "info".to_owned(), text: text.to_owned() };
     work::keep_log(db, &claim, worker, &[]).await.expect("nothing to keep");
     assert_eq!(logs().await, json!([]), "it logged nothing");
-    let lines = [
-        line("loaded base model seedling"),
-        line("\0</pre><script>alert(1)</script>\u{1b}[2J"),
-    ];
+    let lines = [line("loaded base model seedling"), line("\0</pre><script>alert(1)</script>\u{1b}[2J")];
     work::keep_log(db, &claim, worker, &lines).await.expect("a log");
-    work::keep_log(db, &claim, worker, &[line("again")])
-        .await
-        .expect("what was written before");
+    work::keep_log(db, &claim, worker, &[line("again")]).await.expect("what was written before");
     let html = browser.get(&address).await.expect(200).text();
     for forbidden in ["<script>alert", "\u{1b}", "again"] {
         assert!(!html.contains(forbidden), "{forbidden:?} is in {html}");
@@ -268,25 +219,15 @@ async fn an_items_page_has_what_was_said_in_each_try() {
     work::release(db, &claim).await.expect("an item handed back");
     let claim = work::claim(db, &slot).await.expect("a claim").expect("the item");
     assert_eq!(claim.attempt, 1);
-    work::keep_log(db, &claim, worker, &[line("loaded once more")])
-        .await
-        .expect("a second log");
+    work::keep_log(db, &claim, worker, &[line("loaded once more")]).await.expect("a second log");
     let kept = logs().await;
     let said = |place: usize| kept[place]["lines"][0]["text"].clone();
     assert_eq!([said(0), said(1)], ["loaded base model seedling", "loaded once more"]);
-    let progress = work::Progress {
-        share: Some(1.0),
-        note: Some("loading".to_owned()),
-    };
-    work::renew(db, &claim, slot.lease, Some(&progress))
-        .await
-        .expect("a renewal");
+    let progress = work::Progress { share: Some(1.0), note: Some("loading".to_owned()) };
+    work::renew(db, &claim, slot.lease, Some(&progress)).await.expect("a renewal");
     let list = outline(&browser.get("/work").await.expect(200).text());
     let run = format!("[filled](/runs/{})", made.run);
-    assert!(
-        list.contains("loading") && list.contains(&run),
-        "an item names its run: {list}"
-    );
+    assert!(list.contains("loading") && list.contains(&run), "an item names its run: {list}");
     sqlx::query("UPDATE work SET state = 'done', result = '{}', finished_at = now(), lease_until = NULL WHERE id = $1")
         .bind(made.work.0)
         .execute(db)
@@ -306,11 +247,7 @@ async fn a_run_says_that_it_computes_on_a_gpu() {
     let reader = server.actor(Scope::Read).await;
     let filled = filled(&server, 1).await;
     let worker = registered(&server, "one").await;
-    for (device, kind, on_gpu) in [
-        ("cpu", "update", false),
-        ("cuda:0", "verify", false),
-        ("cuda:0", "update", true),
-    ] {
+    for (device, kind, on_gpu) in [("cpu", "update", false), ("cuda:0", "verify", false), ("cuda:0", "update", true)] {
         let change = "WITH one AS (UPDATE workers SET device = $2 WHERE id = $1)
             UPDATE work SET kind = $3, worker_id = $1, started_at = now() WHERE id = $4";
         let changed = sqlx::query(change).bind(worker.0).bind(device).bind(kind);

@@ -6,17 +6,14 @@
 use anyhow::Result;
 use lyceum_core::work::{RolloutPayload, RolloutResult, WorkKind};
 use lyceum_postgres::PrivatePostgres;
-use lyceum_store::{Store, artifact::ArtifactStore};
+use lyceum_store::Store;
+use lyceum_store::artifact::ArtifactStore;
 use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
-use lyceum_worker::{
-    handler::{Context, Handler, HandlerError, Handlers},
-    runtime::{Runtime, RuntimeSettings},
-};
+use lyceum_worker::handler::{Context, Handler, HandlerError, Handlers};
+use lyceum_worker::runtime::{Runtime, RuntimeSettings};
 use serde_json::json;
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Items pushed one at a time.
 const PUSHES: u128 = 200;
@@ -41,9 +38,7 @@ impl Handler for Nothing {
 }
 
 fn now() -> f64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0.0, |since| since.as_secs_f64())
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
 }
 
 fn quantile(sorted: &[f64], share: f64) -> f64 {
@@ -60,10 +55,7 @@ async fn main() -> Result<()> {
 
     let nothing = Nothing::default();
     let handlers = Handlers::default().with(nothing.clone());
-    let settings = RuntimeSettings {
-        engine_slots: SLOTS,
-        ..RuntimeSettings::default()
-    };
+    let settings = RuntimeSettings { engine_slots: SLOTS, ..RuntimeSettings::default() };
     let store = Store::connect_worker(postgres.url(), 12).await?;
     let worker = Runtime::start(&store, artifacts.clone(), handlers.clone(), settings).await?;
     let mut waits = Vec::new();
@@ -75,13 +67,7 @@ async fn main() -> Result<()> {
                 .bind(run.0)
                 .fetch_one(house.pool())
                 .await?;
-        let started = nothing
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .last()
-            .copied()
-            .unwrap_or_default();
+        let started = nothing.0.lock().unwrap_or_else(PoisonError::into_inner).last().copied().unwrap_or_default();
         waits.push((started - pushed) * 1000.0);
     }
     worker.drain().await;
@@ -92,9 +78,7 @@ async fn main() -> Result<()> {
         quantile(&waits, 0.99),
     );
 
-    let run = house
-        .begin(PUSHES + 1, "script", 1, json!({ "items": vec!["ok"; ITEMS] }))
-        .await?;
+    let run = house.begin(PUSHES + 1, "script", 1, json!({ "items": vec!["ok"; ITEMS] })).await?;
     until("all items are planned", || async {
         let planned: i64 = sqlx::query_scalar("SELECT count(*) FROM work WHERE execution_id = $1")
             .bind(run.0)
@@ -103,10 +87,7 @@ async fn main() -> Result<()> {
         Ok((planned == i64::try_from(ITEMS)?).then_some(()))
     })
     .await?;
-    let settings = RuntimeSettings {
-        engine_slots: SLOTS,
-        ..RuntimeSettings::default()
-    };
+    let settings = RuntimeSettings { engine_slots: SLOTS, ..RuntimeSettings::default() };
     let started = Instant::now();
     let worker = Runtime::start(&store, artifacts, handlers, settings).await?;
     house.until_completed(run).await?;
@@ -130,10 +111,7 @@ async fn recovery(house: &House) -> Result<()> {
         heartbeat: defaults.heartbeat,
         ..WorkerArguments::default()
     };
-    let quick = WorkerArguments {
-        pause: Duration::ZERO,
-        ..slow.clone()
-    };
+    let quick = WorkerArguments { pause: Duration::ZERO, ..slow.clone() };
     let run = house.begin(PUSHES + 2, "script", 1, json!({ "items": ["ok"] })).await?;
     let attempts = async |wanted: i32| {
         until(&format!("try {wanted} of the item"), || async {

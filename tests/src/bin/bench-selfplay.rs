@@ -6,10 +6,8 @@
 use anyhow::Result;
 use lyceum_postgres::PrivatePostgres;
 use lyceum_store::artifact::ArtifactStore;
-use lyceum_system_tests::{
-    handlers,
-    house::{House, registry, until},
-};
+use lyceum_system_tests::handlers;
+use lyceum_system_tests::house::{House, registry, until};
 use lyceum_worker::runtime::{Runtime, RuntimeSettings};
 use serde_json::json;
 use std::time::Duration;

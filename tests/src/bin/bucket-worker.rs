@@ -5,13 +5,11 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Parser;
 use lyceum_core::work::{Outcome, WorkKind};
 use lyceum_store::artifact::{ArtifactPlace, ArtifactStore};
-use lyceum_worker::{
-    ModelsFolder,
-    by_hand::Item,
-    handler::{Artifacts, Handlers},
-    handlers::UpdateHandler,
-    trainer::{Torchrun, TorchrunSettings},
-};
+use lyceum_worker::ModelsFolder;
+use lyceum_worker::by_hand::Item;
+use lyceum_worker::handler::{Artifacts, Handlers};
+use lyceum_worker::handlers::UpdateHandler;
+use lyceum_worker::trainer::{Torchrun, TorchrunSettings};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -31,16 +29,9 @@ struct Arguments {
 #[tokio::main(worker_threads = 2)]
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
-    tracing_subscriber::fmt()
-        .with_env_filter("error")
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_env_filter("error").with_writer(std::io::stderr).init();
     let store = ArtifactStore::unlisted(&arguments.artifacts).await?;
-    let settings = TorchrunSettings {
-        python: arguments.python,
-        processes: 1,
-        device: "cpu".to_owned(),
-    };
+    let settings = TorchrunSettings { python: arguments.python, processes: 1, device: "cpu".to_owned() };
     let trainer = Torchrun::new(settings, ModelsFolder::resolve(Some(&arguments.models)))?;
     let handlers = Handlers::default().with(UpdateHandler::new(trainer));
     let artifacts = Artifacts::keeping(store, 4 << 30);
@@ -59,8 +50,6 @@ async fn main() -> Result<()> {
 fn peak() -> Result<u64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kibibytes = line
-        .and_then(|line| line.trim().strip_suffix("kB"))
-        .context("no VmHWM")?;
+    let kibibytes = line.and_then(|line| line.trim().strip_suffix("kB")).context("no VmHWM")?;
     Ok(kibibytes.trim().parse::<u64>()? << 10)
 }

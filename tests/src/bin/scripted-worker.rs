@@ -1,13 +1,13 @@
 //! A worker with scripted handlers, or with the product's for tests that cover engine and verifier.
 
 use clap::Parser;
-use lyceum_store::{Store, artifact::ArtifactStore};
+use lyceum_store::Store;
+use lyceum_store::artifact::ArtifactStore;
 use lyceum_system_tests::{handlers, product};
-use lyceum_worker::{
-    handlers::Rows,
-    runtime::{Runtime, RuntimeSettings},
-};
-use std::{path::PathBuf, time::Duration};
+use lyceum_worker::handlers::Rows;
+use lyceum_worker::runtime::{Runtime, RuntimeSettings};
+use std::path::PathBuf;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
 #[derive(Parser)]
@@ -38,10 +38,7 @@ async fn main() -> anyhow::Result<()> {
     // Before anything that a test can see, since it may end this as soon as it does.
     let mut terminate = signal(SignalKind::terminate())?;
     let arguments = Arguments::parse();
-    tracing_subscriber::fmt()
-        .with_env_filter("error")
-        .with_writer(std::io::stderr)
-        .init();
+    tracing_subscriber::fmt().with_env_filter("error").with_writer(std::io::stderr).init();
     let store = Store::connect_worker(&arguments.database, 12).await?;
     let artifacts = ArtifactStore::folder(&arguments.artifacts, store.pool().clone())?;
     let handlers = match arguments.models_folder {

@@ -1,16 +1,14 @@
 //! Proposals, and the checks of each chunk as soon as it is generated.
 
-use lyceum_core::{
-    id::{AttemptId, ProblemId, VersionId, WorkId},
-    recipe::{
-        ArchiveInsertionRecord, AttemptRecord, InsertionStatus, ParentRelation, PlanError, ProblemOutcomeRecord,
-        ProblemRecord, Role, WorkItem,
-    },
-    seed::derive,
-    verify::{Check, MathPair, ProblemKind, Task},
-    work::{
-        BaseModel, Compute, Payload, Prompt, Requirements, RolloutPayload, RolloutRequest, Sampling, VerifyPayload,
-    },
+use lyceum_core::id::{AttemptId, ProblemId, VersionId, WorkId};
+use lyceum_core::recipe::{
+    ArchiveInsertionRecord, AttemptRecord, InsertionStatus, ParentRelation, PlanError, ProblemOutcomeRecord,
+    ProblemRecord, Role, WorkItem,
+};
+use lyceum_core::seed::derive;
+use lyceum_core::verify::{Check, MathPair, ProblemKind, Task};
+use lyceum_core::work::{
+    BaseModel, Compute, Payload, Prompt, Requirements, RolloutPayload, RolloutRequest, Sampling, VerifyPayload,
 };
 
 use super::Leg;
@@ -23,20 +21,13 @@ impl Leg<'_> {
             prompt: Prompt::Text(format!("step {} chunk {chunk} problem {index}", self.run.step)),
             adapter: Some((chunk + index) % members),
             n: 1,
-            seed: derive(
-                self.run.config.seed,
-                &self.key("propose", chunk).to_string(),
-                u64::from(index),
-            ),
+            seed: derive(self.run.config.seed, &self.key("propose", chunk).to_string(), u64::from(index)),
             max_tokens: None,
             if_it_fits: false,
         });
         let payload = RolloutPayload {
             compute: Compute::default(),
-            base_model: BaseModel {
-                name: "tiny".to_owned(),
-                revision: None,
-            },
+            base_model: BaseModel { name: "tiny".to_owned(), revision: None },
             adapters: self.adapters(),
             sampling: Sampling::default(),
             requests: requests.collect(),
@@ -46,10 +37,7 @@ impl Leg<'_> {
         };
         self.plan.work.push(WorkItem {
             key: self.key("propose", chunk),
-            requirements: Requirements {
-                base_model: Some("tiny".to_owned()),
-                ..Requirements::default()
-            },
+            requirements: Requirements { base_model: Some("tiny".to_owned()), ..Requirements::default() },
             payload: Payload::Rollout(payload),
         });
     }
@@ -62,17 +50,9 @@ impl Leg<'_> {
         };
         let task = |(index, text): (usize, &String)| Task {
             id: index.to_string(),
-            check: Check::Math(MathPair {
-                gold: "1".to_owned(),
-                answer: text.clone(),
-                plain: false,
-            }),
+            check: Check::Math(MathPair { gold: "1".to_owned(), answer: text.clone(), plain: false }),
         };
-        let texts: Vec<&String> = written
-            .generated
-            .iter()
-            .map(|generated| &generated.completions[0].text)
-            .collect();
+        let texts: Vec<&String> = written.generated.iter().map(|generated| &generated.completions[0].text).collect();
         self.plan.work.push(WorkItem {
             key: self.key("check", chunk),
             requirements: Requirements::default(),
@@ -89,15 +69,9 @@ impl Leg<'_> {
             let valid = verdict.correct == Some(true);
             let (member, version, _) =
                 self.memory.members[((chunk + index) % self.memory.members.len() as u32) as usize];
-            let by = (
-                member,
-                version.map_or(VersionId::of(member, 0), |version| version.version),
-            );
+            let by = (member, version.map_or(VersionId::of(member, 0), |version| version.version));
             let problem = ProblemId::of(source, &index.to_string(), 0);
-            let parents = self
-                .memory
-                .last_problem
-                .map(|parent| (parent, ParentRelation::Reference));
+            let parents = self.memory.last_problem.map(|parent| (parent, ParentRelation::Reference));
             self.plan.records.problems.push(ProblemRecord {
                 id: problem,
                 index: chunk * self.parameters.problems + index,

@@ -1,9 +1,11 @@
 //! The update, and the end of a step.
 
-use lyceum_core::{
-    id::{MatchupId, VersionId, WorkId},
-    recipe::{MatchupRecord, MetricRecord, PlanError, RatingRecord, Role, VersionRecord, Winner, WorkItem},
-    work::{Compute, Loss, MemberUpdate, Optimizer, Payload, PolicyLoss, Requirements, SequenceRef, UpdatePayload},
+use lyceum_core::id::{MatchupId, VersionId, WorkId};
+use lyceum_core::recipe::{
+    MatchupRecord, MetricRecord, PlanError, RatingRecord, Role, VersionRecord, Winner, WorkItem,
+};
+use lyceum_core::work::{
+    Compute, Loss, MemberUpdate, Optimizer, Payload, PolicyLoss, Requirements, SequenceRef, UpdatePayload,
 };
 
 use super::Leg;
@@ -80,13 +82,7 @@ impl Leg<'_> {
                 ..MetricRecord::default()
             });
         }
-        let valid = self
-            .plan
-            .records
-            .problems
-            .iter()
-            .filter(|problem| problem.valid)
-            .count();
+        let valid = self.plan.records.problems.iter().filter(|problem| problem.valid).count();
         let share = valid as f64 / self.plan.records.problems.len().max(1) as f64;
         self.plan.records.metrics.push(MetricRecord {
             member: None,

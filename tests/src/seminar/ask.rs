@@ -1,11 +1,9 @@
 //! Asks members about problems: critics for scores, solvers for answers.
 
-use lyceum_core::{
-    id::ProblemId,
-    recipe::{AttemptRecord, Draft, Generation, Progress, Role, Sample, Sequence, completions, join},
-    verify::{Check, Solution, Status, Task},
-    work::{Prompt, Sampling},
-};
+use lyceum_core::id::ProblemId;
+use lyceum_core::recipe::{AttemptRecord, Draft, Generation, Progress, Role, Sample, Sequence, completions, join};
+use lyceum_core::verify::{Check, Solution, Status, Task};
+use lyceum_core::work::{Prompt, Sampling};
 use std::collections::BTreeMap;
 
 use super::step::{Lessons, SAMPLES, Step};
@@ -86,10 +84,7 @@ impl Step<'_> {
     pub(super) fn solve(&mut self, problems: &[Shown]) -> Progress<Lessons> {
         let solvers = self.playing(Role::Solver);
         let answered = join((0..).zip(solvers), |(chunk, solver)| {
-            let prompts: Vec<String> = problems
-                .iter()
-                .map(|(_, program)| format!("<so>{program}<in>1"))
-                .collect();
+            let prompts: Vec<String> = problems.iter().map(|(_, program)| format!("<so>{program}<in>1")).collect();
             let said = self.ask(("solve", chunk), solver, &prompts, SAMPLES)?;
             let key = self.rows.draft.key("grade", chunk);
             let tasks = || said.iter().map(|said| grading(problems, said)).collect();

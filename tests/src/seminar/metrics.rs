@@ -1,9 +1,7 @@
 //! Its own metrics, with charts in a group of their own.
 
-use lyceum_core::recipe::{
-    Chart, ChartGroup, Draft, Metric, MetricRecord, PROPOSING, Role, SOLVING, Side,
-    metric::{self, Measure, chart, mean, share},
-};
+use lyceum_core::recipe::metric::{self, Measure, chart, mean, share};
+use lyceum_core::recipe::{Chart, ChartGroup, Draft, Metric, MetricRecord, PROPOSING, Role, SOLVING, Side};
 
 const JUDGING: ChartGroup = ChartGroup::new("Judging", Some(Side::Judges));
 const SCORE: Chart = chart(&JUDGING, "Critic score").about("Mean score of the critic, from 0 to 1.");

@@ -1,16 +1,12 @@
 //! Posing problems: propose → check → critique and solve → accept.
 
-use lyceum_core::{
-    id::ProblemId,
-    recipe::{ProblemOutcomeRecord, ProblemRecord, Progress, Role, both},
-    verify::{Check, ProblemKind, Proposal, Task},
-};
+use lyceum_core::id::ProblemId;
+use lyceum_core::recipe::{ProblemOutcomeRecord, ProblemRecord, Progress, Role, both};
+use lyceum_core::verify::{Check, ProblemKind, Proposal, Task};
 use serde_json::json;
 
-use super::{
-    ask::{Said, Shown},
-    step::{Lessons, Step},
-};
+use super::ask::{Said, Shown};
+use super::step::{Lessons, Step};
 
 /// Proposals per step.
 const PROPOSALS: usize = 6;
@@ -93,9 +89,7 @@ impl Step<'_> {
 }
 
 fn program(said: &Said) -> &str {
-    said.text
-        .split_once("<in>")
-        .map_or(said.text.as_str(), |(program, _)| program)
+    said.text.split_once("<in>").map_or(said.text.as_str(), |(program, _)| program)
 }
 
 fn check(said: &Said) -> Task {

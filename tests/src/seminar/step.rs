@@ -1,19 +1,13 @@
 //! A step: one of three stages, then the update of everyone who took part.
 
-use lyceum_core::{
-    id::ProblemId,
-    recipe::{
-        Learner, Lesson, Pause, PlanError, Progress, Role, RunState, Sequence, StepView, both,
-        phase::{GRADE, SOLVE},
-        rows::{Asking, RewardConfig, Rows, Sampler},
-    },
-    work::Sampling,
-};
+use lyceum_core::id::ProblemId;
+use lyceum_core::recipe::phase::{GRADE, SOLVE};
+use lyceum_core::recipe::rows::{Asking, RewardConfig, Rows, Sampler};
+use lyceum_core::recipe::{Learner, Lesson, Pause, PlanError, Progress, Role, RunState, Sequence, StepView, both};
+use lyceum_core::work::Sampling;
 
-use super::{
-    Memory, Parameters,
-    metrics::{Tally, records},
-};
+use super::metrics::{Tally, records};
+use super::{Memory, Parameters};
 
 /// Samples of a solver per problem.
 pub(super) const SAMPLES: u32 = 2;
@@ -38,12 +32,7 @@ impl<'a> Step<'a> {
         parameters: &'a Parameters,
         Memory { members, accepted }: Memory,
     ) -> Result<Self, PlanError> {
-        Ok(Self {
-            rows: Rows::new(run, view, "seedling", members)?,
-            parameters,
-            accepted,
-            tally: Tally::default(),
-        })
+        Ok(Self { rows: Rows::new(run, view, "seedling", members)?, parameters, accepted, tally: Tally::default() })
     }
 
     /// Pose, drill or study → update.
@@ -68,10 +57,8 @@ impl<'a> Step<'a> {
         let updated = draft.update(Lesson { learning, items }, &learners)?;
         draft.adopt(&updated);
         draft.plan.records.metrics = records(draft, &self.tally);
-        let memory = Memory {
-            members: std::mem::take(&mut draft.members),
-            accepted: std::mem::take(&mut self.accepted),
-        };
+        let memory =
+            Memory { members: std::mem::take(&mut draft.members), accepted: std::mem::take(&mut self.accepted) };
         Ok(run.next(stages.name_at(run.step + 1), &memory)?)
     }
 
@@ -90,10 +77,8 @@ impl<'a> Step<'a> {
         let run = self.rows.draft.run;
         let drawn = Sampler::Epochs.draw(0..rows, ROWS.min(rows), run.config.seed, "rows", run.step);
         let solvers = self.playing(Role::Solver);
-        let places: Vec<(usize, u32)> = solvers
-            .iter()
-            .flat_map(|solver| drawn.iter().map(|row| (*solver, *row)))
-            .collect();
+        let places: Vec<(usize, u32)> =
+            solvers.iter().flat_map(|solver| drawn.iter().map(|row| (*solver, *row))).collect();
         let questions = self.rows.questions(dataset, &places)?;
         let asked: Vec<_> = questions[..drawn.len()]
             .iter()
@@ -121,10 +106,7 @@ impl<'a> Step<'a> {
     /// The members that play `role`, whatever their population.
     pub(super) fn playing(&self, role: Role) -> Vec<usize> {
         let members = self.rows.draft.members.iter().enumerate();
-        members
-            .filter(|(_, member)| member.plays(role))
-            .map(|(place, _)| place)
-            .collect()
+        members.filter(|(_, member)| member.plays(role)).map(|(place, _)| place).collect()
     }
 
     /// The first member that plays `role`.

@@ -7,7 +7,8 @@ use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use futures::stream;
-use http_body_util::{BodyExt, Full, StreamBody, combinators::BoxBody};
+use http_body_util::combinators::BoxBody;
+use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::{Frame, Incoming};
 use hyper::{Method, Request, Response, StatusCode};
 use lyceum_core::work::{FinishReason, Sampling};
@@ -126,9 +127,7 @@ fn unload(state: &State, body: &[u8]) -> Result<Response<Body>, Refusal> {
         return Err(Refusal(StatusCode::NOT_FOUND, detail));
     }
     state.note(|seen| seen.unloads.push(lora_name.clone()));
-    Ok(text(format!(
-        "Success: LoRA adapter '{lora_name}' removed successfully."
-    )))
+    Ok(text(format!("Success: LoRA adapter '{lora_name}' removed successfully.")))
 }
 
 fn has(state: &State, name: &str) -> bool {
@@ -212,11 +211,7 @@ async fn completed(state: &State, body: &[u8], fault: Option<Fault>) -> Result<V
         },
         seed: asked.seed.cast_unsigned(),
     };
-    let result = state
-        .generator
-        .complete(adapter, request)
-        .await
-        .map_err(|error| format!("{error:#}"))?;
+    let result = state.generator.complete(adapter, request).await.map_err(|error| format!("{error:#}"))?;
     Ok(told(&asked, result, fault))
 }
 
@@ -306,8 +301,5 @@ fn plain(code: StatusCode, value: &Value) -> Response<Body> {
 
 /// An error as vLLM writes it.
 fn status(code: StatusCode, message: &str) -> Response<Body> {
-    plain(
-        code,
-        &json!({"error": {"message": message, "type": "Error", "param": null, "code": code.as_u16()}}),
-    )
+    plain(code, &json!({"error": {"message": message, "type": "Error", "param": null, "code": code.as_u16()}}))
 }

@@ -15,11 +15,7 @@ use tokio::sync::oneshot;
 /// What the thread is asked, and where its answer goes.
 enum Call {
     Load(String, PathBuf, oneshot::Sender<Result<()>>),
-    Complete(
-        Option<String>,
-        Box<GenerationRequest>,
-        oneshot::Sender<Result<GenerationResult>>,
-    ),
+    Complete(Option<String>, Box<GenerationRequest>, oneshot::Sender<Result<GenerationResult>>),
 }
 
 /// The engine.
@@ -56,9 +52,7 @@ impl Generator {
     /// Reads an adapter as it is now.
     pub(super) async fn load(&self, name: &str, folder: &Path) -> Result<()> {
         let (reply, answer) = oneshot::channel();
-        self.calls
-            .send(Call::Load(name.to_owned(), folder.to_owned(), reply))
-            .ok();
+        self.calls.send(Call::Load(name.to_owned(), folder.to_owned(), reply)).ok();
         answer.await.context("the generator has ended")?
     }
 
@@ -73,11 +67,7 @@ impl Generator {
 impl Loaded {
     fn read(folder: &Path) -> Result<Self> {
         let model = Model::load(folder, Placement::new("cpu", Dtype::Fp32)?)?;
-        Ok(Self {
-            tokenizer: Tokenizer::load(folder, &model.config)?,
-            model,
-            adapters: BTreeMap::new(),
-        })
+        Ok(Self { tokenizer: Tokenizer::load(folder, &model.config)?, model, adapters: BTreeMap::new() })
     }
 
     /// Completes all requests that wait, those of one adapter together.
@@ -93,13 +83,12 @@ impl Loaded {
             for (name, waiting) in waiting {
                 let (requests, replies): (Vec<_>, Vec<_>) = waiting.into_iter().unzip();
                 match self.complete(name.as_deref(), &requests) {
-                    Ok(results) => results
-                        .into_iter()
-                        .zip(replies)
-                        .for_each(|(result, reply)| drop(reply.send(Ok(result)))),
-                    Err(error) => replies
-                        .into_iter()
-                        .for_each(|reply| drop(reply.send(Err(anyhow::anyhow!("{error:#}"))))),
+                    Ok(results) => {
+                        results.into_iter().zip(replies).for_each(|(result, reply)| drop(reply.send(Ok(result))))
+                    }
+                    Err(error) => {
+                        replies.into_iter().for_each(|reply| drop(reply.send(Err(anyhow::anyhow!("{error:#}")))))
+                    }
                 }
             }
         }
@@ -117,11 +106,7 @@ impl Loaded {
             Some(name) => Some(self.adapters.get(name).context("the adapter is not loaded")?),
             None => None,
         };
-        let completing = Completing {
-            model: &self.model,
-            population,
-            tokenizer: Some(&self.tokenizer),
-        };
+        let completing = Completing { model: &self.model, population, tokenizer: Some(&self.tokenizer) };
         let generated = completing.generate(requests, &GenerationOptions::default(), &mut |_| {})?;
         Ok(generated.results)
     }

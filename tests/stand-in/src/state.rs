@@ -65,10 +65,7 @@ impl State {
     }
 
     pub(super) fn fail(&self, faults: &[Fault]) {
-        self.faults
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend(faults);
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner).extend(faults);
     }
 
     pub(super) fn next_fault(&self) -> Option<Fault> {
@@ -101,10 +98,7 @@ impl State {
             seen.completions += 1;
             seen.at_once = seen.at_once.max(now);
         });
-        Running {
-            state: self,
-            is_answered: false,
-        }
+        Running { state: self, is_answered: false }
     }
 }
 

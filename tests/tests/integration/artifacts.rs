@@ -5,11 +5,10 @@ mod s3;
 mod streams;
 
 use anyhow::{Context as _, Result};
-use lyceum_core::{artifact::ArtifactKind, id::ExecutionId};
-use lyceum_store::{
-    StoreError,
-    artifact::{self, ArtifactStore, Reason},
-};
+use lyceum_core::artifact::ArtifactKind;
+use lyceum_core::id::ExecutionId;
+use lyceum_store::StoreError;
+use lyceum_store::artifact::{self, ArtifactStore, Reason};
 use lyceum_system_tests::house::{House, WorkerArguments, until};
 use serde_json::{Value, json};
 use sqlx::PgConnection;
@@ -37,9 +36,7 @@ async fn a_full_disk_is_named_and_the_item_tried_again() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
     let cramped = house.worker_on_full_disk(WORKER, &WorkerArguments::default())?;
-    let run = house
-        .begin_with(1, "relay", 1, json!({}), json!({ "max_attempts": 100 }))
-        .await?;
+    let run = house.begin_with(1, "relay", 1, json!({}), json!({ "max_attempts": 100 })).await?;
     let error = first_error(&house, run, "birth").await?;
     assert!(error.contains("No space left on device"), "{error}");
     cramped.stop()?;
@@ -55,13 +52,10 @@ async fn a_truncated_artifact_is_found_out_and_the_run_goes_on_once_it_is_whole(
     // The two births and some later items, but not the update that reads the weights.
     house.hold_at(Some(6)).await?;
     let worker = house.worker(WORKER, &WorkerArguments::default())?;
-    let run = house
-        .begin_with(1, "relay", 1, json!({}), json!({ "max_attempts": 100 }))
-        .await?;
+    let run = house.begin_with(1, "relay", 1, json!({}), json!({ "max_attempts": 100 })).await?;
     let weights = until("the weights are there", || async {
-        let digest: Option<String> = sqlx::query_scalar("SELECT artifact FROM adapter_versions LIMIT 1")
-            .fetch_optional(house.pool())
-            .await?;
+        let digest: Option<String> =
+            sqlx::query_scalar("SELECT artifact FROM adapter_versions LIMIT 1").fetch_optional(house.pool()).await?;
         Ok(digest)
     })
     .await?;
@@ -87,14 +81,8 @@ async fn what_nothing_holds_is_collected_and_what_is_held_stays() -> Result<()> 
     // The server also collects garbage from time to time.
     server.stop()?;
     let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
-    assert_eq!(
-        artifact::collect(&artifacts, 1000).await?,
-        0,
-        "what is young stays, held or not"
-    );
-    sqlx::query("UPDATE artifacts SET created_at = now() - interval '2 hours'")
-        .execute(house.pool())
-        .await?;
+    assert_eq!(artifact::collect(&artifacts, 1000).await?, 0, "what is young stays, held or not");
+    sqlx::query("UPDATE artifacts SET created_at = now() - interval '2 hours'").execute(house.pool()).await?;
     assert!(artifact::collect(&artifacts, 1000).await? > 0);
     let kept: Vec<(String, i64)> =
         sqlx::query_as("SELECT kind, count(*) FROM artifacts WHERE removed_at IS NULL GROUP BY kind ORDER BY kind")
@@ -105,18 +93,9 @@ async fn what_nothing_holds_is_collected_and_what_is_held_stays() -> Result<()> 
     let tokens: String = sqlx::query_scalar("SELECT digest FROM artifacts WHERE kind = 'tokens' LIMIT 1")
         .fetch_one(house.pool())
         .await?;
-    assert!(matches!(
-        artifacts.get(tokens.parse()?).await,
-        Err(StoreError::NotFound { .. })
-    ));
-    let again = artifacts
-        .put(ArtifactKind::Tokens, b"tokens of 0/propose/0/0".to_vec())
-        .await?;
-    assert_eq!(
-        artifacts.get(again).await?,
-        b"tokens of 0/propose/0/0",
-        "what was collected can be written again"
-    );
+    assert!(matches!(artifacts.get(tokens.parse()?).await, Err(StoreError::NotFound { .. })));
+    let again = artifacts.put(ArtifactKind::Tokens, b"tokens of 0/propose/0/0".to_vec()).await?;
+    assert_eq!(artifacts.get(again).await?, b"tokens of 0/propose/0/0", "what was collected can be written again");
     Ok(())
 }
 
@@ -126,9 +105,7 @@ async fn what_was_collected_cannot_be_held_until_it_is_written_again() -> Result
     let artifacts = ArtifactStore::folder(&house.artifacts(), house.pool().clone())?;
     let run = house.begin(1, "relay", 1, json!({})).await?;
     let digest = artifacts.put(ArtifactKind::Tokens, b"tokens".to_vec()).await?;
-    sqlx::query("UPDATE artifacts SET created_at = now() - interval '2 hours'")
-        .execute(house.pool())
-        .await?;
+    sqlx::query("UPDATE artifacts SET created_at = now() - interval '2 hours'").execute(house.pool()).await?;
     let hold = async |tx: &mut PgConnection| artifact::hold(tx, digest, run, Reason::Step, run.0, Some(0)).await;
 
     // The end of an item that nobody sees yet: neither waits for the other.
@@ -148,9 +125,7 @@ async fn what_was_collected_cannot_be_held_until_it_is_written_again() -> Result
     let mut again = house.pool().begin().await?;
     hold(&mut again).await?;
     again.commit().await?;
-    sqlx::query("UPDATE artifacts SET created_at = now() - interval '2 hours'")
-        .execute(house.pool())
-        .await?;
+    sqlx::query("UPDATE artifacts SET created_at = now() - interval '2 hours'").execute(house.pool()).await?;
     assert_eq!(artifact::collect(&artifacts, 10).await?, 0);
     assert_eq!(artifacts.get(digest).await?, b"tokens");
     Ok(())

@@ -1,34 +1,31 @@
 //! Benchmarks end to end: import, answers of a scripted model, the real sandbox, result rows and the table.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use lyceum_core::{
-    benchmark::{
-        BenchmarkRow, Protocol, SubjectRole,
-        reader::{self, Window},
-        suite,
-    },
-    config::RunConfig,
-    evaluation::EvaluationSpec,
-    id::{DatasetId, ExecutionId},
-    recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner as _, Registry, SuiteSlice},
-    work::{BaseModel, BenchmarkPayload, BenchmarkResult, BenchmarkSample, FinishReason, RolloutUsage, WorkKind},
+use lyceum_core::benchmark::reader::{self, Window};
+use lyceum_core::benchmark::{BenchmarkRow, Protocol, SubjectRole, suite};
+use lyceum_core::config::RunConfig;
+use lyceum_core::evaluation::EvaluationSpec;
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_core::recipe::{
+    BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner as _, Registry, SuiteSlice,
 };
-use lyceum_store::{
-    Store,
-    artifact::ArtifactStore,
-    datasets,
-    evaluations::{self, NewEvaluation},
-    executions::State,
+use lyceum_core::work::{
+    BaseModel, BenchmarkPayload, BenchmarkResult, BenchmarkSample, FinishReason, RolloutUsage, WorkKind,
 };
-use lyceum_system_tests::{house::House, lab::Lab};
+use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::evaluations::{self, NewEvaluation};
+use lyceum_store::executions::State;
+use lyceum_store::{Store, datasets};
+use lyceum_system_tests::house::House;
+use lyceum_system_tests::lab::Lab;
 use lyceum_verifier::{Verifier, VerifierConfig};
-use lyceum_worker::{
-    handler::{Context, Handler, HandlerError, Handlers},
-    handlers::VerifyHandler,
-    runtime::{Runtime, RuntimeSettings},
-};
+use lyceum_worker::handler::{Context, Handler, HandlerError, Handlers};
+use lyceum_worker::handlers::VerifyHandler;
+use lyceum_worker::runtime::{Runtime, RuntimeSettings};
 use serde_json::json;
-use std::{collections::BTreeSet, path::Path, sync::Arc};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::sync::Arc;
 use uuid::Uuid;
 
 /// A model that knows every answer if its base is named `canonical`, and outputs nothing if it is named `silent`.
@@ -68,9 +65,8 @@ impl Handler for Scripted {
 }
 
 /// Tasks of MBPP+ whose tests take most of the time; the verifier's own tests judge them.
-const SLOW: [&str; 8] = [
-    "Mbpp/123", "Mbpp/255", "Mbpp/271", "Mbpp/392", "Mbpp/592", "Mbpp/599", "Mbpp/603", "Mbpp/630",
-];
+const SLOW: [&str; 8] =
+    ["Mbpp/123", "Mbpp/255", "Mbpp/271", "Mbpp/392", "Mbpp/592", "Mbpp/599", "Mbpp/603", "Mbpp/630"];
 
 /// Imports a benchmark's original file, without the slow tasks.
 async fn imported(house: &House, name: &str, file: &Path) -> Result<(DatasetId, u32)> {
@@ -92,10 +88,7 @@ async fn begin(house: &House, suites: Vec<SuiteSlice>) -> Result<ExecutionId> {
         run: None,
         member: None,
         step: None,
-        base_model: BaseModel {
-            name: name.to_owned(),
-            revision: None,
-        },
+        base_model: BaseModel { name: name.to_owned(), revision: None },
         adapter: None,
     };
     let names: Vec<&str> = suites.iter().map(|slice| slice.suite.as_str()).collect();
@@ -114,13 +107,7 @@ async fn begin(house: &House, suites: Vec<SuiteSlice>) -> Result<ExecutionId> {
     })?;
     let id = ExecutionId(Uuid::from_u128(77));
     let state = BenchmarkEvaluation.begin(id, &config)?;
-    let new = NewEvaluation {
-        spec: &spec,
-        run: None,
-        config: &config,
-        state: &state,
-        trace_id: None,
-    };
+    let new = NewEvaluation { spec: &spec, run: None, config: &config, state: &state, trace_id: None };
     let mut tx = house.pool().begin().await?;
     evaluations::begin(&mut tx, &new).await?;
     tx.commit().await?;
@@ -136,10 +123,7 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
     }
     let house = House::new().await?;
     let mut slices = Vec::new();
-    for (name, file) in [
-        ("humaneval", "humaneval/HumanEval.jsonl.gz"),
-        ("mbpp_plus", "mbpp_plus/MbppPlus.jsonl"),
-    ] {
+    for (name, file) in [("humaneval", "humaneval/HumanEval.jsonl.gz"), ("mbpp_plus", "mbpp_plus/MbppPlus.jsonl")] {
         let (dataset, rows) = imported(&house, name, &data.join(file)).await?;
         slices.push(SuiteSlice {
             suite: name.to_owned(),
@@ -162,9 +146,7 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
     let jobs = verifier.jobs();
     // Connections opened by handlers end with the runtime, but the house continues.
     let of_worker = house.store.apart();
-    let handlers = Handlers::default()
-        .with(Scripted(of_worker.clone()))
-        .with(VerifyHandler::new(verifier, jobs));
+    let handlers = Handlers::default().with(Scripted(of_worker.clone())).with(VerifyHandler::new(verifier, jobs));
     let artifacts = ArtifactStore::folder(&house.artifacts(), of_worker.pool().clone())?;
     let runtime = Runtime::start(&of_worker, artifacts, handlers, RuntimeSettings::default()).await?;
     let give_up = std::time::Instant::now() + std::time::Duration::from_secs(1200);
@@ -205,9 +187,7 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
             row("mbpp_plus", "silent", 0, 370, 0.0),
         ]
     );
-    let samples: i64 = sqlx::query_scalar("SELECT count(*) FROM benchmark_samples")
-        .fetch_one(house.pool())
-        .await?;
+    let samples: i64 = sqlx::query_scalar("SELECT count(*) FROM benchmark_samples").fetch_one(house.pool()).await?;
     assert_eq!(samples, 2 * (164 + 370));
     let table = evaluation.result.context("an evaluation that is over has a table")?;
     assert_eq!(table["suites"], json!(["humaneval", "mbpp_plus"]));
@@ -224,9 +204,7 @@ async fn canonical_solutions_are_all_right_and_empty_ones_all_wrong() -> Result<
         .iter()
         .map(|(suite, name, _, rows, pass)| format!("{} {} {rows} {}", json!(suite), json!(name), json!(pass)));
     assert_eq!(shown, expected.collect(), "{page}");
-    let failed = lab
-        .get(&format!("/evaluations/{id}.json?subject=0&correct=false"))
-        .await?;
+    let failed = lab.get(&format!("/evaluations/{id}.json?subject=0&correct=false")).await?;
     assert_eq!(failed["items"], json!([]), "no canonical solution failed");
     lab.close().await;
     Ok(())
@@ -258,10 +236,8 @@ async fn scheduled(suites: &[&str]) -> Result<(House, ExecutionId)> {
         "scheduling": {"max_attempts": 100},
     });
     let mut server = house.server(env!("CARGO_BIN_EXE_scripted-server"))?;
-    let worker = house.worker(
-        env!("CARGO_BIN_EXE_scripted-worker"),
-        &lyceum_system_tests::house::WorkerArguments::default(),
-    )?;
+    let worker =
+        house.worker(env!("CARGO_BIN_EXE_scripted-worker"), &lyceum_system_tests::house::WorkerArguments::default())?;
     let run = house.begin_document(1, &document).await?;
     house.until_entries(6).await?;
     if !suites.is_empty() {
@@ -299,19 +275,11 @@ async fn a_run_is_measured_on_the_way_and_at_its_end_once_each() -> Result<()> {
     let steps: Vec<_> = evaluations.iter().map(|(spec, _)| &spec["step"]).collect();
     assert_eq!(steps, [2, 3]);
     for (spec, subjects) in &evaluations {
-        let names: Vec<_> = subjects
-            .as_array()
-            .into_iter()
-            .flatten()
-            .map(|subject| &subject["role"])
-            .collect();
+        let names: Vec<_> = subjects.as_array().into_iter().flatten().map(|subject| &subject["role"]).collect();
         assert_eq!(names, ["base", "member"]);
         assert_eq!(subjects[1]["step"], spec["step"]);
     }
-    let versions: Vec<_> = evaluations
-        .iter()
-        .map(|(_, subjects)| &subjects[1]["adapter"]["version"])
-        .collect();
+    let versions: Vec<_> = evaluations.iter().map(|(_, subjects)| &subjects[1]["adapter"]["version"]).collect();
     assert_ne!(versions[0], versions[1], "each with the weights of then");
     Ok(())
 }
@@ -325,9 +293,6 @@ async fn rows_that_are_missing_hold_no_run_up() -> Result<()> {
             .fetch_all(house.pool())
             .await?;
     assert_eq!(told.len(), 2);
-    assert!(
-        told[0].contains("/benchmarks/suites/0") && told[0].contains("lyceum benchmark import gsm8k"),
-        "{told:?}"
-    );
+    assert!(told[0].contains("/benchmarks/suites/0") && told[0].contains("lyceum benchmark import gsm8k"), "{told:?}");
     Ok(())
 }

@@ -4,18 +4,14 @@ use anyhow::{Context as _, Result};
 use lyceum_core::id::ExecutionId;
 use lyceum_core::work::{Outcome, WorkKind};
 use lyceum_store::artifact::ArtifactStore;
-use lyceum_system_tests::{
-    house::{House, WorkerArguments},
-    lab::Lab,
-    product,
-};
+use lyceum_system_tests::house::{House, WorkerArguments};
+use lyceum_system_tests::lab::Lab;
+use lyceum_system_tests::product;
 use lyceum_verifier::{Verifier, VerifierConfig};
-use lyceum_worker::{
-    by_hand::Item,
-    handler::Artifacts,
-    handlers::Rows,
-    recheck::{Counts, Recheck},
-};
+use lyceum_worker::by_hand::Item;
+use lyceum_worker::handler::Artifacts;
+use lyceum_worker::handlers::Rows;
+use lyceum_worker::recheck::{Counts, Recheck};
 use serde_json::{Value, json};
 use std::path::Path;
 use uuid::Uuid;
@@ -81,28 +77,14 @@ async fn a_verdict_that_a_worker_made_up_is_found_by_judging_again() -> Result<(
         .await?;
     let lab = Lab::open(&house).await?;
     let verifier = tokio::task::spawn_blocking(|| Verifier::start(&VerifierConfig::default())).await??;
-    let recheck = Recheck {
-        server: &lab.remote(),
-        verifier: &verifier,
-        at_once: 2,
-        share: 1.0,
-    };
+    let recheck = Recheck { server: &lab.remote(), verifier: &verifier, at_once: 2, share: 1.0 };
     let mut found = Vec::new();
     let counts = recheck.run(run.0, |difference| found.push(difference)).await?;
-    let [difference] = &found[..] else {
-        panic!("one difference, not {found:?}")
-    };
+    let [difference] = &found[..] else { panic!("one difference, not {found:?}") };
     assert_eq!(difference.stored.id.as_deref(), Some("made up"));
-    assert_eq!(
-        (difference.stored.correct, difference.here.correct),
-        (Some(true), Some(false))
-    );
+    assert_eq!((difference.stored.correct, difference.here.correct), (Some(true), Some(false)));
     let of_workers: Vec<_> = counts.into_values().collect();
-    let expected = Counts {
-        verdicts: 3,
-        judged: 3,
-        different: 1,
-    };
+    let expected = Counts { verdicts: 3, judged: 3, different: 1 };
     assert_eq!(of_workers, [expected]);
     lab.close().await;
     Ok(())
@@ -113,10 +95,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models");
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
-    let arguments = WorkerArguments {
-        models_folder: Some(models.clone()),
-        ..WorkerArguments::default()
-    };
+    let arguments = WorkerArguments { models_folder: Some(models.clone()), ..WorkerArguments::default() };
     let _worker = house.worker(WORKER, &arguments)?;
     let run = house.begin_document(1, &document()).await?;
     house.until_completed(run).await?;
@@ -142,20 +121,15 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
     let handlers = tokio::task::spawn_blocking(move || product::handlers(&models, rows)).await??;
     for kind in WorkKind::ALL {
         let newest = "SELECT id FROM work WHERE kind = $1 AND state = 'done' ORDER BY seq DESC LIMIT 1";
-        let id: Option<Uuid> = sqlx::query_scalar(newest)
-            .bind(kind.name())
-            .fetch_optional(house.pool())
-            .await?;
+        let id: Option<Uuid> = sqlx::query_scalar(newest).bind(kind.name()).fetch_optional(house.pool()).await?;
         let id = id.with_context(|| format!("the run had no item of kind {kind}"))?;
         let text = lab.json(&format!("/api/v1/work/{id}")).await?;
         let item = Item::from_json(&text)?;
         let shown: Value = serde_json::from_str(&text)?;
         let inputs = item.payload.artifacts().len() + usize::from(kind == WorkKind::Benchmark);
         assert_eq!(shown["inputs"].as_array().map(Vec::len), Some(inputs), "{kind}");
-        let artifacts = Artifacts {
-            read: vec![ArtifactStore::remote(lab.remote())],
-            ..ArtifactStore::in_memory().into()
-        };
+        let artifacts =
+            Artifacts { read: vec![ArtifactStore::remote(lab.remote())], ..ArtifactStore::in_memory().into() };
         let outcome = item.run(&handlers, artifacts, |_, _| ()).await?;
         let queued: Outcome = serde_json::from_value(shown["result"].clone())?;
         let timeless = |outcome: &Outcome| Ok::<_, serde_json::Error>(timeless(serde_json::to_value(outcome)?));

@@ -3,15 +3,14 @@
 use anyhow::{Context as _, Result};
 use lyceum_core::seed::stream;
 use lyceum_store::{executions, plan};
-use lyceum_system_tests::{
-    house::{House, WorkerArguments, until},
-    process::Process,
-    script::END_THE_PLANNER,
-};
+use lyceum_system_tests::house::{House, WorkerArguments, until};
+use lyceum_system_tests::process::Process;
+use lyceum_system_tests::script::END_THE_PLANNER;
 use nix::sys::signal::Signal;
 use rand::Rng as _;
 use serde_json::json;
-use std::{os::unix::process::ExitStatusExt as _, time::Duration};
+use std::os::unix::process::ExitStatusExt as _;
+use std::time::Duration;
 use uuid::Uuid;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
@@ -22,13 +21,7 @@ const RUN: u128 = 1;
 async fn undisturbed(steps: u32) -> Result<Vec<String>> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
-    let _worker = house.worker(
-        WORKER,
-        &WorkerArguments {
-            pause: Duration::ZERO,
-            ..WorkerArguments::default()
-        },
-    )?;
+    let _worker = house.worker(WORKER, &WorkerArguments { pause: Duration::ZERO, ..WorkerArguments::default() })?;
     let run = house.begin(RUN, "relay", steps, json!({})).await?;
     house.until_completed(run).await?;
     house.remains(run).await
@@ -40,15 +33,10 @@ async fn fifty_kills_of_a_worker_change_nothing() -> Result<()> {
     const KILLS: u64 = 50;
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
-    let arguments = WorkerArguments {
-        pause: Duration::from_millis(30),
-        ..WorkerArguments::default()
-    };
+    let arguments = WorkerArguments { pause: Duration::from_millis(30), ..WorkerArguments::default() };
     // Many tries, since an unlucky item may be hit by every kill.
     let scheduling = json!({ "max_attempts": 100 });
-    let run = house
-        .begin_with(RUN, "relay", STEPS, json!({ "chunks": 30, "problems": 1 }), scheduling)
-        .await?;
+    let run = house.begin_with(RUN, "relay", STEPS, json!({ "chunks": 30, "problems": 1 }), scheduling).await?;
     for kill in 0..KILLS {
         let target = house.entries().await? + entries_until_next(kill);
         // Workers wait slightly later, so the kill can hit anything, but the run does not end before all kills have happened.
@@ -64,17 +52,9 @@ async fn fifty_kills_of_a_worker_change_nothing() -> Result<()> {
 
     let calm = House::new().await?;
     let _server = calm.server(SERVER)?;
-    let _worker = calm.worker(
-        WORKER,
-        &WorkerArguments {
-            pause: Duration::ZERO,
-            ..WorkerArguments::default()
-        },
-    )?;
+    let _worker = calm.worker(WORKER, &WorkerArguments { pause: Duration::ZERO, ..WorkerArguments::default() })?;
     let scheduling = json!({ "max_attempts": 100 });
-    let same = calm
-        .begin_with(RUN, "relay", STEPS, json!({ "chunks": 30, "problems": 1 }), scheduling)
-        .await?;
+    let same = calm.begin_with(RUN, "relay", STEPS, json!({ "chunks": 30, "problems": 1 }), scheduling).await?;
     calm.until_completed(same).await?;
     assert_eq!(house.remains(run).await?, calm.remains(same).await?);
     drop(worker);
@@ -108,13 +88,8 @@ async fn a_killed_server_goes_on_where_it_was() -> Result<()> {
 async fn two_servers_and_four_workers_do_everything_once() -> Result<()> {
     let house = House::new().await?;
     let _servers = [house.server(SERVER)?, house.server(SERVER)?];
-    let arguments = WorkerArguments {
-        pause: Duration::from_millis(2),
-        ..WorkerArguments::default()
-    };
-    let workers = (0..4)
-        .map(|_| house.worker(WORKER, &arguments))
-        .collect::<Result<Vec<Process>>>()?;
+    let arguments = WorkerArguments { pause: Duration::from_millis(2), ..WorkerArguments::default() };
+    let workers = (0..4).map(|_| house.worker(WORKER, &arguments)).collect::<Result<Vec<Process>>>()?;
     let mut runs = Vec::new();
     for id in RUN..RUN + 4 {
         runs.push(house.begin(id, "relay", 4, json!({})).await?);
@@ -123,12 +98,9 @@ async fn two_servers_and_four_workers_do_everything_once() -> Result<()> {
         house.until_completed(*run).await?;
     }
     assert_eq!(house.remains(runs[0]).await?, undisturbed(4).await?);
-    let begun: i64 = sqlx::query_scalar("SELECT count(*) FROM diary WHERE what = 'begin'")
-        .fetch_one(house.pool())
-        .await?;
-    let items: i64 = sqlx::query_scalar("SELECT count(*) FROM work")
-        .fetch_one(house.pool())
-        .await?;
+    let begun: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM diary WHERE what = 'begin'").fetch_one(house.pool()).await?;
+    let items: i64 = sqlx::query_scalar("SELECT count(*) FROM work").fetch_one(house.pool()).await?;
     let tried: Vec<String> =
         sqlx::query_scalar("SELECT concat_ws(' ', phase, attempts, errors) FROM work WHERE attempts <> 1")
             .fetch_all(house.pool())
@@ -137,9 +109,8 @@ async fn two_servers_and_four_workers_do_everything_once() -> Result<()> {
     for worker in workers {
         worker.stop()?;
     }
-    let stopped: i64 = sqlx::query_scalar("SELECT count(*) FROM workers WHERE state = 'stopped'")
-        .fetch_one(house.pool())
-        .await?;
+    let stopped: i64 =
+        sqlx::query_scalar("SELECT count(*) FROM workers WHERE state = 'stopped'").fetch_one(house.pool()).await?;
     assert_eq!(stopped, 4, "a stopped worker signs off");
     Ok(())
 }
@@ -148,13 +119,8 @@ async fn two_servers_and_four_workers_do_everything_once() -> Result<()> {
 async fn a_worker_that_is_told_to_stop_hands_back_what_it_holds() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
-    let slow = house.worker(
-        WORKER,
-        &WorkerArguments {
-            pause: Duration::from_secs(600),
-            ..WorkerArguments::default()
-        },
-    )?;
+    let slow =
+        house.worker(WORKER, &WorkerArguments { pause: Duration::from_secs(600), ..WorkerArguments::default() })?;
     let run = house.begin(RUN, "script", 1, json!({ "items": ["ok"] })).await?;
     house.until_entries(1).await?;
     slow.stop()?;
@@ -162,11 +128,7 @@ async fn a_worker_that_is_told_to_stop_hands_back_what_it_holds() -> Result<()> 
         .bind(run.0)
         .fetch_one(house.pool())
         .await?;
-    assert_eq!(
-        (state.as_str(), attempts),
-        ("ready", 0),
-        "an interruption does not count as a try"
-    );
+    assert_eq!((state.as_str(), attempts), ("ready", 0), "an interruption does not count as a try");
     let _quick = house.worker(WORKER, &WorkerArguments::default())?;
     house.until_completed(run).await?;
     Ok(())
@@ -176,9 +138,7 @@ async fn a_worker_that_is_told_to_stop_hands_back_what_it_holds() -> Result<()> 
 async fn a_run_that_ends_its_planner_twice_is_set_aside_and_everything_else_goes_on() -> Result<()> {
     let house = House::new().await?;
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
-    let poisoned = house
-        .begin(RUN, "script", 1, json!({ "items": [END_THE_PLANNER] }))
-        .await?;
+    let poisoned = house.begin(RUN, "script", 1, json!({ "items": [END_THE_PLANNER] })).await?;
     let state = || async {
         let state = sqlx::query_as("SELECT state, error FROM executions WHERE id = $1").bind(poisoned.0);
         let state: (String, Option<String>) = state.fetch_one(house.pool()).await?;
@@ -198,9 +158,7 @@ async fn a_run_that_ends_its_planner_twice_is_set_aside_and_everything_else_goes
         })
         .await?;
         assert!(error.contains("the server's process ended 2 times in a row"), "{error}");
-        let honest = house
-            .begin(Uuid::now_v7().as_u128(), "script", 1, json!({ "items": ["ok"] }))
-            .await?;
+        let honest = house.begin(Uuid::now_v7().as_u128(), "script", 1, json!({ "items": ["ok"] })).await?;
         house.until_completed(honest).await?;
         assert!(server.is_alive()?);
         server.stop()?;
@@ -223,18 +181,14 @@ async fn a_planning_that_finishes_clears_those_before_it() -> Result<()> {
     plan::give_up(house.pool(), run, Uuid::from_u128(3)).await?;
     assert_eq!(begin(4).await?, Some(0));
     plan::give_up(house.pool(), run, Uuid::from_u128(4)).await?;
-    let reserved = plan::reserve(house.pool(), run)
-        .await?
-        .context("nobody else plans it")?;
+    let reserved = plan::reserve(house.pool(), run).await?.context("nobody else plans it")?;
     let second = plan::reserve(house.pool(), run).await?;
     assert!(second.is_none(), "a planning that goes on is not taken for a crash");
     reserved.release().await?;
     let _server = house.server(SERVER)?;
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
     house.until_completed(run).await?;
-    let left: i64 = sqlx::query_scalar("SELECT count(*) FROM plannings")
-        .fetch_one(house.pool())
-        .await?;
+    let left: i64 = sqlx::query_scalar("SELECT count(*) FROM plannings").fetch_one(house.pool()).await?;
     assert_eq!(left, 0);
     Ok(())
 }
@@ -244,15 +198,9 @@ async fn a_planning_that_finishes_clears_those_before_it() -> Result<()> {
 async fn a_house_that_stood_still_has_lost_nobody() -> Result<()> {
     let house = House::new().await?;
     let server = house.server(SERVER)?;
-    let arguments = WorkerArguments {
-        lease: Duration::from_secs(2),
-        slots: 1,
-        ..WorkerArguments::default()
-    };
+    let arguments = WorkerArguments { lease: Duration::from_secs(2), slots: 1, ..WorkerArguments::default() };
     let worker = house.worker(WORKER, &arguments)?;
-    let run = house
-        .begin(RUN, "script", 1, json!({ "items": ["wait 2000", "ok", "ok"] }))
-        .await?;
+    let run = house.begin(RUN, "script", 1, json!({ "items": ["wait 2000", "ok", "ok"] })).await?;
     house.until_entries(1).await?;
     server.freeze()?;
     worker.freeze()?;
@@ -287,10 +235,7 @@ async fn a_house_that_stood_still_has_lost_nobody() -> Result<()> {
 async fn a_worker_whose_gpu_is_lost_takes_nothing_more_and_ends_with_an_error() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
-    let one = WorkerArguments {
-        slots: 1,
-        ..WorkerArguments::default()
-    };
+    let one = WorkerArguments { slots: 1, ..WorkerArguments::default() };
     let items = ["lose-device", "ok", "ok"];
     let run = house.begin(RUN, "script", 1, json!({ "items": items })).await?;
     let ended = house.worker(WORKER, &one)?.ended()?;
@@ -299,12 +244,7 @@ async fn a_worker_whose_gpu_is_lost_takes_nothing_more_and_ends_with_an_error() 
 
     let _healthy = house.worker(WORKER, &one)?;
     house.until_completed(run).await?;
-    let tries: Vec<i64> = house
-        .diary("begin")
-        .await?
-        .into_iter()
-        .map(|(_, tries)| tries)
-        .collect();
+    let tries: Vec<i64> = house.diary("begin").await?.into_iter().map(|(_, tries)| tries).collect();
     assert_eq!(tries, [2, 1, 1], "the item that met the loss is tried again");
     Ok(())
 }

@@ -3,10 +3,8 @@
 
 use anyhow::{Context as _, Result, ensure};
 use lyceum_core::id::ExecutionId;
-use lyceum_system_tests::{
-    house::{House, WorkerArguments, until},
-    lab::Lab,
-};
+use lyceum_system_tests::house::{House, WorkerArguments, until};
+use lyceum_system_tests::lab::Lab;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -41,10 +39,7 @@ async fn remains(house: &House, run: ExecutionId) -> Result<Vec<String>> {
     let mut rows = house.remains(run).await?;
     // The matrix only adds attempts.
     rows.retain(|row| !row.starts_with("attempt|"));
-    ensure!(
-        rows.iter().any(|row| row.starts_with("version|")),
-        "no adapters are compared"
-    );
+    ensure!(rows.iter().any(|row| row.starts_with("version|")), "no adapters are compared");
     Ok(rows)
 }
 
@@ -65,14 +60,9 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
     let matrix = lab.get(&format!("/runs/{run}/cross-play.json")).await?;
     assert_eq!(matrix["missing"], 2, "a permutation leaves two of four cells: {matrix}");
     let page = lab.page(&format!("/runs/{run}/cross-play")).await?;
-    ensure!(
-        page.contains("data-action=\"/api/v1/evaluations\""),
-        "no button: {page}"
-    );
+    ensure!(page.contains("data-action=\"/api/v1/evaluations\""), "no button: {page}");
     let spec = json!({"type": "cross_play", "run": run, "step": 1, "problems": 4, "samples": 2});
-    let made = lab
-        .post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3}))
-        .await?;
+    let made = lab.post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3})).await?;
     let id: ExecutionId = made["id"].as_str().context("an id")?.parse()?;
     until("an item of the evaluation has ended", || async {
         let ended: Option<i32> = sqlx::query_scalar("SELECT ended FROM steps WHERE execution_id = $1 AND ended > 0")
@@ -95,23 +85,15 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
     let cells = evaluation["result"]["cells"].as_array().context("cells")?;
     assert_eq!(cells.len(), 2);
     let matrix = lab.get(&format!("/runs/{run}/cross-play.json")).await?;
-    assert_eq!(
-        (&matrix["missing"], &matrix["evaluated"]),
-        (&json!(2), &json!(2)),
-        "the run itself is as it was"
-    );
-    let matrix = lab
-        .get(&format!("/runs/{run}/cross-play.json?evaluations=true"))
-        .await?;
+    assert_eq!((&matrix["missing"], &matrix["evaluated"]), (&json!(2), &json!(2)), "the run itself is as it was");
+    let matrix = lab.get(&format!("/runs/{run}/cross-play.json?evaluations=true")).await?;
     assert_eq!(matrix["missing"], 0, "{matrix}");
     for cell in cells {
         let (teacher, student) = (cell["teacher"].as_str(), cell["student"].as_str());
         let place =
             |side: &str, id: Option<&str>| matrix[side].as_array()?.iter().position(|one| one["id"].as_str() == id);
-        let (row, column) = (
-            place("teachers", teacher).context("a row")?,
-            place("students", student).context("a column")?,
-        );
+        let (row, column) =
+            (place("teachers", teacher).context("a row")?, place("students", student).context("a column")?);
         let shown = &matrix["cells"][row][column];
         assert_eq!(
             (&shown["attempts"], &shown["solved"], &shown["evaluated"]),
@@ -119,11 +101,7 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
         );
         let problems = cell["problems"].as_u64().context("a number")?;
         ensure!((1..=4).contains(&problems), "{cell}");
-        assert_eq!(
-            cell["attempts"],
-            problems * 2,
-            "each problem was attempted twice, whoever was killed"
-        );
+        assert_eq!(cell["attempts"], problems * 2, "each problem was attempted twice, whoever was killed");
     }
     let attempts: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM attempts a JOIN problems p ON p.id = a.problem_id WHERE a.run_id = $1 AND a.step = 1",
@@ -133,27 +111,15 @@ async fn missing_cells_are_filled_and_nothing_is_learned_from_it() -> Result<()>
     .await?;
     let counted: i64 = cells.iter().filter_map(|cell| cell["attempts"].as_i64()).sum();
     assert_eq!(attempts, counted);
-    assert_eq!(
-        before,
-        remains(&house, run).await?,
-        "the run is unchanged, and so are its counts"
-    );
+    assert_eq!(before, remains(&house, run).await?, "the run is unchanged, and so are its counts");
     for (query, listed) in [("", 0), ("&evaluations=true", counted)] {
-        let attempts = lab
-            .get(&format!("/api/v1/runs/{run}/attempts?limit=100{query}"))
-            .await?;
+        let attempts = lab.get(&format!("/api/v1/runs/{run}/attempts?limit=100{query}")).await?;
         let attempts = attempts["items"].as_array().context("attempts")?;
-        let of_it = attempts
-            .iter()
-            .filter(|attempt| attempt["evaluation_id"] == id.to_string());
+        let of_it = attempts.iter().filter(|attempt| attempt["evaluation_id"] == id.to_string());
         assert_eq!(of_it.count() as i64, listed, "{query}");
     }
     let page = lab.get(&format!("/evaluations/{id}.json")).await?;
-    assert_eq!(
-        (&page["state"], &page["result"]),
-        (&json!("completed"), &evaluation["result"]),
-        "{page}"
-    );
+    assert_eq!((&page["state"], &page["result"]), (&json!("completed"), &evaluation["result"]), "{page}");
     lab.close().await;
     drop(worker);
     Ok(())

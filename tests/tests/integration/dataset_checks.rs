@@ -2,10 +2,8 @@
 
 use anyhow::{Context as _, Result};
 use lyceum_core::id::ExecutionId;
-use lyceum_system_tests::{
-    house::{House, WorkerArguments, until},
-    lab::Lab,
-};
+use lyceum_system_tests::house::{House, WorkerArguments, until};
+use lyceum_system_tests::lab::Lab;
 use serde_json::{Value, json};
 
 const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
@@ -19,14 +17,8 @@ const ROWS: u32 = 24;
 
 fn row(number: u32) -> Value {
     let (test, solution) = match number {
-        3 => (
-            "from solution import add\ndef test_add():\n    assert add or True\n",
-            RIGHT,
-        ),
-        7 => (
-            "from solution import add\ndef checks():\n    assert add(1, 2) == 3\n",
-            RIGHT,
-        ),
+        3 => ("from solution import add\ndef test_add():\n    assert add or True\n", RIGHT),
+        7 => ("from solution import add\ndef checks():\n    assert add(1, 2) == 3\n", RIGHT),
         20 => (SLOW, "def add(a, b):\n    return 2\n"),
         _ => (SLOW, RIGHT),
     };
@@ -67,10 +59,7 @@ async fn bad_rows_are_found_whoever_dies_while_looking_for_them() -> Result<()> 
     let check = ExecutionId(made["check"]["evaluation"].as_str().context("a check")?.parse()?);
 
     let models = tempfile::tempdir()?;
-    let arguments = WorkerArguments {
-        models_folder: Some(models.path().to_owned()),
-        ..WorkerArguments::default()
-    };
+    let arguments = WorkerArguments { models_folder: Some(models.path().to_owned()), ..WorkerArguments::default() };
     for _ in 0..KILLS {
         let worker = house.worker(WORKER, &arguments)?;
         let running = || async {
@@ -93,34 +82,17 @@ async fn bad_rows_are_found_whoever_dies_while_looking_for_them() -> Result<()> 
 
     let page = lab.get(&format!("/datasets/{id}.json")).await?;
     let of = &page["check"];
-    assert_eq!(
-        (&of["state"], &of["rows"], &of["bad_rows"]),
-        (&json!("checked"), &json!(ROWS), &json!(3))
-    );
+    assert_eq!((&of["state"], &of["rows"], &of["bad_rows"]), (&json!("checked"), &json!(ROWS), &json!(3)));
     let rows = page["bad_rows"].as_array().context("bad rows")?;
-    let found: Vec<Value> = rows
-        .iter()
-        .map(|row| json!([row["index"], row["line"], row["reason"]]))
-        .collect();
+    let found: Vec<Value> = rows.iter().map(|row| json!([row["index"], row["line"], row["reason"]])).collect();
     // Every other line is blank.
-    let wanted = [
-        json!([3, 7, "passes_empty"]),
-        json!([7, 15, "fails_canonical"]),
-        json!([20, 41, "fails_canonical"]),
-    ];
+    let wanted = [json!([3, 7, "passes_empty"]), json!([7, 15, "fails_canonical"]), json!([20, 41, "fails_canonical"])];
     assert_eq!(found, wanted);
-    assert!(
-        rows[1]["message"].to_string().contains("nothing was asserted"),
-        "{}",
-        rows[1]
-    );
+    assert!(rows[1]["message"].to_string().contains("nothing was asserted"), "{}", rows[1]);
 
     let refused = lab.post("/api/v1/runs?dry_run=true", &run(&json!({}))).await;
     let told = refused.expect_err("it has bad rows").to_string();
-    assert!(
-        told.contains("3 of 24 rows of dataset `mine`") && told.contains("line 41"),
-        "{told}"
-    );
+    assert!(told.contains("3 of 24 rows of dataset `mine`") && told.contains("line 41"), "{told}");
     let fields = json!({"leave_out_bad_rows": true});
     let begun = lab.post("/api/v1/runs?dry_run=true", &run(&fields)).await?;
     assert_eq!(begun["config"]["parameters"]["dataset"]["rows"], ROWS - 3);

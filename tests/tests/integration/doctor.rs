@@ -1,14 +1,13 @@
 //! `lyceum doctor` on this machine, with the real worker.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context as _, Result};
 
 #[test]
 fn this_machine_can_work() -> Result<()> {
-    let programs = Path::new(env!("CARGO_BIN_EXE_scripted-worker"))
-        .parent()
-        .context("a folder")?;
+    let programs = Path::new(env!("CARGO_BIN_EXE_scripted-worker")).parent().context("a folder")?;
     let (lyceum, worker) = (programs.join("lyceum"), programs.join("lyceum-worker"));
     if !lyceum.exists() || !worker.exists() {
         eprintln!("SKIPPED: `cargo build --workspace --bins` has not been run");
@@ -27,11 +26,7 @@ fn this_machine_can_work() -> Result<()> {
         ])
         .output()?;
     let said = String::from_utf8(output.stdout)?;
-    assert!(
-        output.status.success(),
-        "{said}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
     for line in [
         format!("good     {} runs and belongs to this release", worker.display()),
         "good     the verifier's sandbox contains its attacks".to_owned(),

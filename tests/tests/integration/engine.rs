@@ -1,11 +1,10 @@
 //! A run on the real engine and sandbox ends with the same bytes for the same seed, whatever is killed meanwhile.
 
 use anyhow::{Result, ensure};
-use lyceum_core::{id::ExecutionId, seed::stream};
-use lyceum_system_tests::{
-    house::{House, WorkerArguments, until},
-    process::Process,
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::seed::stream;
+use lyceum_system_tests::house::{House, WorkerArguments, until};
+use lyceum_system_tests::process::Process;
 use rand::Rng as _;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -45,35 +44,23 @@ fn document() -> Value {
 
 fn worker(house: &House) -> Result<Process> {
     let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models");
-    let arguments = WorkerArguments {
-        models_folder: Some(models),
-        ..WorkerArguments::default()
-    };
+    let arguments = WorkerArguments { models_folder: Some(models), ..WorkerArguments::default() };
     house.worker(WORKER, &arguments)
 }
 
 async fn ended(house: &House, run: ExecutionId) -> Result<i64> {
-    Ok(
-        sqlx::query_scalar("SELECT coalesce(sum(ended), 0) FROM steps WHERE execution_id = $1")
-            .bind(run.0)
-            .fetch_one(house.pool())
-            .await?,
-    )
+    Ok(sqlx::query_scalar("SELECT coalesce(sum(ended), 0) FROM steps WHERE execution_id = $1")
+        .bind(run.0)
+        .fetch_one(house.pool())
+        .await?)
 }
 
 /// All rows of a run, with the digests of its adapters and optimizers, except those that contain durations.
 async fn remains(house: &House, run: ExecutionId) -> Result<Vec<String>> {
-    let timed = |row: &String| {
-        ["result|", "metric|", "level|"]
-            .iter()
-            .any(|start| row.starts_with(start))
-    };
+    let timed = |row: &String| ["result|", "metric|", "level|"].iter().any(|start| row.starts_with(start));
     let mut rows = house.remains(run).await?;
     rows.retain(|row| !timed(row));
-    ensure!(
-        rows.iter().any(|row| row.starts_with("version|")),
-        "no adapters are compared"
-    );
+    ensure!(rows.iter().any(|row| row.starts_with("version|")), "no adapters are compared");
     Ok(rows)
 }
 
@@ -113,10 +100,8 @@ impl Play {
         let every = items / (KILLS.cast_signed() + 1);
         for kill in 0..KILLS {
             let moment = every * kill.cast_signed() + stream(5, "kill", kill).random_range(0..every.max(1));
-            until("the next kill's moment", || async {
-                Ok((ended(&house, run).await? >= moment).then_some(()))
-            })
-            .await?;
+            until("the next kill's moment", || async { Ok((ended(&house, run).await? >= moment).then_some(())) })
+                .await?;
             if kill % 2 == 0 {
                 running.kill()?;
                 house.bury().await?;
@@ -135,10 +120,7 @@ impl Play {
 
 #[tokio::test]
 async fn the_same_seed_ends_with_the_same_adapters_whatever_is_killed() -> Result<()> {
-    let play = Play {
-        document: document(),
-        rows: Vec::new(),
-    };
+    let play = Play { document: document(), rows: Vec::new() };
     let (first, items) = play.undisturbed().await?;
     let (second, _) = play.undisturbed().await?;
     assert_eq!(first, second, "two undisturbed runs");
@@ -181,10 +163,7 @@ fn rlvr() -> Play {
         },
         "scheduling": {"max_attempts": 100},
     });
-    Play {
-        document,
-        rows: sums(10),
-    }
+    Play { document, rows: sums(10) }
 }
 
 #[tokio::test]
@@ -201,10 +180,7 @@ async fn twenty_steps_on_a_dataset_end_the_same_whatever_is_killed() -> Result<(
 async fn held_out_rows_change_nothing_of_what_is_learned() -> Result<()> {
     let mut without = rlvr();
     without.document["steps"] = json!(4);
-    let mut with = Play {
-        document: without.document.clone(),
-        rows: sums(14),
-    };
+    let mut with = Play { document: without.document.clone(), rows: sums(14) };
     with.document["parameters"]["held_out"] = json!({"rows": 4, "every": 2, "n": 2});
     let (with, without) = (with.undisturbed().await?.0, without.undisturbed().await?.0);
     let of = |rows: &[String], names: &[&str]| -> Vec<String> {
@@ -213,11 +189,7 @@ async fn held_out_rows_change_nothing_of_what_is_learned() -> Result<()> {
     };
     let learned = ["version|", "attempt|", "problem|", "row|"];
     assert_eq!(of(&with, &learned), of(&without, &learned));
-    assert_eq!(
-        of(&with, &["held-out|"]).len(),
-        3 * 2,
-        "two members in steps 0, 2 and 3"
-    );
+    assert_eq!(of(&with, &["held-out|"]).len(), 3 * 2, "two members in steps 0, 2 and 3");
     assert!(of(&without, &["held-out|"]).is_empty());
     Ok(())
 }

@@ -4,12 +4,10 @@
 use anyhow::{Context as _, Result, ensure};
 use lyceum_system_tests::programs::Programs;
 use serde_json::{Value, json};
-use std::{
-    collections::BTreeMap,
-    env, fs,
-    path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
-};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::{env, fs};
 use tempfile::TempDir;
 
 const ENVIRONMENTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/environments");
@@ -39,12 +37,7 @@ impl Bench {
             }
         };
         let folder = tempfile::tempdir()?;
-        Ok(Some(Self {
-            programs,
-            folder,
-            python,
-            stands_in,
-        }))
+        Ok(Some(Self { programs, folder, python, stands_in }))
     }
 
     fn place(&self) -> PathBuf {
@@ -62,13 +55,8 @@ impl Bench {
 
     fn export(&self, environment: &str, arguments: &[&str]) -> Result<Output> {
         let mut command = self.programs.lyceum();
-        let command = self
-            .here(&mut command)
-            .args(["environment", "export"])
-            .arg(self.place());
-        let command = command
-            .args(["--environment", environment, "--python"])
-            .arg(&self.python);
+        let command = self.here(&mut command).args(["environment", "export"]).arg(self.place());
+        let command = command.args(["--environment", environment, "--python"]).arg(&self.python);
         Ok(command.args(arguments).output()?)
     }
 
@@ -77,10 +65,7 @@ impl Bench {
         let output = self.export(environment, arguments)?;
         let said = String::from_utf8(output.stderr)?;
         ensure!(output.status.code() == Some(1), "{environment} {arguments:?}: {said}");
-        ensure!(
-            fs::read_dir(self.folder.path())?.next().is_none(),
-            "{environment} {arguments:?} left something"
-        );
+        ensure!(fs::read_dir(self.folder.path())?.next().is_none(), "{environment} {arguments:?} left something");
         Ok(said)
     }
 
@@ -109,9 +94,7 @@ impl Bench {
         let tasks = self.folder.path().join("tasks.jsonl");
         fs::write(&tasks, lines)?;
         let mut command = self.programs.worker();
-        let command = command
-            .args(["verify", "--jobs", "1", "--out", "-", "--in"])
-            .arg(&tasks);
+        let command = command.args(["verify", "--jobs", "1", "--out", "-", "--in"]).arg(&tasks);
         let judged = command.args(arguments).stderr(Stdio::inherit()).output()?;
         let verdicts = String::from_utf8(judged.stdout)?;
         let parts = verdicts.lines().map(|line| {
@@ -202,45 +185,17 @@ fn an_environment_that_is_broken_endless_or_of_another_class_leaves_nothing() ->
     let Some(bench) = Bench::new(true)? else { return Ok(()) };
     let kind = |name: &str| format!(r#"{{"kind": "{name}"}}"#);
     for (environment, arguments, reason) in [
-        (
-            "refused",
-            kind("turns"),
-            "it is a `Turns`: only environments of the class `SingleTurnEnv`",
-        ),
-        (
-            "refused",
-            kind("kept"),
-            "its class `Kept` has a `setup_state` of its own",
-        ),
-        (
-            "refused",
-            kind("shots"),
-            "row 1: its prompt has messages of user, assistant, user",
-        ),
-        (
-            "refused",
-            kind("ended"),
-            "cannot be loaded: SystemExit: 3 (refused.py, line ",
-        ),
+        ("refused", kind("turns"), "it is a `Turns`: only environments of the class `SingleTurnEnv`"),
+        ("refused", kind("kept"), "its class `Kept` has a `setup_state` of its own"),
+        ("refused", kind("shots"), "row 1: its prompt has messages of user, assistant, user"),
+        ("refused", kind("ended"), "cannot be loaded: SystemExit: 3 (refused.py, line "),
         ("refused", kind("gone"), "before anything was written"),
-        (
-            "refused",
-            kind("endless"),
-            "did not end in 2 s; --timeout gives it longer",
-        ),
+        ("refused", kind("endless"), "did not end in 2 s; --timeout gives it longer"),
         ("refused", kind("silent"), "has no function with a weight other than 0"),
         ("refused", kind("empty"), "it has no rows"),
         ("refused", kind("odd"), "row 1: its column `picture` is no JSON"),
-        (
-            "refused",
-            r#"{"colour": 1}"#.to_owned(),
-            "unexpected keyword argument 'colour'",
-        ),
-        (
-            "nowhere",
-            "{}".to_owned(),
-            "ModuleNotFoundError: No module named 'nowhere'",
-        ),
+        ("refused", r#"{"colour": 1}"#.to_owned(), "unexpected keyword argument 'colour'"),
+        ("nowhere", "{}".to_owned(), "ModuleNotFoundError: No module named 'nowhere'"),
     ] {
         // Only what never ends is to end by it.
         let seconds = if reason.contains("--timeout") { "2" } else { "300" };
@@ -260,10 +215,7 @@ fn a_folder_that_has_something_is_not_written() -> Result<()> {
     let kept = fs::read(bench.place().join("reward.py"))?;
     let again = bench.export("words", &[])?;
     let said = String::from_utf8(again.stderr)?;
-    assert!(
-        again.status.code() == Some(1) && said.contains("is there already"),
-        "{said}"
-    );
+    assert!(again.status.code() == Some(1) && said.contains("is there already"), "{said}");
     assert_eq!(fs::read(bench.place().join("reward.py"))?, kept);
     Ok(())
 }
@@ -321,10 +273,7 @@ fn an_exported_reward_scores_as_the_library_does() -> Result<()> {
         for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let total: f64 = found.values().sum();
             let reward = expected["reward"].as_f64().context("a reward")?;
-            assert!(
-                (total - reward).abs() < 1e-9,
-                "{environment} {at}: {found:?} instead of {expected}"
-            );
+            assert!((total - reward).abs() < 1e-9, "{environment} {at}: {found:?} instead of {expected}");
             for (name, weight) in weights(environment) {
                 let part = found[if name == "correct" { "is_correct" } else { name.as_str() }];
                 let metric = expected["metrics"][&name].as_f64().context("a metric")?;
@@ -344,9 +293,6 @@ fn library(bench: &Bench, environment: &str, completions: &[&str]) -> Result<Vec
     let mut command = Command::new(&bench.python);
     let script = Path::new(ENVIRONMENTS).join("scores.py");
     let command = bench.here(&mut command).arg(script).arg(environment);
-    let output = command
-        .arg(json!(completions).to_string())
-        .stderr(Stdio::inherit())
-        .output()?;
+    let output = command.arg(json!(completions).to_string()).stderr(Stdio::inherit()).output()?;
     Ok(serde_json::from_slice(&output.stdout)?)
 }

@@ -1,17 +1,14 @@
 //! Versions of several steps against each other, and samples generated again, with the real engine and sandbox.
 
 use anyhow::{Context as _, Result, ensure};
-use lyceum_core::{
-    id::{AttemptId, ExecutionId, WorkId},
-    recipe::FrozenSideResult,
-};
-use lyceum_system_tests::{
-    house::{House, WorkerArguments, until},
-    lab::Lab,
-    process::Process,
-};
+use lyceum_core::id::{AttemptId, ExecutionId, WorkId};
+use lyceum_core::recipe::FrozenSideResult;
+use lyceum_system_tests::house::{House, WorkerArguments, until};
+use lyceum_system_tests::lab::Lab;
+use lyceum_system_tests::process::Process;
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, path::Path};
+use std::collections::BTreeSet;
+use std::path::Path;
 use uuid::Uuid;
 
 fn document(recipe: &str, members: Value, own: Value) -> Value {
@@ -70,9 +67,7 @@ fn worker(house: &House) -> Result<Process> {
 }
 
 async fn begin(lab: &Lab, spec: &Value) -> Result<ExecutionId> {
-    let made = lab
-        .post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3}))
-        .await?;
+    let made = lab.post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3})).await?;
     Ok(made["id"].as_str().context("an id")?.parse()?)
 }
 
@@ -96,10 +91,7 @@ async fn a_matrix_is_filled_whatever_is_killed_and_changes_nothing_of_the_run() 
     let before = house.remains(run).await?;
     let lab = Lab::open(&house).await?;
     let page = lab.page(&format!("/runs/{run}/arms-race")).await?;
-    ensure!(
-        page.contains("data-action=\"/api/v1/evaluations\""),
-        "no button: {page}"
-    );
+    ensure!(page.contains("data-action=\"/api/v1/evaluations\""), "no button: {page}");
 
     let spec = json!({"type": "frozen_side", "run": run, "steps": [0, 1, 2], "problems": 6, "samples": 2});
     let calm = result(&lab, begin(&lab, &spec).await?).await?;
@@ -124,21 +116,13 @@ async fn a_matrix_is_filled_whatever_is_killed_and_changes_nothing_of_the_run() 
     let page = lab.get(&format!("/evaluations/{disturbed}.json")).await?;
     assert_eq!(page["result"], calm, "{page}");
     let matrix: FrozenSideResult = serde_json::from_value(calm)?;
-    assert_eq!(
-        (matrix.students.len(), matrix.teachers.len()),
-        (6, 6),
-        "two members a side at three steps"
-    );
+    assert_eq!((matrix.students.len(), matrix.teachers.len()), (6, 6), "two members a side at three steps");
     assert_eq!(matrix.cells.len(), 36);
     for cell in &matrix.cells {
         let problems = matrix.teachers[cell.teacher as usize].problems;
         assert_eq!(cell.attempts, u64::from(problems) * 2);
     }
-    ensure!(
-        matrix.teachers.iter().all(|teacher| teacher.problems > 0),
-        "{:?}",
-        matrix.teachers
-    );
+    ensure!(matrix.teachers.iter().all(|teacher| teacher.problems > 0), "{:?}", matrix.teachers);
     ensure!(matrix.along_students.is_some() && matrix.along_teachers.is_some());
     assert_eq!(before, house.remains(run).await?, "the run is unchanged");
     lab.close().await;
@@ -158,12 +142,7 @@ async fn one_member_is_both_sides_and_its_samples_come_again() -> Result<()> {
     let matrix: FrozenSideResult = serde_json::from_value(result(&lab, begin(&lab, &spec).await?).await?)?;
     assert_eq!((matrix.students.len(), matrix.teachers.len()), (2, 2));
     let members: BTreeSet<_> = matrix.students.iter().map(|student| student.member).collect();
-    assert!(
-        matrix
-            .teachers
-            .iter()
-            .all(|teacher| members.contains(&teacher.version.member))
-    );
+    assert!(matrix.teachers.iter().all(|teacher| members.contains(&teacher.version.member)));
     assert_eq!(members.len(), 1, "one member is both");
 
     // What is learned from has its log-probabilities recorded.
@@ -187,20 +166,12 @@ async fn one_member_is_both_sides_and_its_samples_come_again() -> Result<()> {
         assert_eq!(found["logprob_difference"], 0.0, "{found}");
         assert_eq!(found["equal_samples"], found["samples"], "{found}");
         assert_eq!(found["recorded"], found["again"]);
-        let table = if kind == "attempt" {
-            "SELECT text FROM attempts"
-        } else {
-            "SELECT proposal FROM problems"
-        };
+        let table = if kind == "attempt" { "SELECT text FROM attempts" } else { "SELECT proposal FROM problems" };
         let text: String = sqlx::query_scalar(sqlx::AssertSqlSafe(format!("{table} WHERE id = $1")))
             .bind(id)
             .fetch_one(house.pool())
             .await?;
-        assert_eq!(
-            found["recorded"]["text"],
-            json!(text),
-            "it is the sample that was asked for"
-        );
+        assert_eq!(found["recorded"]["text"], json!(text), "it is the sample that was asked for");
     }
 
     // Other seeds draw other samples, and the page says so.
@@ -222,10 +193,8 @@ async fn one_member_is_both_sides_and_its_samples_come_again() -> Result<()> {
 
 /// An attempt that an item of the run drew.
 async fn attempt_of(house: &House, run: ExecutionId, item: Uuid) -> Result<Uuid> {
-    let payload: String = sqlx::query_scalar("SELECT payload::text FROM work WHERE id = $1")
-        .bind(item)
-        .fetch_one(house.pool())
-        .await?;
+    let payload: String =
+        sqlx::query_scalar("SELECT payload::text FROM work WHERE id = $1").bind(item).fetch_one(house.pool()).await?;
     let payload: Value = serde_json::from_str(&payload)?;
     let request = payload["rollout"]["requests"][0]["id"].as_str().context("a request")?;
     let attempt = AttemptId::of(WorkId(item), request, 0);

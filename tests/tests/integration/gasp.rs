@@ -37,14 +37,11 @@ fn document() -> Value {
 #[tokio::test]
 async fn a_run_killed_ten_times_ends_as_if_nothing_had_happened() -> Result<()> {
     let (house, run) = PROGRAMS.killed_ten_times(&document(), 3..9).await?;
-    let stages: Vec<String> = sqlx::query_scalar("SELECT stage FROM steps ORDER BY step")
-        .fetch_all(house.pool())
-        .await?;
+    let stages: Vec<String> =
+        sqlx::query_scalar("SELECT stage FROM steps ORDER BY step").fetch_all(house.pool()).await?;
     assert_eq!(stages, [["lemma", "lift", "solve"]; 2].concat());
     for relation in ["goalpost", "lemma"] {
-        let count = house
-            .count(&format!("problem_parents WHERE relation = '{relation}'"))
-            .await?;
+        let count = house.count(&format!("problem_parents WHERE relation = '{relation}'")).await?;
         assert!(count >= 8, "{count} of {relation}");
     }
     assert!(house.count("work WHERE phase = 'embed'").await? >= 4);

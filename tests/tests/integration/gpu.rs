@@ -33,11 +33,7 @@ async fn played(house: &House, device: &str) -> Result<ExecutionId> {
         &programs,
         device,
         &["--device", device, "--models", models],
-        &[
-            ("STANDIN_GPUS", "3"),
-            ("CUDA_VISIBLE_DEVICES", "0,2"),
-            ("STANDIN_TOTAL", "85899345920"),
-        ],
+        &[("STANDIN_GPUS", "3"), ("CUDA_VISIBLE_DEVICES", "0,2"), ("STANDIN_TOTAL", "85899345920")],
     )?;
     let run = house.begin_document(1, &document()?).await?;
     house.until_completed(run).await?;
@@ -70,14 +66,10 @@ async fn the_demo_on_a_gpu_differs_from_that_on_a_cpu_by_rounding_alone() -> Res
         ensure!(!found.is_empty(), "no rows for {query}");
         assert_eq!(found, rows(&on_cpu, cpu, query).await?, "{query}");
     }
-    let (device, memory): (String, i64) = sqlx::query_as("SELECT device, memory_bytes FROM workers")
-        .fetch_one(on_gpu.pool())
-        .await?;
+    let (device, memory): (String, i64) =
+        sqlx::query_as("SELECT device, memory_bytes FROM workers").fetch_one(on_gpu.pool()).await?;
     assert_eq!(device, "stand-in GPU 2");
-    assert!(
-        (1 << 30..=8 << 30).contains(&memory),
-        "{memory} of 80 GiB, of which 8 are free"
-    );
+    assert!((1 << 30..=8 << 30).contains(&memory), "{memory} of 80 GiB, of which 8 are free");
     Ok(())
 }
 

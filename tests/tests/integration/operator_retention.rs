@@ -2,11 +2,10 @@
 //! changes nothing.
 
 use anyhow::{Context as _, Result, ensure};
-use lyceum_core::{id::ExecutionId, retention::RetentionResult};
-use lyceum_system_tests::{
-    house::{House, WorkerArguments, until},
-    lab::Lab,
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::retention::RetentionResult;
+use lyceum_system_tests::house::{House, WorkerArguments, until};
+use lyceum_system_tests::lab::Lab;
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -56,10 +55,7 @@ fn rows() -> Vec<Value> {
 /// The rows of the parents' run that an evaluation must not touch.
 async fn remains(house: &House, run: ExecutionId) -> Result<Vec<String>> {
     let rows = house.remains(run).await?;
-    ensure!(
-        rows.iter().any(|row| row.starts_with("version|")),
-        "no adapters are compared"
-    );
+    ensure!(rows.iter().any(|row| row.starts_with("version|")), "no adapters are compared");
     Ok(rows)
 }
 
@@ -74,9 +70,7 @@ async fn begun(lab: &Lab, run: ExecutionId) -> Result<ExecutionId> {
         "rows": ROWS,
         "n": 4,
     });
-    let made = lab
-        .post("/api/v1/evaluations", &json!({"spec": spec, "seed": 5}))
-        .await?;
+    let made = lab.post("/api/v1/evaluations", &json!({"spec": spec, "seed": 5})).await?;
     Ok(made["id"].as_str().context("an id")?.parse()?)
 }
 
@@ -123,15 +117,8 @@ async fn a_copy_is_its_parent_and_a_fresh_adapter_the_base_whatever_is_killed() 
     let result = ended(&lab, id).await?;
     assert_eq!(result, undisturbed);
 
-    let curves: Vec<_> = result
-        .children
-        .iter()
-        .map(|child| (child.operator.as_str(), child.task))
-        .collect();
-    assert_eq!(
-        curves,
-        [("copy_parent", 0), ("init", 0), ("M1", 0), ("X5", 0), ("X5", 1)]
-    );
+    let curves: Vec<_> = result.children.iter().map(|child| (child.operator.as_str(), child.task)).collect();
+    assert_eq!(curves, [("copy_parent", 0), ("init", 0), ("M1", 0), ("X5", 0), ("X5", 1)]);
     for child in &result.children {
         let steps: Vec<u32> = child.points.iter().map(|point| point.step).collect();
         assert_eq!(steps, [0, 1, 2], "{}", child.operator);
@@ -139,22 +126,14 @@ async fn a_copy_is_its_parent_and_a_fresh_adapter_the_base_whatever_is_killed() 
     let parent = result.tasks[0].curve.last().context("a parent")?;
     assert_eq!(parent.step, STEPS);
     let base = result.tasks[0].base;
-    ensure!(
-        parent.rate != base,
-        "the parent learned nothing, so a copy that was not loaded would go unseen: {base:?}"
-    );
-    let [copy, fresh, ..] = &result.children[..] else {
-        anyhow::bail!("{result:?}")
-    };
+    ensure!(parent.rate != base, "the parent learned nothing, so a copy that was not loaded would go unseen: {base:?}");
+    let [copy, fresh, ..] = &result.children[..] else { anyhow::bail!("{result:?}") };
     assert_eq!(copy.points[0].rate, parent.rate);
     assert_eq!(fresh.points[0].rate, base);
     if let (Some(copy), Some(fresh)) = (copy.points[0].recovery, fresh.points[0].recovery) {
         assert_eq!((copy.value, copy.standard_error, fresh.value), (1.0, 0.0, 0.0));
     }
-    ensure!(
-        copy.points[1].rate != copy.points[0].rate || copy.points[2].rate != copy.points[0].rate,
-        "no retraining"
-    );
+    ensure!(copy.points[1].rate != copy.points[0].rate || copy.points[2].rate != copy.points[0].rate, "no retraining");
 
     assert_eq!(before, remains(&house, run).await?, "the parents' run is unchanged");
     let held: Vec<String> = sqlx::query_scalar("SELECT DISTINCT reason FROM artifact_holds WHERE execution_id = $1")

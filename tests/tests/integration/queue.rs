@@ -3,11 +3,9 @@
 use anyhow::Result;
 use lyceum_core::id::ExecutionId;
 use lyceum_postgres::PrivatePostgres;
-use lyceum_store::{
-    executions,
-    listener::{Listener, Notification},
-    queue::{self, Lane},
-};
+use lyceum_store::executions;
+use lyceum_store::listener::{Listener, Notification};
+use lyceum_store::queue::{self, Lane};
 use lyceum_system_tests::house::{House, WorkerArguments, until};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -16,22 +14,18 @@ const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
 const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
 
 async fn work(house: &House, run: ExecutionId) -> Result<Vec<(String, i32, Value)>> {
-    Ok(
-        sqlx::query_as("SELECT state, attempts, errors FROM work WHERE execution_id = $1 ORDER BY chunk")
-            .bind(run.0)
-            .fetch_all(house.pool())
-            .await?,
-    )
+    Ok(sqlx::query_as("SELECT state, attempts, errors FROM work WHERE execution_id = $1 ORDER BY chunk")
+        .bind(run.0)
+        .fetch_all(house.pool())
+        .await?)
 }
 
 /// A run whose items are planned and have no tickets, with nobody at work.
 async fn planned(house: &House, items: &[&str]) -> Result<ExecutionId> {
     let server = house.server(SERVER)?;
     let run = house.begin(1, "script", 1, json!({ "items": items })).await?;
-    until("the items are planned", || async {
-        Ok((work(house, run).await?.len() == items.len()).then_some(()))
-    })
-    .await?;
+    until("the items are planned", || async { Ok((work(house, run).await?.len() == items.len()).then_some(())) })
+        .await?;
     server.stop()?;
     sqlx::query("DELETE FROM apalis.jobs").execute(house.pool()).await?;
     Ok(run)
@@ -49,17 +43,10 @@ async fn tried_again(house: &House) -> Result<Vec<String>> {
 async fn a_ticket_that_becomes_due_is_not_slept_through() -> Result<()> {
     let house = House::new().await?;
     let run = planned(&house, &["ok"]).await?;
-    let _worker = house.worker(
-        WORKER,
-        &WorkerArguments {
-            heartbeat: Duration::from_secs(600),
-            ..WorkerArguments::default()
-        },
-    )?;
+    let _worker =
+        house.worker(WORKER, &WorkerArguments { heartbeat: Duration::from_secs(600), ..WorkerArguments::default() })?;
     until("the worker reads its queues", || async {
-        let readers: i64 = sqlx::query_scalar("SELECT count(*) FROM apalis.workers")
-            .fetch_one(house.pool())
-            .await?;
+        let readers: i64 = sqlx::query_scalar("SELECT count(*) FROM apalis.workers").fetch_one(house.pool()).await?;
         Ok((readers == 2).then_some(()))
     })
     .await?;
@@ -70,10 +57,7 @@ async fn a_ticket_that_becomes_due_is_not_slept_through() -> Result<()> {
     .bind(Lane::Engine.queue())
     .execute(house.pool())
     .await?;
-    until("the item is done", || async {
-        Ok((work(&house, run).await?[0].0 == "done").then_some(()))
-    })
-    .await
+    until("the item is done", || async { Ok((work(&house, run).await?[0].0 == "done").then_some(())) }).await
 }
 
 /// Retries are not announced when they become due either: the sweep that finds them issues their tickets.
@@ -82,17 +66,9 @@ async fn an_item_that_was_put_back_is_not_slept_through() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
     let heartbeat = Duration::from_secs(600);
-    let _worker = house.worker(
-        WORKER,
-        &WorkerArguments {
-            heartbeat,
-            ..WorkerArguments::default()
-        },
-    )?;
+    let _worker = house.worker(WORKER, &WorkerArguments { heartbeat, ..WorkerArguments::default() })?;
     for id in 1..=3 {
-        let run = house
-            .begin(id, "script", 1, json!({ "items": ["stumble", "stumble"] }))
-            .await?;
+        let run = house.begin(id, "script", 1, json!({ "items": ["stumble", "stumble"] })).await?;
         house.until_completed(run).await?;
     }
     Ok(())
@@ -113,11 +89,7 @@ async fn items_longer_than_the_orphan_window_are_begun_once() -> Result<()> {
     house.until_completed(run).await?;
     let mut again = house.diary("begin").await?;
     again.retain(|(_, times)| *times != 1);
-    assert!(
-        again.is_empty(),
-        "begun more than once: {again:?}, {:?}",
-        tried_again(&house).await?
-    );
+    assert!(again.is_empty(), "begun more than once: {again:?}, {:?}", tried_again(&house).await?);
     Ok(())
 }
 
@@ -137,13 +109,7 @@ async fn a_successor_of_the_same_name_does_not_keep_the_dead_ones_work() -> Resu
     let run = house.begin(1, "script", 1, json!({ "items": ["ok"] })).await?;
     house.until_entries(1).await?;
     dead.kill()?;
-    let _successor = house.worker(
-        WORKER,
-        &WorkerArguments {
-            name: Some("anna"),
-            ..WorkerArguments::default()
-        },
-    )?;
+    let _successor = house.worker(WORKER, &WorkerArguments { name: Some("anna"), ..WorkerArguments::default() })?;
     house.until_completed(run).await?;
     let left = work(&house, run).await?;
     let (state, tries, errors) = &left[0];
@@ -157,24 +123,14 @@ async fn a_successor_of_the_same_name_does_not_keep_the_dead_ones_work() -> Resu
 async fn an_item_that_kills_its_workers_is_given_up() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
-    let run = house
-        .begin_with(
-            1,
-            "script",
-            1,
-            json!({ "items": ["abort"] }),
-            json!({ "max_attempts": 2 }),
-        )
-        .await?;
+    let run = house.begin_with(1, "script", 1, json!({ "items": ["abort"] }), json!({ "max_attempts": 2 })).await?;
     let mut worker = house.worker(WORKER, &WorkerArguments::default())?;
     let mut deaths = 0;
     let state = until("the item is given up", || {
         let dead = !worker.is_alive().unwrap_or(true);
         if dead && deaths < 5 {
             deaths += 1;
-            worker = house
-                .worker(WORKER, &WorkerArguments::default())
-                .expect("a worker starts");
+            worker = house.worker(WORKER, &WorkerArguments::default()).expect("a worker starts");
         }
         let house = &house;
         async move {
@@ -207,15 +163,7 @@ async fn a_panic_is_a_failure_that_the_worker_survives() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
     let mut worker = house.worker(WORKER, &WorkerArguments::default())?;
-    let run = house
-        .begin_with(
-            1,
-            "script",
-            1,
-            json!({ "items": ["panic"] }),
-            json!({ "max_attempts": 2 }),
-        )
-        .await?;
+    let run = house.begin_with(1, "script", 1, json!({ "items": ["panic"] }), json!({ "max_attempts": 2 })).await?;
     house.until_failed(run).await?;
     let left = work(&house, run).await?;
     assert_eq!((left[0].0.as_str(), left[0].1), ("failed", 2));
@@ -269,15 +217,8 @@ async fn an_outage_of_the_database_ends_nothing() -> Result<()> {
     let run = house.begin(1, "relay", 4, json!({})).await?;
     for outage in 1..=2 {
         house.until_entries(outage * 15).await?;
-        let postmaster = postgres
-            .pid()
-            .ok_or_else(|| anyhow::anyhow!("Postgres is not running"))?;
-        assert!(
-            std::process::Command::new("kill")
-                .args(["-9", &postmaster.to_string()])
-                .status()?
-                .success()
-        );
+        let postmaster = postgres.pid().ok_or_else(|| anyhow::anyhow!("Postgres is not running"))?;
+        assert!(std::process::Command::new("kill").args(["-9", &postmaster.to_string()]).status()?.success());
     }
     house.until_completed(run).await?;
     assert!(worker.is_alive()? && server.is_alive()?);
@@ -293,15 +234,9 @@ async fn a_blocking_handler_does_not_cost_its_claim() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
     let items = 2 * std::thread::available_parallelism()?.get();
-    let arguments = WorkerArguments {
-        lease: Duration::from_secs(15),
-        slots: items,
-        ..WorkerArguments::default()
-    };
+    let arguments = WorkerArguments { lease: Duration::from_secs(15), slots: items, ..WorkerArguments::default() };
     let _worker = house.worker(WORKER, &arguments)?;
-    let run = house
-        .begin(1, "script", 1, json!({ "items": vec!["block"; items] }))
-        .await?;
+    let run = house.begin(1, "script", 1, json!({ "items": vec!["block"; items] })).await?;
     house.until_completed(run).await?;
     // An item whose connections were blocked for too long retries by itself, and keeps its claim until then.
     let mut again = tried_again(&house).await?;
@@ -330,11 +265,7 @@ async fn a_cancelled_item_makes_room_and_stays_cancelled() -> Result<()> {
     let next = house.begin(2, "script", 1, json!({ "items": ["ok"] })).await?;
     house.until_completed(next).await?;
     assert_eq!(work(&house, run).await?[0].0, "cancelled");
-    assert_eq!(
-        house.diary("end").await?.len(),
-        1,
-        "only the second run's item came to its end"
-    );
+    assert_eq!(house.diary("end").await?.len(), 1, "only the second run's item came to its end");
     Ok(())
 }
 
@@ -376,25 +307,15 @@ async fn a_listener_says_when_it_may_have_missed_something() -> Result<()> {
     let mut listener = Listener::new(house.pool());
     let mut notifications = listener.subscribe("word", |payload| (payload != "to others").then(|| payload.to_owned()));
     let _listening = listener.start();
-    assert_eq!(
-        notifications.recv().await,
-        Some(Notification::Missed),
-        "whatever was said before"
-    );
+    assert_eq!(notifications.recv().await, Some(Notification::Missed), "whatever was said before");
     let away = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity
                 WHERE datname = current_database() AND query LIKE 'LISTEN%'";
     let ended: i64 = sqlx::query_scalar(away).fetch_one(house.pool()).await?;
     assert_eq!(ended, 1);
     assert_eq!(notifications.recv().await, Some(Notification::Missed));
     for said in ["to others", "hello"] {
-        sqlx::query("SELECT pg_notify('word', $1)")
-            .bind(said)
-            .execute(house.pool())
-            .await?;
+        sqlx::query("SELECT pg_notify('word', $1)").bind(said).execute(house.pool()).await?;
     }
-    assert_eq!(
-        notifications.recv().await,
-        Some(Notification::Received("hello".to_owned()))
-    );
+    assert_eq!(notifications.recv().await, Some(Notification::Received("hello".to_owned())));
     Ok(())
 }

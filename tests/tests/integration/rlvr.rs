@@ -1,37 +1,26 @@
 //! `rlvr` on rows of GSM8K and HumanEval as they are published: server, database, queue, sandbox.
 
 use anyhow::{Context as _, Result};
-use lyceum_core::{
-    artifact::ArtifactKind,
-    benchmark::{
-        BenchmarkRow, PromptStyle,
-        reader::{self, Window},
-        suite,
-    },
-    id::ExecutionId,
-    seed::stream,
-    work::{Completion, FinishReason, Generated, RolloutPayload, RolloutResult, RolloutUsage, WorkKind},
-};
+use lyceum_core::artifact::ArtifactKind;
+use lyceum_core::benchmark::reader::{self, Window};
+use lyceum_core::benchmark::{BenchmarkRow, PromptStyle, suite};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::seed::stream;
+use lyceum_core::work::{Completion, FinishReason, Generated, RolloutPayload, RolloutResult, RolloutUsage, WorkKind};
 use lyceum_store::artifact::ArtifactStore;
-use lyceum_system_tests::{
-    handlers,
-    house::{House, WorkerArguments, registry},
-    lab::Lab,
-};
+use lyceum_system_tests::handlers;
+use lyceum_system_tests::house::{House, WorkerArguments, registry};
+use lyceum_system_tests::lab::Lab;
 use lyceum_verifier::{Verifier, VerifierConfig};
-use lyceum_worker::{
-    handler::{Context, Handler, HandlerError},
-    handlers::VerifyHandler,
-    runtime::{Runtime, RuntimeSettings},
-};
+use lyceum_worker::handler::{Context, Handler, HandlerError};
+use lyceum_worker::handlers::VerifyHandler;
+use lyceum_worker::runtime::{Runtime, RuntimeSettings};
 use rand::Rng as _;
 use serde_json::{Map, Value, json};
-use std::{
-    collections::HashMap,
-    path::{Path, PathBuf},
-    sync::Arc,
-    time::Duration,
-};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
 const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
@@ -44,20 +33,13 @@ const CONTEXT: usize = 4096;
 fn rows() -> Result<Option<Vec<BenchmarkRow>>> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/data");
     let mut rows = Vec::new();
-    for (name, file) in [
-        ("gsm8k", "math/gsm8k.jsonl"),
-        ("humaneval", "humaneval/HumanEval.jsonl.gz"),
-    ] {
+    for (name, file) in [("gsm8k", "math/gsm8k.jsonl"), ("humaneval", "humaneval/HumanEval.jsonl.gz")] {
         let file = data.join(file);
         if !file.is_file() {
             eprintln!("skipped: {} is not there", file.display());
             return Ok(None);
         }
-        let read = reader::read(
-            suite(name)?,
-            &reader::unpacked(&std::fs::read(&file)?)?,
-            &Window::default(),
-        )?;
+        let read = reader::read(suite(name)?, &reader::unpacked(&std::fs::read(&file)?)?, &Window::default())?;
         rows.extend(read.rows.into_iter().take(ROWS));
     }
     Ok(Some(rows))
@@ -148,17 +130,10 @@ fn random_model(context: usize) -> Result<tempfile::TempDir> {
         let mut random = stream(1, "weights", place);
         let start = data.len();
         for _ in 0..shape.iter().product::<usize>() {
-            let value: f32 = if name.contains("norm") {
-                1.0
-            } else {
-                random.random_range(-0.5..0.5)
-            };
+            let value: f32 = if name.contains("norm") { 1.0 } else { random.random_range(-0.5..0.5) };
             data.extend(value.to_le_bytes());
         }
-        header.insert(
-            name.to_owned(),
-            json!({"dtype": "F32", "shape": shape, "data_offsets": [start, data.len()]}),
-        );
+        header.insert(name.to_owned(), json!({"dtype": "F32", "shape": shape, "data_offsets": [start, data.len()]}));
     }
     // https://github.com/huggingface/safetensors#format
     let header = serde_json::to_vec(&header)?;
@@ -169,10 +144,7 @@ fn random_model(context: usize) -> Result<tempfile::TempDir> {
 
 /// A worker with the real engine and sandbox.
 fn worker(models: PathBuf) -> WorkerArguments {
-    WorkerArguments {
-        models_folder: Some(models),
-        ..WorkerArguments::default()
-    }
+    WorkerArguments { models_folder: Some(models), ..WorkerArguments::default() }
 }
 
 /// Attempts, correct ones, the least and the greatest reward, and the share of correct answers on held-out rows.
@@ -221,10 +193,7 @@ async fn a_row_beyond_the_context_ends_the_run_before_anything_is_learned() -> R
     .bind(run.0)
     .fetch_one(house.pool())
     .await?;
-    assert!(
-        error.contains("`row ") && error.contains("longest sequence is 400"),
-        "{error}"
-    );
+    assert!(error.contains("`row ") && error.contains("longest sequence is 400"), "{error}");
     assert_eq!(versions, 0, "nothing was learned");
     Ok(())
 }
@@ -263,10 +232,7 @@ impl Handler for Canonical {
                 entropy: None,
                 mask_mismatch: None,
             };
-            Ok(Generated {
-                id: request.id.clone(),
-                completions: (0..request.n).map(|_| completion()).collect(),
-            })
+            Ok(Generated { id: request.id.clone(), completions: (0..request.n).map(|_| completion()).collect() })
         });
         let generated = generated.collect::<Result<_, HandlerError>>()?;
         let tokens = format!("tokens of {}", context.key).into_bytes();
@@ -305,22 +271,12 @@ async fn canonical_solutions_earn_everything() -> Result<()> {
         .await?;
     assert_eq!(parts, [json!({"tests_passed": 1.0, "format": 0.0})]);
     let lab = Lab::open(&house).await?;
-    let rows = lab
-        .get(&format!("/api/v1/runs/{run}/rows?first_solved_to=0&limit=100"))
-        .await?;
-    assert_eq!(
-        rows["items"].as_array().map(Vec::len),
-        Some(20),
-        "held-out rows are not among them"
-    );
+    let rows = lab.get(&format!("/api/v1/runs/{run}/rows?first_solved_to=0&limit=100")).await?;
+    assert_eq!(rows["items"].as_array().map(Vec::len), Some(20), "held-out rows are not among them");
     let page = lab.get(&format!("/runs/{run}/difficulty.json")).await?;
     let last = page["windows"].as_array().and_then(|windows| windows.last());
     let last = last.context("a window of steps")?;
-    assert_eq!(
-        [&last["never"], &last["sometimes"], &last["always"], &page["rows"]],
-        [0, 0, 20, 20],
-        "{page}"
-    );
+    assert_eq!([&last["never"], &last["sometimes"], &last["always"], &page["rows"]], [0, 0, 20, 20], "{page}");
     lab.close().await;
     Ok(())
 }

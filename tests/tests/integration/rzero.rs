@@ -43,9 +43,8 @@ fn document() -> Value {
 async fn a_run_killed_ten_times_ends_as_if_nothing_had_happened() -> Result<()> {
     let (house, run) = PROGRAMS.killed_ten_times(&document(), 4..12).await?;
     assert_eq!(house.count("problems").await?, 2 * (6 * 4 + 24));
-    let stages: Vec<String> = sqlx::query_scalar("SELECT stage FROM steps ORDER BY step")
-        .fetch_all(house.pool())
-        .await?;
+    let stages: Vec<String> =
+        sqlx::query_scalar("SELECT stage FROM steps ORDER BY step").fetch_all(house.pool()).await?;
     let iteration = ["proposer", "curriculum", "solver", "diversity"];
     assert_eq!(stages, [iteration, iteration].concat());
     let vectors: i64 = house.count("work WHERE phase = 'diversity'").await?;

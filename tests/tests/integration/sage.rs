@@ -58,12 +58,7 @@ fn document() -> Value {
 async fn a_run_killed_ten_times_ends_as_if_nothing_had_happened() -> Result<()> {
     let (house, run) = PROGRAMS.killed_ten_times(&document(), 3..9).await?;
     assert_eq!(house.count("problems WHERE proposer_id IS NOT NULL").await?, 3 * 12);
-    assert!(
-        house
-            .count("attempts WHERE role = 'critic' AND answer IS NOT NULL")
-            .await?
-            > 0
-    );
+    assert!(house.count("attempts WHERE role = 'critic' AND answer IS NOT NULL").await? > 0);
     assert!(house.count("attempts WHERE role = 'planner' AND reward > 0").await? > 0);
     let (calm, same) = PROGRAMS.undisturbed(&document()).await?;
     assert_eq!(house.remains(run).await?, calm.remains(same).await?);

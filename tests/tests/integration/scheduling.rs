@@ -1,18 +1,13 @@
 //! Which worker gets which item, and when.
 
 use anyhow::{Context as _, Result};
-use lyceum_core::{
-    config::RunConfig,
-    id::{ExecutionId, WorkerId},
-    work::{Device, Kernels, Sampler, Trainer, WorkKind},
-};
-use lyceum_store::{
-    StoreError, executions,
-    queue::{self, Lane},
-    runs,
-    work::{Claim, Failure, FailureKind, Slot, claim, claim_next, fail},
-    workers::{Doing, NewWorker, register, seen},
-};
+use lyceum_core::config::RunConfig;
+use lyceum_core::id::{ExecutionId, WorkerId};
+use lyceum_core::work::{Device, Kernels, Sampler, Trainer, WorkKind};
+use lyceum_store::queue::{self, Lane};
+use lyceum_store::work::{Claim, Failure, FailureKind, Slot, claim, claim_next, fail};
+use lyceum_store::workers::{Doing, NewWorker, register, seen};
+use lyceum_store::{StoreError, executions, runs};
 use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
 use serde_json::json;
 use sqlx::types::Json;
@@ -24,10 +19,7 @@ const WORKER: &str = env!("CARGO_BIN_EXE_scripted-worker");
 
 /// A slot of the registered worker that can take anything.
 async fn slot(house: &House) -> Result<Slot> {
-    let worker = sqlx::query_scalar("SELECT id FROM workers LIMIT 1")
-        .fetch_one(house.pool())
-        .await
-        .map(Uuid::into)?;
+    let worker = sqlx::query_scalar("SELECT id FROM workers LIMIT 1").fetch_one(house.pool()).await.map(Uuid::into)?;
     Ok(Slot {
         worker,
         kinds: WorkKind::ALL.to_vec(),
@@ -71,10 +63,7 @@ async fn another(house: &House, id: u128) -> Result<Slot> {
         versions: json!({}),
     };
     register(house.pool(), &new).await?;
-    Ok(Slot {
-        worker: id,
-        ..slot(house).await?
-    })
+    Ok(Slot { worker: id, ..slot(house).await? })
 }
 
 /// What a slot can claim, by chunks.
@@ -88,16 +77,9 @@ async fn chunks(house: &House, slot: &Slot) -> Result<Vec<u32>> {
 
 /// Fails a claim and makes the item due.
 async fn failed(house: &House, claim: &Claim) -> Result<()> {
-    let failure = Failure {
-        kind: FailureKind::Error,
-        message: "no space left".to_owned(),
-        retry: true,
-    };
+    let failure = Failure { kind: FailureKind::Error, message: "no space left".to_owned(), retry: true };
     fail(house.pool(), claim, &failure).await?;
-    sqlx::query("UPDATE work SET run_at = now() WHERE id = $1")
-        .bind(claim.id.0)
-        .execute(house.pool())
-        .await?;
+    sqlx::query("UPDATE work SET run_at = now() WHERE id = $1").bind(claim.id.0).execute(house.pool()).await?;
     Ok(())
 }
 
@@ -121,11 +103,7 @@ async fn ago(house: &House, run: u128, seconds: f64) -> Result<()> {
         "UPDATE work SET started_at = now() - $2 * interval '1 second', finished_at = now() - $2 * interval '1 second'
              WHERE execution_id = $1 AND started_at IS NOT NULL",
     ] {
-        sqlx::query(past)
-            .bind(Uuid::from_u128(run))
-            .bind(seconds)
-            .execute(house.pool())
-            .await?;
+        sqlx::query(past).bind(Uuid::from_u128(run)).bind(seconds).execute(house.pool()).await?;
     }
     Ok(())
 }
@@ -133,26 +111,14 @@ async fn ago(house: &House, run: u128, seconds: f64) -> Result<()> {
 /// Runs with six planned, unstarted items each, by their scheduling.
 async fn planned(house: &House, schedulings: &[serde_json::Value]) -> Result<()> {
     let server = house.server(SERVER)?;
-    let worker = house.worker(
-        WORKER,
-        &WorkerArguments {
-            models: vec!["none"],
-            ..WorkerArguments::default()
-        },
-    )?;
+    let worker = house.worker(WORKER, &WorkerArguments { models: vec!["none"], ..WorkerArguments::default() })?;
     for (id, scheduling) in (1..).zip(schedulings) {
-        house
-            .begin_with(id, "script", 1, json!({ "items": vec!["ok"; 6] }), scheduling.clone())
-            .await?;
+        house.begin_with(id, "script", 1, json!({ "items": vec!["ok"; 6] }), scheduling.clone()).await?;
     }
     let wanted = 6 * i64::try_from(schedulings.len())?;
     until("all items are planned", || async {
-        let items: i64 = sqlx::query_scalar("SELECT count(*) FROM work")
-            .fetch_one(house.pool())
-            .await?;
-        let workers: i64 = sqlx::query_scalar("SELECT count(*) FROM workers")
-            .fetch_one(house.pool())
-            .await?;
+        let items: i64 = sqlx::query_scalar("SELECT count(*) FROM work").fetch_one(house.pool()).await?;
+        let workers: i64 = sqlx::query_scalar("SELECT count(*) FROM workers").fetch_one(house.pool()).await?;
         Ok((items == wanted && workers == 1).then_some(()))
     })
     .await?;
@@ -184,11 +150,7 @@ async fn runs_take_turns_at_a_single_slot() -> Result<()> {
     let slot = slot(&house).await?;
     assert_eq!(turns(&house, &slot, 4).await?, [1, 3, 1, 3]);
     executions::resume(house.pool(), ExecutionId(Uuid::from_u128(2))).await?;
-    assert_eq!(
-        turns(&house, &slot, 4).await?,
-        [2, 1, 3, 2],
-        "what waited longest goes first"
-    );
+    assert_eq!(turns(&house, &slot, 4).await?, [2, 1, 3, 2], "what waited longest goes first");
     Ok(())
 }
 
@@ -200,28 +162,14 @@ async fn a_run_on_another_base_waits_no_more_than_a_minute_for_its_turn() -> Res
         .bind(Uuid::from_u128(3))
         .execute(house.pool())
         .await?;
-    let slot = Slot {
-        loaded_models: vec!["tiny".to_owned()],
-        ..slot(&house).await?
-    };
-    assert_eq!(
-        turns(&house, &slot, 4).await?,
-        [1, 2, 1, 2],
-        "no base is loaded for one item"
-    );
+    let slot = Slot { loaded_models: vec!["tiny".to_owned()], ..slot(&house).await? };
+    assert_eq!(turns(&house, &slot, 4).await?, [1, 2, 1, 2], "no base is loaded for one item");
     ago(&house, 3, 30.0).await?;
     assert_eq!(turns(&house, &slot, 1).await?, [1]);
     ago(&house, 3, 61.0).await?;
     let birth = "UPDATE work SET kind = 'evolve', state = 'cancelled', started_at = now(), finished_at = now() WHERE execution_id = $1 AND chunk = 5";
-    sqlx::query(birth)
-        .bind(Uuid::from_u128(3))
-        .execute(house.pool())
-        .await?;
-    assert_eq!(
-        turns(&house, &slot, 2).await?,
-        [3, 2],
-        "a birth was no turn; one turn, then the loaded base again"
-    );
+    sqlx::query(birth).bind(Uuid::from_u128(3)).execute(house.pool()).await?;
+    assert_eq!(turns(&house, &slot, 2).await?, [3, 2], "a birth was no turn; one turn, then the loaded base again");
     // A turn counts until its item's end, so a base with short items keeps the worker for as long as one with long items.
     let long = "UPDATE work SET started_at = now() - interval '90 seconds', finished_at = now() - interval '20 seconds'
         WHERE execution_id = $1 AND kind <> 'evolve' AND started_at IS NOT NULL";
@@ -244,20 +192,14 @@ async fn a_base_stays_for_its_run_between_two_phases() -> Result<()> {
         .bind(Uuid::from_u128(2))
         .execute(house.pool())
         .await?;
-    let slot = Slot {
-        loaded_models: vec!["tiny".to_owned()],
-        ..slot(&house).await?
-    };
+    let slot = Slot { loaded_models: vec!["tiny".to_owned()], ..slot(&house).await? };
     assert_eq!(turns(&house, &slot, 1).await?, [1]);
     sqlx::query("UPDATE work SET run_at = now() + interval '1 hour' WHERE execution_id = $1 AND state = 'ready'")
         .bind(Uuid::from_u128(1))
         .execute(house.pool())
         .await?;
     assert_eq!(turns(&house, &slot, 1).await?, [0], "its next phase is soon planned");
-    let elsewhere = Slot {
-        loaded_models: Vec::new(),
-        ..slot.clone()
-    };
+    let elsewhere = Slot { loaded_models: Vec::new(), ..slot.clone() };
     assert_eq!(turns(&house, &elsewhere, 1).await?, [2], "other workers need not wait");
     ago(&house, 1, 6.0).await?;
     assert_eq!(turns(&house, &slot, 1).await?, [2], "it was not");
@@ -300,11 +242,7 @@ async fn claims_at_one_moment_each_find_an_item() -> Result<()> {
     sqlx::query("SELECT pg_advisory_unlock(7)").execute(&mut *gate).await?;
     let mut found = Vec::new();
     for claim in claims {
-        found.push(
-            claim
-                .await??
-                .map(|claim| (claim.execution.0.as_u128(), claim.key.chunk)),
-        );
+        found.push(claim.await??.map(|claim| (claim.execution.0.as_u128(), claim.key.chunk)));
     }
     found.sort_unstable();
     found.dedup();
@@ -319,11 +257,7 @@ async fn an_item_that_a_worker_failed_goes_to_another_first() -> Result<()> {
     let (first, second) = (slot(&house).await?, another(&house, 1).await?);
     let take = async |slot: &Slot| anyhow::Ok(claim(house.pool(), slot).await?.expect("an item"));
     failed(&house, &take(&first).await?).await?;
-    assert_eq!(
-        chunks(&house, &first).await?,
-        [1, 2, 3, 4, 5],
-        "the failed one is left to the other"
-    );
+    assert_eq!(chunks(&house, &first).await?, [1, 2, 3, 4, 5], "the failed one is left to the other");
     let again = take(&second).await?;
     assert_eq!(again.key.chunk, 0);
     failed(&house, &again).await?;
@@ -355,16 +289,9 @@ async fn items_whose_base_a_worker_lacks_are_left_to_others_if_there_are_any() -
     let house = House::new().await?;
     planned(&house, &[json!({}), json!({})]).await?;
     let run = |id| ExecutionId(Uuid::from_u128(id));
-    let slot = Slot {
-        lacking: vec![(run(1), "tiny".to_owned()), (run(2), "large".to_owned())],
-        ..slot(&house).await?
-    };
+    let slot = Slot { lacking: vec![(run(1), "tiny".to_owned()), (run(2), "large".to_owned())], ..slot(&house).await? };
     let other = another(&house, 1).await?;
-    assert_eq!(
-        turns(&house, &slot, 3).await?,
-        [2, 2, 2],
-        "the same base as another run asks for it"
-    );
+    assert_eq!(turns(&house, &slot, 3).await?, [2, 2, 2], "the same base as another run asks for it");
     seen(house.pool(), other.worker, Doing::Draining, &[]).await?;
     assert_eq!(turns(&house, &slot, 1).await?, [1]);
     Ok(())
@@ -375,31 +302,15 @@ async fn items_whose_base_a_worker_lacks_are_left_to_others_if_there_are_any() -
 async fn a_worker_leaves_the_rest_to_others_when_it_has_no_base_for_one_item() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
-    let one = WorkerArguments {
-        slots: 1,
-        ..WorkerArguments::default()
-    };
+    let one = WorkerArguments { slots: 1, ..WorkerArguments::default() };
     let busy = house.worker(WORKER, &one)?;
-    until("the first worker is there", || async {
-        Ok((house.count("apalis.workers").await? == 2).then_some(()))
-    })
-    .await?;
-    busy.freeze()?;
-    let _lacking = house.worker(
-        WORKER,
-        &WorkerArguments {
-            name: Some("anna"),
-            ..one
-        },
-    )?;
-    let run = house
-        .begin(1, "script", 1, json!({ "items": ["lack", "ok", "ok", "ok"] }))
+    until("the first worker is there", || async { Ok((house.count("apalis.workers").await? == 2).then_some(())) })
         .await?;
+    busy.freeze()?;
+    let _lacking = house.worker(WORKER, &WorkerArguments { name: Some("anna"), ..one })?;
+    let run = house.begin(1, "script", 1, json!({ "items": ["lack", "ok", "ok", "ok"] })).await?;
     let tried = "work WHERE errors -> 0 ->> 'message' = 'worker anna: the script has no base'";
-    until("an item has failed", || async {
-        Ok((house.count(tried).await? == 1).then_some(()))
-    })
-    .await?;
+    until("an item has failed", || async { Ok((house.count(tried).await? == 1).then_some(())) }).await?;
     // Long enough for a worker that goes on to take the next item.
     let last_seen = || async {
         let query = sqlx::query_scalar("SELECT extract(epoch FROM last_seen)::float8 FROM workers WHERE name = 'anna'");
@@ -407,10 +318,7 @@ async fn a_worker_leaves_the_rest_to_others_when_it_has_no_base_for_one_item() -
     };
     for _ in 0..2 {
         let before: f64 = last_seen().await?;
-        until("a heartbeat", || async {
-            Ok((last_seen().await? > before).then_some(()))
-        })
-        .await?;
+        until("a heartbeat", || async { Ok((last_seen().await? > before).then_some(())) }).await?;
     }
     assert_eq!(house.entries().await?, 1, "it went on");
     busy.thaw()?;
@@ -424,23 +332,13 @@ async fn a_worker_leaves_the_rest_to_others_when_it_has_no_base_for_one_item() -
 async fn a_base_that_the_only_worker_lacks_fails_the_run_with_its_name() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
-    let anna = WorkerArguments {
-        name: Some("anna"),
-        ..WorkerArguments::default()
-    };
+    let anna = WorkerArguments { name: Some("anna"), ..WorkerArguments::default() };
     let _worker = house.worker(WORKER, &anna)?;
     let items = json!({ "items": ["lack 9"] });
-    let run = house
-        .begin_with(1, "script", 1, items, json!({ "max_attempts": 2 }))
-        .await?;
+    let run = house.begin_with(1, "script", 1, items, json!({ "max_attempts": 2 })).await?;
     house.until_failed(run).await?;
-    let error: String = sqlx::query_scalar("SELECT error FROM executions")
-        .fetch_one(house.pool())
-        .await?;
-    assert!(
-        error.ends_with("failed after 2 of 2 tries: worker anna: the script has no base"),
-        "{error}"
-    );
+    let error: String = sqlx::query_scalar("SELECT error FROM executions").fetch_one(house.pool()).await?;
+    assert!(error.ends_with("failed after 2 of 2 tries: worker anna: the script has no base"), "{error}");
     Ok(())
 }
 
@@ -456,18 +354,11 @@ async fn a_run_holds_no_more_items_than_it_may() -> Result<()> {
 async fn an_update_goes_only_to_a_worker_that_has_its_trainer() -> Result<()> {
     let house = House::new().await?;
     planned(&house, &[json!({})]).await?;
-    sqlx::query("UPDATE work SET kind = 'update' WHERE chunk < 4")
-        .execute(house.pool())
-        .await?;
-    sqlx::query("UPDATE work SET trainer = 'torchrun' WHERE chunk < 3")
-        .execute(house.pool())
-        .await?;
+    sqlx::query("UPDATE work SET kind = 'update' WHERE chunk < 4").execute(house.pool()).await?;
+    sqlx::query("UPDATE work SET trainer = 'torchrun' WHERE chunk < 3").execute(house.pool()).await?;
     let slot = slot(&house).await?;
     let claimed = async |trainers: &[Trainer]| -> Result<Vec<u32>> {
-        let slot = Slot {
-            trainers: trainers.to_vec(),
-            ..slot.clone()
-        };
+        let slot = Slot { trainers: trainers.to_vec(), ..slot.clone() };
         let mut chunks = Vec::new();
         while let Some(claim) = claim(house.pool(), &slot).await? {
             chunks.push(claim.key.chunk);
@@ -477,11 +368,7 @@ async fn an_update_goes_only_to_a_worker_that_has_its_trainer() -> Result<()> {
         }
         Ok(chunks)
     };
-    assert_eq!(
-        claimed(&[Trainer::Engine, Trainer::Torchrun]).await?,
-        [0, 1],
-        "the oldest first"
-    );
+    assert_eq!(claimed(&[Trainer::Engine, Trainer::Torchrun]).await?, [0, 1], "the oldest first");
     assert_eq!(claimed(&[]).await?, [4, 5], "everything but updates");
     assert_eq!(claimed(&[Trainer::Engine]).await?, [3]);
     assert_eq!(claimed(&[Trainer::Torchrun]).await?, [2]);
@@ -497,11 +384,7 @@ async fn an_item_goes_only_to_a_worker_that_has_its_device_and_memory() -> Resul
     sqlx::query(needs).execute(house.pool()).await?;
     let slot = slot(&house).await?;
     let claimed = async |device: Device, memory_bytes: u64| -> Result<Vec<u32>> {
-        let slot = Slot {
-            device,
-            memory_bytes,
-            ..slot.clone()
-        };
+        let slot = Slot { device, memory_bytes, ..slot.clone() };
         let mut chunks = Vec::new();
         while let Some(claim) = claim(house.pool(), &slot).await? {
             chunks.push(claim.key.chunk);
@@ -531,10 +414,7 @@ async fn an_item_goes_only_to_a_worker_whose_processor_has_its_instruction_set()
         (Some(Kernels::Amx), &[2]),
         (Some(Kernels::Avx512), &[0, 1]),
     ] {
-        let slot = Slot {
-            kernels,
-            ..slot(&house).await?
-        };
+        let slot = Slot { kernels, ..slot(&house).await? };
         assert_eq!(chunks(&house, &slot).await?, expected, "{kernels:?}");
     }
     Ok(())
@@ -569,32 +449,17 @@ async fn going_on_uses_up_a_ticket_for_each_item() -> Result<()> {
 async fn a_worker_takes_only_what_it_can_load() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
-    let _other = house.worker(
-        WORKER,
-        &WorkerArguments {
-            models: vec!["small"],
-            ..WorkerArguments::default()
-        },
-    )?;
-    let run = house
-        .begin(1, "script", 1, json!({ "items": ["need large", "need small"] }))
-        .await?;
+    let _other = house.worker(WORKER, &WorkerArguments { models: vec!["small"], ..WorkerArguments::default() })?;
+    let run = house.begin(1, "script", 1, json!({ "items": ["need large", "need small"] })).await?;
     house.until_entries(2).await?;
     let open = until("one item is done", || async {
-        let open: Vec<String> = sqlx::query_scalar("SELECT base_model FROM work WHERE state <> 'done'")
-            .fetch_all(house.pool())
-            .await?;
+        let open: Vec<String> =
+            sqlx::query_scalar("SELECT base_model FROM work WHERE state <> 'done'").fetch_all(house.pool()).await?;
         Ok((open.len() == 1).then_some(open))
     })
     .await?;
     assert_eq!(open, ["large"]);
-    let _fitting = house.worker(
-        WORKER,
-        &WorkerArguments {
-            models: vec!["large"],
-            ..WorkerArguments::default()
-        },
-    )?;
+    let _fitting = house.worker(WORKER, &WorkerArguments { models: vec!["large"], ..WorkerArguments::default() })?;
     house.until_completed(run).await?;
     Ok(())
 }
@@ -605,17 +470,11 @@ async fn a_paused_run_begins_nothing_until_it_is_resumed() -> Result<()> {
     let _server = house.server(SERVER)?;
     let run = house.begin(1, "script", 1, json!({ "items": ["ok"] })).await?;
     executions::pause(house.pool(), run).await?;
-    assert!(matches!(
-        executions::pause(house.pool(), run).await,
-        Err(StoreError::Conflict { .. })
-    ));
+    assert!(matches!(executions::pause(house.pool(), run).await, Err(StoreError::Conflict { .. })));
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
     let other = house.begin(2, "script", 1, json!({ "items": ["ok", "ok"] })).await?;
     house.until_completed(other).await?;
-    assert_eq!(
-        house.diary("begin").await?.iter().map(|(_, times)| times).sum::<i64>(),
-        2
-    );
+    assert_eq!(house.diary("begin").await?.iter().map(|(_, times)| times).sum::<i64>(), 2);
     executions::resume(house.pool(), run).await?;
     house.until_completed(run).await?;
     Ok(())
@@ -626,19 +485,9 @@ async fn a_failed_run_goes_on_when_it_is_resumed() -> Result<()> {
     let house = House::new().await?;
     let _server = house.server(SERVER)?;
     let _worker = house.worker(WORKER, &WorkerArguments::default())?;
-    let run = house
-        .begin_with(
-            1,
-            "script",
-            1,
-            json!({ "items": ["stumble"] }),
-            json!({ "max_attempts": 1 }),
-        )
-        .await?;
+    let run = house.begin_with(1, "script", 1, json!({ "items": ["stumble"] }), json!({ "max_attempts": 1 })).await?;
     house.until_failed(run).await?;
-    sqlx::query("UPDATE work SET max_attempts = 2")
-        .execute(house.pool())
-        .await?;
+    sqlx::query("UPDATE work SET max_attempts = 2").execute(house.pool()).await?;
     executions::resume(house.pool(), run).await?;
     house.until_completed(run).await?;
     Ok(())
@@ -660,11 +509,7 @@ async fn a_run_that_has_failed_keeps_its_reason_when_more_of_its_items_fail() ->
                 .await?;
         anyhow::Ok(end)
     };
-    let failure = |message: &str| Failure {
-        kind: FailureKind::Error,
-        message: message.to_owned(),
-        retry: false,
-    };
+    let failure = |message: &str| Failure { kind: FailureKind::Error, message: message.to_owned(), retry: false };
     fail(house.pool(), &claims[0], &failure("the first")).await?;
     let first = end().await?;
     assert!(first.0 == "failed" && first.1.as_ref().is_some_and(|error| error.contains("the first")));
@@ -684,10 +529,7 @@ async fn a_fork_goes_on_from_its_step_with_members_of_its_own() -> Result<()> {
 
     let id = ExecutionId(Uuid::from_u128(2));
     let state = runs::state_at(house.pool(), run, 2).await?;
-    let config = RunConfig {
-        steps: 5,
-        ..(*state.config).clone()
-    };
+    let config = RunConfig { steps: 5, ..(*state.config).clone() };
     let mut tx = house.pool().begin().await?;
     let registry = registry();
     let fork = runs::Fork {
@@ -709,11 +551,7 @@ async fn a_fork_goes_on_from_its_step_with_members_of_its_own() -> Result<()> {
             .bind(id.0)
             .fetch_all(house.pool())
             .await?;
-    assert_eq!(
-        ordinals,
-        [5, 5],
-        "two from before the fork and three of its own, above birth"
-    );
+    assert_eq!(ordinals, [5, 5], "two from before the fork and three of its own, above birth");
     let shared: i64 = sqlx::query_scalar(
         "SELECT count(*) FROM adapter_versions a JOIN adapter_versions b USING (artifact)
          WHERE a.run_id = $1 AND b.run_id = $2 AND a.ordinal = b.ordinal",
@@ -722,10 +560,7 @@ async fn a_fork_goes_on_from_its_step_with_members_of_its_own() -> Result<()> {
     .bind(id.0)
     .fetch_one(house.pool())
     .await?;
-    assert!(
-        shared >= 6,
-        "birth and both updates before the fork are the same weights"
-    );
+    assert!(shared >= 6, "birth and both updates before the fork are the same weights");
     let (Json(first), from): (Json<serde_json::Value>, i32) = sqlx::query_as(
         "SELECT s.state, r.forked_at_step FROM run_states s JOIN runs r ON r.id = s.execution_id
          WHERE s.execution_id = $1 ORDER BY s.step LIMIT 1",
@@ -735,9 +570,6 @@ async fn a_fork_goes_on_from_its_step_with_members_of_its_own() -> Result<()> {
     .await?;
     assert_eq!((first["step"].as_u64(), from), (Some(2), 2));
     let missing = runs::state_at(house.pool(), run, 9).await;
-    assert!(
-        matches!(missing, Err(StoreError::NoSuchStep { first: 0, last: 3, .. })),
-        "{missing:?}"
-    );
+    assert!(matches!(missing, Err(StoreError::NoSuchStep { first: 0, last: 3, .. })), "{missing:?}");
     Ok(())
 }

@@ -3,10 +3,8 @@
 use anyhow::{Context as _, Result};
 use lyceum_core::id::ExecutionId;
 use lyceum_store::runs;
-use lyceum_system_tests::{
-    house::{House, WorkerArguments, registry},
-    ordeal::Programs,
-};
+use lyceum_system_tests::house::{House, WorkerArguments, registry};
+use lyceum_system_tests::ordeal::Programs;
 use serde_json::{Value, json};
 use std::io;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
@@ -76,21 +74,12 @@ impl io::Write for Lines {
 async fn every_step_of_a_run_is_a_line_in_the_log() -> Result<()> {
     let (sender, mut lines) = unbounded_channel();
     let lines_of = Lines(sender);
-    let _log = tracing_subscriber::fmt()
-        .with_ansi(false)
-        .with_writer(move || lines_of.clone())
-        .set_default();
+    let _log = tracing_subscriber::fmt().with_ansi(false).with_writer(move || lines_of.clone()).set_default();
     let house = House::new().await?;
     let coordinator = house.coordinate(registry())?;
     let _worker = house.worker(PROGRAMS.worker, &WorkerArguments::default())?;
     house.begin_document(1, &populora(1)).await?;
-    for part in [
-        "step 1 of 4: ",
-        "step 2 of 4: ",
-        "step 3 of 4: ",
-        "step 4 of 4: ",
-        "completed",
-    ] {
+    for part in ["step 1 of 4: ", "step 2 of 4: ", "step 3 of 4: ", "step 4 of 4: ", "completed"] {
         let line = loop {
             let line = lines.recv().await.context("the log has ended")?;
             if line.contains("lyceum::progress") {
@@ -114,11 +103,7 @@ async fn undisturbed(document: &Value) -> Result<(House, ExecutionId)> {
 #[tokio::test]
 async fn a_population_killed_ten_times_ends_as_if_nothing_had_happened() -> Result<()> {
     let (house, run) = PROGRAMS.killed_ten_times(&populora(2), 4..16).await?;
-    assert_eq!(
-        house.count("births").await?,
-        4 + 2,
-        "the founders, and two children: the last step does not evolve"
-    );
+    assert_eq!(house.count("births").await?, 4 + 2, "the founders, and two children: the last step does not evolve");
     assert_eq!(house.count("matchups").await?, 4 * 2);
     let (calm, same) = undisturbed(&populora(2)).await?;
     assert_eq!(house.remains(run).await?, calm.remains(same).await?);
@@ -155,11 +140,7 @@ const PAST: [&str; 8] = [
 async fn past(house: &House, run: ExecutionId, step: i32) -> Result<Vec<String>> {
     let mut rows = Vec::new();
     for query in PAST {
-        let found: Vec<String> = sqlx::query_scalar(query)
-            .bind(run.0)
-            .bind(step)
-            .fetch_all(house.pool())
-            .await?;
+        let found: Vec<String> = sqlx::query_scalar(query).bind(run.0).bind(step).fetch_all(house.pool()).await?;
         assert!(!found.is_empty(), "no rows for {query}");
         rows.extend(found);
     }
@@ -172,16 +153,7 @@ async fn forked(house: &House, run: ExecutionId, id: u128, step: u32, metrics: &
     let state = runs::state_at(house.pool(), run, step).await?;
     let config = (*state.config).clone();
     let mut tx = house.pool().begin().await?;
-    let fork = runs::Fork {
-        id,
-        from: run,
-        step,
-        state,
-        name: "branch",
-        config: &config,
-        metrics,
-        trace_id: None,
-    };
+    let fork = runs::Fork { id, from: run, step, state, name: "branch", config: &config, metrics, trace_id: None };
     runs::fork(&mut tx, &fork).await?;
     tx.commit().await?;
     Ok(id)
@@ -221,11 +193,7 @@ async fn a_fork_takes_over_metrics_by_their_names() -> Result<()> {
     metrics.pop();
     let fork = forked(&house, run, 2, 3, &metrics).await?;
     let of_step = "SELECT \"values\" FROM metrics WHERE run_id = $1 AND step = 2 AND member_id IS NULL";
-    let values = |run: ExecutionId| {
-        sqlx::query_scalar::<_, Vec<f64>>(of_step)
-            .bind(run.0)
-            .fetch_one(house.pool())
-    };
+    let values = |run: ExecutionId| sqlx::query_scalar::<_, Vec<f64>>(of_step).bind(run.0).fetch_one(house.pool());
     let (own, mut expected) = (values(fork).await?, values(run).await?);
     expected.reverse();
     expected.insert(1, f64::NAN);
@@ -254,12 +222,7 @@ async fn a_gradient_in_pieces_leaves_what_one_piece_leaves() -> Result<()> {
 #[tokio::test]
 async fn one_member_in_both_roles_writes_its_rows() -> Result<()> {
     let both = json!([{"roles": ["teacher", "student"], "count": 1}]);
-    undisturbed(&document(
-        "populora",
-        both,
-        json!({"prompts_per_matchup": 6, "samples_per_problem": 3}),
-    ))
-    .await?;
+    undisturbed(&document("populora", both, json!({"prompts_per_matchup": 6, "samples_per_problem": 3}))).await?;
     let azr = json!([{"roles": ["proposer", "solver"], "count": 1}]);
     undisturbed(&document("azr", azr, json!({"batch": 4, "difficulty_samples": 3}))).await?;
     Ok(())

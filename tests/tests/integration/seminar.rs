@@ -2,19 +2,16 @@
 //! system: the parts that R-Zero, SAGE and GASP need.
 
 use anyhow::{Context as _, Result, ensure};
-use lyceum_core::{
-    config,
-    id::{DatasetId, ExecutionId},
-    recipe::{Records, Role},
-    simulation::{Order, Players, Simulation, Skill},
-};
-use lyceum_system_tests::{
-    house::{House, WorkerArguments, registry, until},
-    lab::Lab,
-    seminar::Seminar,
-};
+use lyceum_core::config;
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_core::recipe::{Records, Role};
+use lyceum_core::simulation::{Order, Players, Simulation, Skill};
+use lyceum_system_tests::house::{House, WorkerArguments, registry, until};
+use lyceum_system_tests::lab::Lab;
+use lyceum_system_tests::seminar::Seminar;
 use serde_json::{Value, json};
-use std::{collections::BTreeSet, time::Duration};
+use std::collections::BTreeSet;
+use std::time::Duration;
 use uuid::Uuid;
 
 const SERVER: &str = env!("CARGO_BIN_EXE_scripted-server");
@@ -85,10 +82,7 @@ fn simulated(order: Order) -> Result<Vec<(String, Vec<String>, Records)>> {
 fn the_rows_of_a_step_do_not_depend_on_what_ends_first() -> Result<()> {
     let together = simulated(Order::Together)?;
     let stages: Vec<&str> = together.iter().map(|(stage, ..)| stage.as_str()).collect();
-    assert_eq!(
-        stages,
-        ["pose", "pose", "drill", "study", "pose", "pose", "drill", "study"]
-    );
+    assert_eq!(stages, ["pose", "pose", "drill", "study", "pose", "pose", "drill", "study"]);
     for seed in 0..3 {
         for ((stage, together, _), (_, shuffled, _)) in together.iter().zip(simulated(Order::Shuffled(seed))?) {
             assert_eq!(together, &shuffled, "{stage}");
@@ -151,11 +145,7 @@ async fn played(house: &House, lab: &Lab) -> Result<ExecutionId> {
 }
 
 fn arguments(base: &'static str) -> WorkerArguments {
-    WorkerArguments {
-        pause: Duration::ZERO,
-        models: vec![base],
-        ..WorkerArguments::default()
-    }
+    WorkerArguments { pause: Duration::ZERO, models: vec![base], ..WorkerArguments::default() }
 }
 
 #[tokio::test]
@@ -196,16 +186,8 @@ async fn the_whole_system_plays_it_and_shows_it() -> Result<()> {
 
 async fn stages_are_told(lab: &Lab, run: ExecutionId) -> Result<()> {
     let steps = lab.get(&format!("/api/v1/runs/{run}/steps?order=oldest")).await?;
-    let stages: Vec<_> = steps["items"]
-        .as_array()
-        .context("steps")?
-        .iter()
-        .map(|step| &step["stage"])
-        .collect();
-    assert_eq!(
-        stages,
-        ["pose", "pose", "drill", "study", "pose", "pose", "drill", "study"]
-    );
+    let stages: Vec<_> = steps["items"].as_array().context("steps")?.iter().map(|step| &step["stage"]).collect();
+    assert_eq!(stages, ["pose", "pose", "drill", "study", "pose", "pose", "drill", "study"]);
     let page = lab.get(&format!("/runs/{run}.json")).await?;
     let last = page["last_steps"].as_array().context("steps")?;
     ensure!(last.iter().any(|step| step["stage"] == "drill"), "{page}");
@@ -239,12 +221,7 @@ async fn members_are_shown_with_their_bases(lab: &Lab, run: ExecutionId) -> Resu
     named.sort_unstable();
     assert_eq!(
         named,
-        [
-            ("critic-0", "askers"),
-            ("proposer-0", "askers"),
-            ("solver-0", "solvers"),
-            ("solver-1", "solvers")
-        ]
+        [("critic-0", "askers"), ("proposer-0", "askers"), ("solver-0", "solvers"), ("solver-1", "solvers")]
     );
     let page = lab.get(&format!("/runs/{run}/population.json")).await?;
     let places = page["leaderboards"].as_array().context("leaderboards")?.iter();
@@ -282,10 +259,7 @@ async fn judgements_are_no_failed_solutions(house: &House, lab: &Lab, run: Execu
     assert_eq!(shown["attempts"], all, "critics' judgements are not counted");
     let page = lab.get(&format!("/runs/{run}/problems/{problem}.json")).await?;
     let attempts = page["attempts"].as_array().context("attempts")?;
-    ensure!(
-        attempts.iter().any(|attempt| attempt["role"] == "critic"),
-        "no judgement: {page}"
-    );
+    ensure!(attempts.iter().any(|attempt| attempt["role"] == "critic"), "no judgement: {page}");
     assert_eq!(page["answers"], json!({"count": answers, "correct": solved}));
     Ok(())
 }

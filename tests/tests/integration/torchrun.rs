@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use lyceum_core::id::ExecutionId;
-use lyceum_core::work::{MemberDiagnostics, Outcome, Payload, RolloutResult, Trainer, UpdatePayload, UpdateResult};
-use lyceum_core::work::{WorkKey, WorkKind};
+use lyceum_core::work::{
+    MemberDiagnostics, Outcome, Payload, RolloutResult, Trainer, UpdatePayload, UpdateResult, WorkKey, WorkKind,
+};
 use lyceum_models::peft::AdapterFiles;
 use lyceum_models::token_batch::TokenBatch;
 use lyceum_store::artifact::ArtifactStore;
@@ -100,11 +101,7 @@ async fn played(
         let Some(tokens) = result.tokens else { continue };
         let batch = TokenBatch::from_bytes(&artifacts.get(tokens).await?)?;
         let samples = batch.requests.into_iter().flat_map(|request| request.samples);
-        steps
-            .entry(step)
-            .or_default()
-            .0
-            .extend(samples.map(|sample| sample.ids));
+        steps.entry(step).or_default().0.extend(samples.map(|sample| sample.ids));
     }
     let rewards: Vec<(i32, f64)> =
         sqlx::query_as("SELECT step, avg(reward)::float8 FROM attempts WHERE run_id = $1 GROUP BY step")
@@ -119,12 +116,7 @@ async fn played(
 
 /// The mean of a number over members.
 fn mean(members: &UpdateResult, number: impl Fn(&MemberDiagnostics) -> f64) -> f64 {
-    members
-        .members
-        .iter()
-        .map(|member| number(&member.diagnostics))
-        .sum::<f64>()
-        / members.members.len() as f64
+    members.members.iter().map(|member| number(&member.diagnostics)).sum::<f64>() / members.members.len() as f64
 }
 
 /// How far two results of one item are apart.
@@ -146,10 +138,7 @@ impl Apart {
                 let (words, _) = files.weights[header..].as_chunks();
                 Ok(words.iter().map(|word| f32::from_le_bytes(*word)).collect())
             };
-            let (of_left, of_right) = (
-                weights(left.version.artifact).await?,
-                weights(right.version.artifact).await?,
-            );
+            let (of_left, of_right) = (weights(left.version.artifact).await?, weights(right.version.artifact).await?);
             ensure!(of_left.len() == of_right.len(), "other tensors");
             let differences = of_left.iter().zip(&of_right).map(|(l, r)| (l - r).abs());
             apart.weights = differences.fold(apart.weights, f32::max);
@@ -178,11 +167,7 @@ async fn twenty_steps_beside_the_engine() -> Result<()> {
     let trainers = Trainers {
         engine: Some(engine.clone()),
         torchrun: Some(Torchrun::new(
-            TorchrunSettings {
-                python: python.into(),
-                processes: 2,
-                device: "cpu".to_owned(),
-            },
+            TorchrunSettings { python: python.into(), processes: 2, device: "cpu".to_owned() },
             ModelsFolder::resolve(Some(&models())),
         )?),
     };
@@ -209,16 +194,13 @@ async fn twenty_steps_beside_the_engine() -> Result<()> {
     }
     runtime.drain().await;
     coordinator.stop().await;
-    let reproducible: Vec<bool> = sqlx::query_scalar("SELECT reproducible FROM executions ORDER BY id")
-        .fetch_all(house.pool())
-        .await?;
+    let reproducible: Vec<bool> =
+        sqlx::query_scalar("SELECT reproducible FROM executions ORDER BY id").fetch_all(house.pool()).await?;
     assert_eq!(reproducible, [true, false]);
 
     let (on_engine, by_group) = (updates(&house, runs[0]).await?, updates(&house, runs[1]).await?);
-    let (of_engine, of_group) = (
-        played(&house, &artifacts, runs[0]).await?,
-        played(&house, &artifacts, runs[1]).await?,
-    );
+    let (of_engine, of_group) =
+        (played(&house, &artifacts, runs[0]).await?, played(&house, &artifacts, runs[1]).await?);
     assert_eq!((on_engine.len(), by_group.len()), (STEPS as usize, STEPS as usize));
     // Each item of the group's run once more, on the engine: both learn from the same.
     let again = Handlers::default().with(UpdateHandler::new(engine));
@@ -237,12 +219,7 @@ async fn twenty_steps_beside_the_engine() -> Result<()> {
         };
         let apart = Apart::between(&artifacts, &by_group.result, &expected).await?;
         let (left, right) = (&of_engine[&on_engine.step], &of_group[&by_group.step]);
-        let equal = left
-            .0
-            .iter()
-            .zip(&right.0)
-            .filter(|(left, right)| left == right)
-            .count();
+        let equal = left.0.iter().zip(&right.0).filter(|(left, right)| left == right).count();
         println!(
             "{} | {equal} of {} | {:.3} {:.3} | {:+.4} {:+.4} | {:.3} {:.3} | {:.1e} {:.1e} {:.1e}",
             by_group.step,

@@ -41,10 +41,7 @@ async fn what_no_worker_does_is_denied() -> Result<()> {
         "UPDATE dataset_rows SET row = '{}'",
     ] {
         let refused = sqlx::raw_sql(attempt).execute(&mut worker).await.expect_err(attempt);
-        let code = refused
-            .as_database_error()
-            .and_then(|error| error.code())
-            .unwrap_or_default();
+        let code = refused.as_database_error().and_then(|error| error.code()).unwrap_or_default();
         // insufficient_privilege
         assert_eq!(code, "42501", "{attempt}: {refused}");
     }

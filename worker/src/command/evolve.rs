@@ -76,11 +76,7 @@ impl Evolve {
             self.init(output, seed)?;
             (BTreeMap::new(), Vec::new())
         } else {
-            let parents = self
-                .parents
-                .iter()
-                .map(|folder| Parent::open(folder))
-                .collect::<Result<_, _>>()?;
+            let parents = self.parents.iter().map(|folder| Parent::open(folder)).collect::<Result<_, _>>()?;
             let birth = Birth::new(operator, &self.settings.iter().cloned().collect(), parents, seed)?;
             (birth.parameters().clone(), birth.write(output)?)
         };
@@ -115,11 +111,7 @@ fn setting(text: &str) -> Result<(String, f64), String> {
 
 fn list() {
     for operator in &CATALOGUE {
-        let parents = if operator.arity == 1 {
-            "one parent"
-        } else {
-            "two parents"
-        };
+        let parents = if operator.arity == 1 { "one parent" } else { "two parents" };
         println!(
             "{}  {} ({}, {parents}{})",
             operator.name,
@@ -129,16 +121,8 @@ fn list() {
         );
         println!("    {}", operator.description);
         for parameter in operator.parameters {
-            let Parameter {
-                name,
-                default,
-                description,
-                ..
-            } = parameter;
-            println!(
-                "    --set {name}={default}    {description} {}.",
-                capitalised(&parameter.range())
-            );
+            let Parameter { name, default, description, .. } = parameter;
+            println!("    --set {name}={default}    {description} {}.", capitalised(&parameter.range()));
         }
     }
     println!("{INIT}  fresh adapter (no parents)\n    Draws A and leaves B zero, as peft does; needs --model.");
@@ -146,8 +130,5 @@ fn list() {
 
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
-    letters
-        .next()
-        .map(|first| first.to_uppercase().chain(letters).collect())
-        .unwrap_or_default()
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }

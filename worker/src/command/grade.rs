@@ -95,9 +95,7 @@ impl Grade {
         serde_json::to_writer_pretty(&mut file, &report)?;
         file.write_all(b"\n").with_context(cannot_write)?;
         readable_by_all(file.as_file()).with_context(cannot_write)?;
-        file.persist(&self.out)
-            .map_err(|error| error.error)
-            .with_context(cannot_write)?;
+        file.persist(&self.out).map_err(|error| error.error).with_context(cannot_write)?;
         print!("{}", report.summary());
         Ok(())
     }
@@ -159,10 +157,7 @@ struct Source {
 impl Source {
     fn new(path: &Path, sha256: Digest) -> Self {
         let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
-        Self {
-            file: file.unwrap_or_default(),
-            sha256,
-        }
+        Self { file: file.unwrap_or_default(), sha256 }
     }
 }
 
@@ -184,13 +179,7 @@ impl<'a> Report<'a> {
         grading: &'a Grading<'_>,
         elapsed: Duration,
     ) -> Self {
-        let curve = |score: &Score| {
-            score
-                .curve()
-                .into_iter()
-                .map(|point| (point.k, point.pass_at_k))
-                .collect()
-        };
+        let curve = |score: &Score| score.curve().into_iter().map(|point| (point.k, point.pass_at_k)).collect();
         let score = &grading.score;
         let first = score.pass_at_k(1);
         let verdicts = grading.samples.iter().map(|(sample, graded, millis)| SampleVerdict {

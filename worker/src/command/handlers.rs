@@ -170,9 +170,6 @@ impl HandlerArgs {
             WorkKind::Update => ", and with an interpreter (--torchrun-python PYTHON) update",
             _ => "",
         };
-        bail!(
-            "this build of the worker cannot serve kind {kind}; it can serve: {}{more}",
-            names.join(", ")
-        )
+        bail!("this build of the worker cannot serve kind {kind}; it can serve: {}{more}", names.join(", "))
     }
 }

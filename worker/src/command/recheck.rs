@@ -77,11 +77,7 @@ impl Recheck {
 }
 
 fn said(counts: &Counts) -> String {
-    let Counts {
-        verdicts,
-        judged,
-        different,
-    } = counts;
+    let Counts { verdicts, judged, different } = counts;
     format!("{different} differ of {judged} that were judged again, of {verdicts}")
 }
 

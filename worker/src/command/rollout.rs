@@ -132,11 +132,7 @@ impl Rollout {
             share_prompts: fitting.share_prompts,
             graphs: self.graphs.unwrap_or(true),
         };
-        let generator = Generator {
-            model: &loaded.model,
-            population,
-            tokenizer: tokenizer.as_ref(),
-        };
+        let generator = Generator { model: &loaded.model, population, tokenizer: tokenizer.as_ref() };
         let bar = progress_bar(requests.iter().map(|request| request.n as u64).sum(), "completions");
         let generated = generator.generate(&requests, &options, &mut |event| match event {
             GenerationEvent::Progress { finished, tokens, .. } => {
@@ -171,12 +167,7 @@ impl Request {
         let prompt = match (self.prompt, self.ids) {
             (None, Some(ids)) => ids,
             (Some(text), None) => tokenizer
-                .with_context(|| {
-                    format!(
-                        "request `{}` has a `prompt`, but the model has no tokenizer.json",
-                        self.id
-                    )
-                })?
+                .with_context(|| format!("request `{}` has a `prompt`, but the model has no tokenizer.json", self.id))?
                 .encode(&text)?,
             _ => anyhow::bail!("request `{}` needs either `prompt` or `ids`", self.id),
         };

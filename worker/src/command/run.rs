@@ -113,11 +113,7 @@ impl Run {
         let mut read = Vec::new();
         for place in &self.artifacts {
             if let ArtifactPlace::Folder(folder) = place {
-                ensure!(
-                    folder.is_dir(),
-                    "--artifacts {}: there is no such folder",
-                    folder.display()
-                );
+                ensure!(folder.is_dir(), "--artifacts {}: there is no such folder", folder.display());
             }
             read.push(ArtifactStore::unlisted(place).await?);
         }
@@ -126,11 +122,7 @@ impl Run {
             Some(folder) => ArtifactStore::unlisted(&ArtifactPlace::Folder(folder.join("artifacts"))).await?,
             None => ArtifactStore::in_memory(),
         };
-        Ok(Artifacts {
-            read,
-            write,
-            adapters: Arc::new(Shelf::new(0)),
-        })
+        Ok(Artifacts { read, write, adapters: Arc::new(Shelf::new(0)) })
     }
 
     /// The locations of artifacts, for error messages.

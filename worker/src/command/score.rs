@@ -51,14 +51,9 @@ impl Score {
     pub(crate) fn run(self) -> anyhow::Result<()> {
         let requests: Vec<Request> = read_lines(&self.input)?;
         let loaded = self.model.load()?;
-        let (ids, sequences): (Vec<String>, Vec<_>) = requests
-            .into_iter()
-            .map(|Request { id, ids, adapter }| (id, ScoreRequest { ids, adapter }))
-            .unzip();
-        let options = ScoreOptions {
-            tokens_per_pass: self.tokens_per_pass,
-            last_logits: self.last_logits,
-        };
+        let (ids, sequences): (Vec<String>, Vec<_>) =
+            requests.into_iter().map(|Request { id, ids, adapter }| (id, ScoreRequest { ids, adapter })).unzip();
+        let options = ScoreOptions { tokens_per_pass: self.tokens_per_pass, last_logits: self.last_logits };
         let population = loaded.population.as_ref();
         let mut halved = |tokens| eprintln!("out of memory: continuing with at most {tokens} tokens at a time");
         let id = |index: usize| ids[index].clone();
@@ -66,11 +61,7 @@ impl Score {
         let results: Vec<Answer> = ids
             .into_iter()
             .zip(scores)
-            .map(|(id, score)| Answer {
-                id,
-                logprobs: score.logprobs,
-                last_logits: score.last_logits,
-            })
+            .map(|(id, score)| Answer { id, logprobs: score.logprobs, last_logits: score.last_logits })
             .collect();
         write_lines(&self.output, &results)
     }

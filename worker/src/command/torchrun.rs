@@ -30,11 +30,7 @@ impl TorchrunArgs {
         let Some((python, processes)) = self.torchrun_python.clone().zip(self.torchrun_processes) else {
             return Ok(None);
         };
-        let settings = TorchrunSettings {
-            python,
-            processes,
-            device: device.to_owned(),
-        };
+        let settings = TorchrunSettings { python, processes, device: device.to_owned() };
         Ok(Some(Torchrun::new(settings, models)?))
     }
 }

@@ -115,17 +115,12 @@ impl Update {
             0 => None,
             _ => Some(read_population(&self.kl_references, &model.config, device)?),
         };
-        let learning = Learning {
-            model,
-            options: &options,
-            reference: versions.as_ref(),
-        };
+        let learning = Learning { model, options: &options, reference: versions.as_ref() };
         let total = sequences.iter().map(Vec::len).sum::<usize>() as u64 * u64::from(options.optimizer.epochs);
         let bar = progress_bar(total, "sequences");
         let start = std::time::Instant::now();
-        let updated = learning.run(&population, &state, &sequences, &mut |progress| {
-            bar.set_position(progress.done as u64)
-        })?;
+        let updated =
+            learning.run(&population, &state, &sequences, &mut |progress| bar.set_position(progress.done as u64))?;
         bar.finish_and_clear();
         if updated.halvings > 0 {
             eprintln!("out of memory: the micro-batch was halved {} times", updated.halvings);
@@ -174,15 +169,7 @@ fn read_config(path: &Path) -> anyhow::Result<Config> {
 
 fn by_member(samples: Vec<Sample>, members: usize, loss: &Loss) -> anyhow::Result<Vec<Vec<TrainingSequence>>> {
     let mut sequences = vec![Vec::new(); members];
-    for Sample {
-        id,
-        adapter,
-        prompt_ids,
-        ids,
-        logprobs,
-        advantage,
-    } in samples
-    {
+    for Sample { id, adapter, prompt_ids, ids, logprobs, advantage } in samples {
         let of_member = sequences
             .get_mut(adapter)
             .with_context(|| format!("sample `{id}` names adapter {adapter}; {members} were given, counted from 0"))?;
@@ -191,13 +178,7 @@ fn by_member(samples: Vec<Sample>, members: usize, loss: &Loss) -> anyhow::Resul
             (None, Loss::CrossEntropy) => 0.0,
             (None, Loss::PolicyGradient(_)) => anyhow::bail!("sample `{id}` has no `advantage`"),
         };
-        of_member.push(TrainingSequence {
-            id,
-            prompt: prompt_ids,
-            completion: ids,
-            logprobs,
-            advantage,
-        });
+        of_member.push(TrainingSequence { id, prompt: prompt_ids, completion: ids, logprobs, advantage });
     }
     Ok(sequences)
 }

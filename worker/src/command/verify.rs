@@ -101,9 +101,7 @@ impl Verify {
             serde_json::to_writer(&mut output, &verdict)?;
             output.write_all(b"\n")?;
         }
-        output
-            .flush()
-            .with_context(|| format!("cannot write {}", to.display()))?;
+        output.flush().with_context(|| format!("cannot write {}", to.display()))?;
         progress.finish_and_clear();
         match failure {
             None => Ok(()),

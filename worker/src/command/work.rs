@@ -91,9 +91,7 @@ impl Work {
     }
 
     async fn work(self) -> anyhow::Result<()> {
-        let store = Store::connect_worker(&self.database, 12)
-            .await
-            .context("cannot use the database (--database)")?;
+        let store = Store::connect_worker(&self.database, 12).await.context("cannot use the database (--database)")?;
         // Zygotes and the engine start on threads that may block.
         #[cfg(feature = "engine")]
         if let Some(bytes) = self.device_memory_gib {
@@ -217,9 +215,7 @@ impl Device {
     fn cpu() -> Self {
         Self {
             name: "cpu".to_owned(),
-            kernels: std::fs::read_to_string("/proc/cpuinfo")
-                .ok()
-                .and_then(|processors| kernels(&processors)),
+            kernels: std::fs::read_to_string("/proc/cpuinfo").ok().and_then(|processors| kernels(&processors)),
             memory_bytes: offered(),
         }
     }
@@ -236,11 +232,7 @@ impl Device {
                  may need"
             );
         }
-        Self {
-            name,
-            kernels: None,
-            memory_bytes,
-        }
+        Self { name, kernels: None, memory_bytes }
     }
 }
 
@@ -262,12 +254,9 @@ fn free(root: &Path) -> Option<u64> {
         let (controllers, group) = line.split_once(':')?.1.split_once(':')?;
         let (mount, limit, usage, reclaimable) = match controllers {
             "" => ("sys/fs/cgroup", "memory.max", "memory.current", "inactive_file "),
-            _ if controllers.split(',').any(|controller| controller == "memory") => (
-                "sys/fs/cgroup/memory",
-                "memory.limit_in_bytes",
-                "memory.usage_in_bytes",
-                "total_inactive_file ",
-            ),
+            _ if controllers.split(',').any(|controller| controller == "memory") => {
+                ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file ")
+            }
             _ => return None,
         };
         // A container may see its own group as the root, under the name that the machine has for it.
@@ -278,9 +267,7 @@ fn free(root: &Path) -> Option<u64> {
                 text.trim().parse().ok()
             };
             let stat = std::fs::read_to_string(root.join(mount).join(group).join("memory.stat")).unwrap_or_default();
-            let cached = stat
-                .lines()
-                .find_map(|line| line.strip_prefix(reclaimable)?.trim().parse().ok());
+            let cached = stat.lines().find_map(|line| line.strip_prefix(reclaimable)?.trim().parse().ok());
             Some(number(limit)?.saturating_sub(number(usage)?.saturating_sub(cached.unwrap_or(0))))
         });
         left.min()
@@ -314,11 +301,7 @@ mod tests {
 
     #[test]
     fn the_largest_instruction_set_counts() {
-        let of = |flags: &str| {
-            kernels(&format!(
-                "processor\t: 0\nflags\t\t: fpu {flags} sse2\nbugs\t\t: avx512f\n"
-            ))
-        };
+        let of = |flags: &str| kernels(&format!("processor\t: 0\nflags\t\t: fpu {flags} sse2\nbugs\t\t: avx512f\n"));
         assert_eq!(of("avx avx2"), Some(Kernels::Avx2));
         assert_eq!(of("avx2 avx512f avx512vl"), Some(Kernels::Avx512));
         assert_eq!(of("avx512_bf16 avx512f avx2"), Some(Kernels::Avx512Bf16));

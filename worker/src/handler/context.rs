@@ -1,30 +1,22 @@
 //! The context of a running item.
 
 use bytes::Bytes;
-use lyceum_core::{
-    artifact::{ArtifactKind, Digest},
-    work::WorkKey,
-};
-use lyceum_store::{
-    StoreError,
-    artifact::{ArtifactStore, digest_of},
-    work::Progress,
-};
-use std::{
-    fs::File,
-    path::Path,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use lyceum_core::artifact::{ArtifactKind, Digest};
+use lyceum_core::work::WorkKey;
+use lyceum_store::StoreError;
+use lyceum_store::artifact::{ArtifactStore, digest_of};
+use lyceum_store::work::Progress;
+use std::fs::File;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::HandlerError;
-use crate::{
-    adapter::{Shelf, blocking, disk},
-    persist::persist,
-    scratch::ScratchFolder,
-};
+use crate::adapter::{Shelf, blocking, disk};
+use crate::persist::persist;
+use crate::scratch::ScratchFolder;
 
 /// The artifacts of an item.
 #[derive(Clone, Debug)]
@@ -41,11 +33,7 @@ impl Artifacts {
     /// Artifacts of `store`, with `bytes` of adapters kept on this machine.
     #[must_use]
     pub fn keeping(store: ArtifactStore, bytes: u64) -> Self {
-        Self {
-            read: vec![store.clone()],
-            write: store,
-            adapters: Arc::new(Shelf::new(bytes)),
-        }
+        Self { read: vec![store.clone()], write: store, adapters: Arc::new(Shelf::new(bytes)) }
     }
 }
 
@@ -95,10 +83,7 @@ impl Context {
     /// Reports the item's progress, from 0 to 1, and current activity. An item without reports for long is shown as
     /// stalled.
     pub fn progress(&self, share: f32, note: &str) {
-        self.progress.send_replace(Progress {
-            share: Some(share),
-            note: Some(note.to_owned()),
-        });
+        self.progress.send_replace(Progress { share: Some(share), note: Some(note.to_owned()) });
     }
 
     /// Whether the item was cancelled. Code without awaits must check this from time to time.
@@ -144,10 +129,7 @@ impl Context {
             Ok((file, digest, bytes))
         })
         .await?;
-        persist(self.patience, || {
-            self.artifacts.write.put_file(kind, digest, &file, bytes)
-        })
-        .await?;
+        persist(self.patience, || self.artifacts.write.put_file(kind, digest, &file, bytes)).await?;
         self.written.lock().unwrap_or_else(PoisonError::into_inner).push(digest);
         Ok(digest)
     }
@@ -189,10 +171,8 @@ impl Context {
 mod tests {
     use super::*;
     use lyceum_store::Remote;
-    use std::{
-        io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _},
-        net::{Ipv4Addr, TcpListener, TcpStream},
-    };
+    use std::io::{BufRead as _, BufReader, Read as _, Seek as _, Write as _};
+    use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
     const BUSY: &str =
         "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 0\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
@@ -250,11 +230,7 @@ mod tests {
         let weights = context.put_file(ArtifactKind::Adapter, file.path()).await.unwrap();
         assert_eq!(context.written(), [digest, weights]);
         let sent = serving.join().unwrap();
-        assert_eq!(
-            sent,
-            [&b"tokens"[..], b"tokens", b"weights", b"weights"],
-            "whole each time"
-        );
+        assert_eq!(sent, [&b"tokens"[..], b"tokens", b"weights", b"weights"], "whole each time");
     }
 
     #[tokio::test]
@@ -262,12 +238,8 @@ mod tests {
         let answer = |length: usize, body: &str| {
             format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}")
         };
-        let (server, serving) = answering(vec![
-            answer(7, "wei"),
-            answer(7, "weights"),
-            BUSY.to_owned(),
-            answer(6, "tokens"),
-        ]);
+        let (server, serving) =
+            answering(vec![answer(7, "wei"), answer(7, "weights"), BUSY.to_owned(), answer(6, "tokens")]);
         let context = context(server);
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(b"before ").unwrap();

@@ -24,10 +24,7 @@ pub struct BenchmarkHandler {
 impl BenchmarkHandler {
     /// Generates with `samplers` for `rows`.
     pub fn new(samplers: impl Into<Samplers>, rows: Rows) -> Self {
-        Self {
-            samplers: samplers.into(),
-            rows,
-        }
+        Self { samplers: samplers.into(), rows }
     }
 }
 
@@ -44,10 +41,7 @@ impl Handler for BenchmarkHandler {
         let style = PromptStyle::shipped(&payload.prompts).map_err(HandlerError::permanent)?;
         let rows = self.rows.slice(&payload).await?;
         let rollout = rollout(&payload, &style, &rows)?;
-        let is_chat = rollout
-            .requests
-            .iter()
-            .any(|request| matches!(request.prompt, Prompt::Messages(_)));
+        let is_chat = rollout.requests.iter().any(|request| matches!(request.prompt, Prompt::Messages(_)));
         let sampled = self.samplers.sample(Arc::new(rollout), &context).await?;
         let (usage, surprisal) = (sampled.usage(), sampled.surprisal());
         let template = sampled.chat_template_sha256.clone();
@@ -144,9 +138,7 @@ impl Rows {
     /// # Errors
     /// Rows that are missing or malformed.
     pub async fn slice(&self, payload: &BenchmarkPayload) -> Result<Vec<BenchmarkRow>, HandlerError> {
-        let &BenchmarkPayload {
-            dataset, first, rows, ..
-        } = payload;
+        let &BenchmarkPayload { dataset, first, rows, .. } = payload;
         let values = match self {
             Self::Stored(store) => datasets::slice(store.pool(), dataset, first, rows).await?,
             Self::Remote(server) => datasets::remote_slice(server, dataset, first, rows).await?,

@@ -40,10 +40,7 @@ impl Embedded<'_> {
         let first = if oldest > 0 { &earlier[..oldest] } else { &all[..] };
         let mean = table(first)?.mean().map_err(fault)?;
         let nearest = own.nearest(&before).map_err(fault)?;
-        let (own_centred, before_centred) = (
-            own.centred(&mean).map_err(fault)?,
-            before.centred(&mean).map_err(fault)?,
-        );
+        let (own_centred, before_centred) = (own.centred(&mean).map_err(fault)?, before.centred(&mean).map_err(fault)?);
         let nearest_centred = own_centred.nearest(&before_centred).map_err(fault)?;
         let novelty = |nearest: &Option<Vec<f32>>| {
             let nearest = nearest.as_ref().filter(|nearest| !nearest.is_empty())?;
@@ -58,10 +55,7 @@ impl Embedded<'_> {
             vendi: own.vendi().map_err(fault)?,
             vendi_centred: own_centred.vendi().map_err(fault)?,
             cumulative_vendi: cumulative.vendi().map_err(fault)?,
-            cumulative_vendi_centred: cumulative
-                .centred(&mean)
-                .and_then(|table| table.vendi())
-                .map_err(fault)?,
+            cumulative_vendi_centred: cumulative.centred(&mean).and_then(|table| table.vendi()).map_err(fault)?,
             novelty: novelty(&nearest),
             novelty_centred: novelty(&nearest_centred),
             unique_tokens: self.ids.iter().flatten().collect::<BTreeSet<_>>().len() as u64,
@@ -107,13 +101,7 @@ pub(super) fn epiplexity(
     let (validation, texts) = texts.split_at(observer.held_out(count));
     let observed = Observed { texts, validation };
     let mut progress = |share: f32| job.progress(share, "observing");
-    let losses = observe(
-        &loaded.model,
-        observed,
-        observer,
-        derive(seed, "observer", 1),
-        &mut progress,
-    );
+    let losses = observe(&loaded.model, observed, observer, derive(seed, "observer", 1), &mut progress);
     Ok(losses.map_err(fault)?.epiplexity())
 }
 
@@ -126,17 +114,8 @@ mod tests {
         let ids: Vec<Vec<i64>> = texts.iter().map(|text| text.bytes().map(i64::from).collect()).collect();
         let vectors = Vectors::new(rows.iter().map(|row| row.to_vec()).collect(), 3);
         let earlier: Vec<Vec<f32>> = earlier.iter().map(|row| row.to_vec()).collect();
-        let of = Embedded {
-            texts: &texts,
-            ids: &ids,
-            vectors: &vectors,
-        };
-        let request = DiversityRequest {
-            novelty_distance: 0.3,
-            cumulative: 2000,
-            seed: 1,
-            observer: None,
-        };
+        let of = Embedded { texts: &texts, ids: &ids, vectors: &vectors };
+        let request = DiversityRequest { novelty_distance: 0.3, cumulative: 2000, seed: 1, observer: None };
         let earlier: Vec<&Vec<f32>> = earlier.iter().collect();
         of.diversity(&request, &earlier, earlier.len()).unwrap()
     }
@@ -172,12 +151,7 @@ mod tests {
     fn the_cumulative_score_takes_a_sample_of_many() {
         let rows: Vec<Vec<f32>> = (0..50).map(|row| vec![row as f32]).collect();
         let rows: Vec<&Vec<f32>> = rows.iter().collect();
-        let request = |cumulative, seed| DiversityRequest {
-            novelty_distance: 0.3,
-            cumulative,
-            seed,
-            observer: None,
-        };
+        let request = |cumulative, seed| DiversityRequest { novelty_distance: 0.3, cumulative, seed, observer: None };
         let picked = pick(&rows, &request(20, 1));
         assert_eq!((picked.len(), picked.is_sorted_by_key(|row| row[0] as u32)), (20, true));
         assert_eq!(pick(&rows, &request(20, 1)), picked);

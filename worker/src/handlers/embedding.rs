@@ -43,9 +43,7 @@ pub(super) fn compare(
     for (at, row) in rows.iter().enumerate() {
         let similarities: Vec<f32> = others.iter().map(|other| product(row, other)).collect();
         // Of equally similar rows the first.
-        let nearest = (0_u32..)
-            .zip(&similarities)
-            .max_by(|(a, one), (b, other)| one.total_cmp(other).then(b.cmp(a)));
+        let nearest = (0_u32..).zip(&similarities).max_by(|(a, one), (b, other)| one.total_cmp(other).then(b.cmp(a)));
         found.nearest.push(nearest.map(|(_, similarity)| *similarity));
         found.nearest_places.push(nearest.map(|(place, _)| place));
         let mut rest = similarities.as_slice();
@@ -56,9 +54,7 @@ pub(super) fn compare(
             (!own.is_empty()).then(|| (sum / own.len() as f64) as f32)
         });
         found.means.push(of_tables.collect());
-        found
-            .among
-            .push(rows[..at].iter().map(|before| product(row, before)).collect());
+        found.among.push(rows[..at].iter().map(|before| product(row, before)).collect());
     }
     Ok(found)
 }
@@ -71,9 +67,7 @@ fn product(one: &[f32], other: &[f32]) -> f32 {
 fn mean(table: &Vectors) -> Vec<f64> {
     let mut sums = vec![0.0; table.width()];
     for row in table.rows() {
-        sums.iter_mut()
-            .zip(row)
-            .for_each(|(sum, value)| *sum += f64::from(*value));
+        sums.iter_mut().zip(row).for_each(|(sum, value)| *sum += f64::from(*value));
     }
     let count = table.rows().len() as f64;
     sums.into_iter().map(|sum| sum / count).collect()
@@ -84,11 +78,7 @@ fn centred<'r>(row: &'r [f32], mean: Option<&[f64]>) -> Cow<'r, [f32]> {
     let Some(mean) = mean else {
         return Cow::Borrowed(row);
     };
-    let moved: Vec<f64> = row
-        .iter()
-        .zip(mean)
-        .map(|(value, mean)| f64::from(*value) - mean)
-        .collect();
+    let moved: Vec<f64> = row.iter().zip(mean).map(|(value, mean)| f64::from(*value) - mean).collect();
     let length = moved.iter().map(|value| value * value).sum::<f64>().sqrt().max(1e-12);
     Cow::Owned(moved.into_iter().map(|value| (value / length) as f32).collect())
 }
@@ -145,9 +135,7 @@ pub(super) async fn embedded(
         .run(context, move |models, job| {
             let start = Instant::now();
             let loaded = models.load(&payload.base_model, payload.compute)?;
-            let Some(batch) = &payload.embedding else {
-                unreachable!("it was there above")
-            };
+            let Some(batch) = &payload.embedding else { unreachable!("it was there above") };
             job.progress(1.0, "embedding");
             let measured = embed(loaded, job, batch, &earlier)?;
             Ok((measured, start.elapsed().as_secs_f64()))
@@ -189,11 +177,7 @@ fn embed(
     };
     let others = counted(&vectors, earlier).map_err(HandlerError::Permanent)?;
     let oldest = earlier.first().map_or(0, |(_, rows)| rows.len());
-    let embedded = diversity::Embedded {
-        texts,
-        ids: &ids,
-        vectors: &vectors,
-    };
+    let embedded = diversity::Embedded { texts, ids: &ids, vectors: &vectors };
     let (mut measured, nearest) = embedded.diversity(request, &others, oldest)?;
     if let Some(observer) = &request.observer {
         measured.epiplexity = epiplexity(loaded, job, &ids, (observer, request.seed))?;
@@ -228,11 +212,7 @@ mod tests {
         assert_eq!(found.among, [vec![], vec![-0.8]]);
         let alone = compare(&table(&[[1.0, 0.0]]), &[], false).unwrap();
         assert_eq!((alone.nearest, alone.nearest_places), (vec![None], vec![None]));
-        assert!(
-            compare(&table(&[]), &[(earlier(), vec![3])], false)
-                .unwrap_err()
-                .contains("3 rows")
-        );
+        assert!(compare(&table(&[]), &[(earlier(), vec![3])], false).unwrap_err().contains("3 rows"));
         assert!(Vectors::from_bytes(b"other").is_err());
     }
 

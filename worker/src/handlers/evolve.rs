@@ -49,17 +49,11 @@ impl Handler for EvolveHandler {
             let archive = files.to_archive()?;
             Ok::<_, EngineError>((archive, notes, measure(version, files, &measured)?))
         });
-        let (archive, notes, geometry) = made
-            .await
-            .map_err(|lost| HandlerError::Transient(lost.to_string()))?
-            .map_err(fault)?;
+        let (archive, notes, geometry) =
+            made.await.map_err(|lost| HandlerError::Transient(lost.to_string()))?.map_err(fault)?;
         let artifact = context.put(ArtifactKind::Adapter, archive).await?;
         Ok(EvolveResult {
-            version: AdapterRef {
-                version,
-                artifact,
-                optimizer: None,
-            },
+            version: AdapterRef { version, artifact, optimizer: None },
             notes,
             geometry,
             seconds: started.elapsed().as_secs_f64(),

@@ -19,9 +19,7 @@ pub struct RolloutHandler {
 impl RolloutHandler {
     /// Generates with `samplers`.
     pub fn new(samplers: impl Into<Samplers>) -> Self {
-        Self {
-            samplers: samplers.into(),
-        }
+        Self { samplers: samplers.into() }
     }
 }
 
@@ -38,10 +36,7 @@ impl Handler for RolloutHandler {
         };
         let is_masked = payload.sampling.vocabulary_mask.is_some();
         let sampled = self.samplers.sample(Arc::clone(&payload), &context).await?;
-        let mut result = RolloutResult {
-            usage: sampled.usage(),
-            ..RolloutResult::default()
-        };
+        let mut result = RolloutResult { usage: sampled.usage(), ..RolloutResult::default() };
         if payload.keep_tokens {
             let tokens = sampled.tokens(is_masked);
             if let Some(earlier) = &compare {
@@ -84,9 +79,7 @@ impl Handler for RolloutHandler {
 pub(super) fn differences(earlier: &TokenBatch, again: &TokenBatch) -> Result<Vec<Vec<TokenDifference>>, String> {
     let lengths = |batch: &TokenBatch| -> Vec<(String, usize)> {
         let requests = batch.requests.iter();
-        requests
-            .map(|request| (request.id.clone(), request.samples.len()))
-            .collect()
+        requests.map(|request| (request.id.clone(), request.samples.len())).collect()
     };
     if lengths(earlier) != lengths(again) {
         return Err("the rollout to compare with has other requests".to_owned());

@@ -21,9 +21,7 @@ pub struct UpdateHandler {
 impl UpdateHandler {
     /// Trains with `trainers`.
     pub fn new(trainers: impl Into<Trainers>) -> Self {
-        Self {
-            trainers: trainers.into(),
-        }
+        Self { trainers: trainers.into() }
     }
 }
 

@@ -3,7 +3,8 @@
 use futures::{StreamExt as _, stream};
 use lyceum_core::work::{VerifyPayload, VerifyResult, WorkKind};
 use lyceum_verifier::{Unjudged, Verdict, Verifier};
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
+use std::time::Duration;
 
 use crate::handler::{Context, Handler, HandlerError};
 
@@ -21,10 +22,7 @@ pub struct VerifyHandler {
 impl VerifyHandler {
     /// Judges with `verifier`, which has `jobs` threads.
     pub fn new(verifier: Verifier, jobs: usize) -> Self {
-        Self {
-            verifier,
-            at_once: 2 * jobs.max(1),
-        }
+        Self { verifier, at_once: 2 * jobs.max(1) }
     }
 }
 
@@ -38,9 +36,8 @@ impl Handler for VerifyHandler {
         let cpu = payload.limits.cpu_seconds.map(Duration::try_from_secs_f64).transpose();
         let cpu = cpu.map_err(|error| HandlerError::permanent(format!("limits.cpu_seconds: {error}")))?;
         let mut verdicts = Vec::with_capacity(payload.tasks.len());
-        let mut judged = stream::iter(payload.into_tasks())
-            .map(|task| self.verifier.judge_within(task, cpu))
-            .buffered(self.at_once);
+        let mut judged =
+            stream::iter(payload.into_tasks()).map(|task| self.verifier.judge_within(task, cpu)).buffered(self.at_once);
         while let Some(judged) = judged.next().await {
             verdicts.push(settled(judged, context.attempt)?);
             context.progress(verdicts.len() as f32 / total as f32, "judging");
@@ -70,10 +67,6 @@ mod tests {
         }
         assert_eq!(settled(unjudged(), TRIES).unwrap().status, Status::Error);
         let wrong = Verdict::bare(None, Status::Timeout, "it took too long");
-        assert_eq!(
-            settled(Ok(wrong.clone()), 1).unwrap(),
-            wrong,
-            "a verdict counts at once"
-        );
+        assert_eq!(settled(Ok(wrong.clone()), 1).unwrap(), wrong, "a verdict counts at once");
     }
 }

@@ -2,24 +2,20 @@
 
 use futures::FutureExt as _;
 use lyceum_core::work::{Outcome, Payload};
-use lyceum_store::{
-    StoreError,
-    work::{Claim, Failure, FailureKind, Held, Progress, end, fail, keep_log, release, renew},
-};
-use std::{panic::AssertUnwindSafe, sync::Arc, time::Duration};
-use tokio::{
-    sync::watch,
-    time::{Instant, sleep, timeout},
-};
+use lyceum_store::StoreError;
+use lyceum_store::work::{Claim, Failure, FailureKind, Held, Progress, end, fail, keep_log, release, renew};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{Shared, Unfit};
-use crate::{
-    handler::{Context, HandlerError},
-    item_log, panic,
-    persist::{PATIENCE, persist},
-};
+use crate::handler::{Context, HandlerError};
+use crate::persist::{PATIENCE, persist};
+use crate::{item_log, panic};
 
 /// The longest time between two renewals of a claim, whatever the lease: after a standstill the sweeper waits for the
 /// next one (`lyceum_store::work::Sweeper`).
@@ -75,9 +71,7 @@ async fn run_in_span(shared: &Arc<Shared>, claim: Claim) {
             }
         }
         Ended::Failed(failure) => record(shared, &claim, &failure).await,
-        Ended::Abandoned => persist(PATIENCE, || release(shared.store.pool(), &claim))
-            .await
-            .map(|()| "handed back"),
+        Ended::Abandoned => persist(PATIENCE, || release(shared.store.pool(), &claim)).await.map(|()| "handed back"),
         Ended::Lost => Err(StoreError::FenceLost),
     };
     match written {
@@ -96,22 +90,12 @@ async fn record(shared: &Shared, claim: &Claim, failure: &Failure) -> Result<&'s
 
 /// A failure that another try may not have.
 fn again(message: String) -> Failure {
-    Failure {
-        kind: FailureKind::Error,
-        message,
-        retry: true,
-    }
+    Failure { kind: FailureKind::Error, message, retry: true }
 }
 
 /// Runs the handler on its own task while renewing the claim, and drops it when the claim is lost.
 async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended {
-    let refused = |message| {
-        Ended::Failed(Failure {
-            kind: FailureKind::Payload,
-            message,
-            retry: false,
-        })
-    };
+    let refused = |message| Ended::Failed(Failure { kind: FailureKind::Payload, message, retry: false });
     let payload = match &claim.payload {
         Ok(payload) => payload.clone(),
         Err(error) => {
@@ -146,25 +130,16 @@ async fn handle(shared: &Arc<Shared>, claim: &Claim, context: &Context) -> Ended
                 HandlerError::LacksBase(why) => format!("worker {}: {why}", shared.settings.name),
                 error => error.to_string(),
             };
-            Ended::Failed(Failure {
-                kind: FailureKind::Error,
-                message,
-                retry: learn_from(shared, claim, error),
-            })
+            Ended::Failed(Failure { kind: FailureKind::Error, message, retry: learn_from(shared, claim, error) })
         }
         Some(Ok(Err(panic))) => Ended::Failed(Failure {
             kind: FailureKind::Panic,
-            message: format!(
-                "panic: {}",
-                panic::message(panic.as_ref()).unwrap_or("without a message")
-            ),
+            message: format!("panic: {}", panic::message(panic.as_ref()).unwrap_or("without a message")),
             retry: true,
         }),
-        Some(Err(error)) => Ended::Failed(Failure {
-            kind: FailureKind::Panic,
-            message: error.to_string(),
-            retry: true,
-        }),
+        Some(Err(error)) => {
+            Ended::Failed(Failure { kind: FailureKind::Panic, message: error.to_string(), retry: true })
+        }
     }
 }
 

@@ -1,10 +1,9 @@
 //! Turns tickets of one lane into items.
 
-use lyceum_store::{
-    queue::{Announcements, Lane, Reader},
-    work::{Claim, claim, claim_next},
-};
-use std::{sync::Arc, time::Duration};
+use lyceum_store::queue::{Announcements, Lane, Reader};
+use lyceum_store::work::{Claim, claim, claim_next};
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Semaphore;
 
 use super::{Shared, item};

@@ -3,7 +3,8 @@
 use lyceum_store::workers::Usage;
 use nvml_wrapper::{Device, Nvml};
 use procfs::process::all_processes;
-use std::{collections::HashMap, time::Instant};
+use std::collections::HashMap;
+use std::time::Instant;
 
 /// Measures from one report to the next.
 pub(super) struct Meter {
@@ -26,10 +27,7 @@ struct Process {
 impl Meter {
     /// A meter of this process.
     pub(super) fn new(has_gpu: bool) -> Self {
-        Self {
-            nvml: has_gpu.then(Nvml::init).and_then(Result::ok),
-            last: None,
-        }
+        Self { nvml: has_gpu.then(Nvml::init).and_then(Result::ok), last: None }
     }
 
     /// The usage since the last call; none the first time, and where the system does not tell.
@@ -90,9 +88,7 @@ fn tree(root: i32, all: &[Process]) -> (u64, u64) {
 /// The GPU that this process computes on, or the only one: in a container it may not be among the processes that the driver lists.
 fn gpu_of(nvml: &Nvml, own: i32) -> Option<Device<'_>> {
     let count = nvml.device_count().ok()?;
-    let mut all: Vec<Device<'_>> = (0..count)
-        .filter_map(|place| nvml.device_by_index(place).ok())
-        .collect();
+    let mut all: Vec<Device<'_>> = (0..count).filter_map(|place| nvml.device_by_index(place).ok()).collect();
     let is_ours = |device: &Device<'_>| {
         let running = device.running_compute_processes().unwrap_or_default();
         running.iter().any(|process| i64::from(process.pid) == i64::from(own))
@@ -113,12 +109,7 @@ mod tests {
 
     #[test]
     fn a_worker_is_itself_and_all_that_it_started() {
-        let process = |id, parent, ticks, memory| Process {
-            id,
-            parent,
-            ticks,
-            memory,
-        };
+        let process = |id, parent, ticks, memory| Process { id, parent, ticks, memory };
         let all = [
             process(1, 0, 1000, 1000),
             process(10, 1, 1, 10),

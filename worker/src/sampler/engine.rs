@@ -25,9 +25,7 @@ pub(super) async fn sample(
     for adapter in &payload.adapters {
         adapters.push(Version::read(context, *adapter, false).await?);
     }
-    engine
-        .run(context, move |models, job| sampled(models, job, &payload, &adapters))
-        .await
+    engine.run(context, move |models, job| sampled(models, job, &payload, &adapters)).await
 }
 
 fn sampled(
@@ -42,17 +40,11 @@ fn sampled(
     loaded.with_adapters(adapters)?;
     let longest = loaded.model.config.max_position_embeddings;
     let requests = requests(&loaded.texts, payload, longest)?;
-    let generator = Generator {
-        model: &loaded.model,
-        population: loaded.population(),
-        tokenizer: loaded.texts.tokenizer(),
-    };
+    let generator =
+        Generator { model: &loaded.model, population: loaded.population(), tokenizer: loaded.texts.tokenizer() };
     let options = GenerationOptions::fitting(&loaded.model, loaded.population(), &requests, None);
     let generated = generator.generate(&requests, &options, &mut |event| {
-        if let GenerationEvent::Progress {
-            finished, completions, ..
-        } = event
-        {
+        if let GenerationEvent::Progress { finished, completions, .. } = event {
             job.progress(finished as f32 / completions.max(1) as f32, "generating");
         }
     });
@@ -79,10 +71,7 @@ fn requests(texts: &Texts, payload: &RolloutPayload, longest: i64) -> Result<Vec
             prompt,
             adapter: request.adapter.map(|adapter| adapter as usize),
             n,
-            sampling: Sampling {
-                max_tokens,
-                ..payload.sampling.clone()
-            },
+            sampling: Sampling { max_tokens, ..payload.sampling.clone() },
             seed: request.seed,
         })
     });
@@ -98,9 +87,5 @@ fn answered(request: GenerationRequest, result: GenerationResult) -> SampledRequ
         sampling_logprobs: Some(completion.sampling_logprobs),
         entropy: Some(completion.entropy),
     });
-    SampledRequest {
-        id: result.id,
-        prompt: request.prompt,
-        completions: completions.collect(),
-    }
+    SampledRequest { id: result.id, prompt: request.prompt, completions: completions.collect() }
 }

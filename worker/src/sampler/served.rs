@@ -26,10 +26,8 @@ use super::{Sampled, SampledCompletion, SampledRequest};
 use crate::ModelsFolder;
 use crate::handler::{Context, HandlerError};
 use adapters::Adapters;
-use ask::Ask;
-use ask::Patience;
-use base::Zeros;
-use base::{Base, Bases};
+use ask::{Ask, Patience};
+use base::{Base, Bases, Zeros};
 use server::{Busy, Server, Trouble};
 
 /// Servers with the same base models.
@@ -109,11 +107,8 @@ impl Served {
         }
         context.progress(0.0, "loading");
         let base = shared.bases.get(&payload.base_model).await?;
-        let asks: Vec<Ask> = payload
-            .requests
-            .iter()
-            .map(|request| Ask::new(payload, request, &base))
-            .collect::<Result<_, _>>()?;
+        let asks: Vec<Ask> =
+            payload.requests.iter().map(|request| Ask::new(payload, request, &base)).collect::<Result<_, _>>()?;
         let digests: Vec<Digest> = payload.adapters.iter().map(|adapter| adapter.artifact).collect();
         for server in &shared.servers {
             server.meet().await;
@@ -123,14 +118,11 @@ impl Served {
             shared.found(&base.name).await?;
         }
         let has_bare = asks.iter().any(|ask| ask.adapter.is_none());
-        let zeros = (shared.settings.base_as_adapter && has_bare)
-            .then(|| Zeros::new(&base.name, &base.config))
-            .transpose()?;
+        let zeros =
+            (shared.settings.base_as_adapter && has_bare).then(|| Zeros::new(&base.name, &base.config)).transpose()?;
         // What is held is neither deleted nor unloaded, by whichever worker.
-        let held = shared
-            .adapters
-            .hold(&digests, zeros.as_ref(), &payload.base_model, context, &shared.servers)
-            .await?;
+        let held =
+            shared.adapters.hold(&digests, zeros.as_ref(), &payload.base_model, context, &shared.servers).await?;
         let total: usize = asks.iter().map(|ask| ask.n).sum();
         let done = AtomicUsize::new(0);
         context.progress(0.0, "generating");
@@ -252,10 +244,7 @@ impl Shared {
         let answer = server.complete(&vllm::completion(&model, ask)).await;
         let answer = answer.map_err(|trouble| trouble.at(epoch))?;
         let wrong = |reason: String| {
-            Trouble::Wrong(format!(
-                "{} answers request `{}` with what was not asked: {reason}",
-                server.url, ask.id
-            ))
+            Trouble::Wrong(format!("{} answers request `{}` with what was not asked: {reason}", server.url, ask.id))
         };
         let choices = vllm::choices(&answer, &model, ask).map_err(wrong)?;
         ask.completions(choices, base).map_err(wrong)
@@ -283,10 +272,7 @@ impl Shared {
             }
         }
         least().ok_or_else(|| {
-            let detail = format!(
-                "no server has the base model `{base}` under this name: {}",
-                said.join("; ")
-            );
+            let detail = format!("no server has the base model `{base}` under this name: {}", said.join("; "));
             match all_answer {
                 true => Trouble::Refused(detail),
                 false => Trouble::Away(detail),

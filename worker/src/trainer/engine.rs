@@ -46,20 +46,14 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
         recompute: payload.recompute,
         ..UpdateOptions::default()
     };
-    let update = Update {
-        model: &loaded.model,
-        options: &options,
-        reference: versions.as_ref(),
-    };
+    let update = Update { model: &loaded.model, options: &options, reference: versions.as_ref() };
     let sequences = payload.members.iter().map(|member| sequences(&lesson, member));
     let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
     let mut progress = |at: lyceum_engine::learn::Progress| {
         job.progress(at.done as f32 / at.total.max(1) as f32, "learning");
     };
     let updated = match &payload.piece {
-        None => update
-            .run(&population, &state, &sequences, &mut progress)
-            .map_err(fault)?,
+        None => update.run(&population, &state, &sequences, &mut progress).map_err(fault)?,
         Some(Piece::Gradient { index, of }) => {
             let piece = update.gradient_piece(&population, &sequences, *index as usize, *of as usize, &mut progress);
             let piece = piece.map_err(fault)?;
@@ -178,37 +172,17 @@ mod tests {
         let files = AdapterFiles::read(&fixtures().join("adapters/qwen2-tied/all-0")).unwrap();
         let from = AdapterRef {
             version: VersionId(Uuid::from_u128(1)),
-            artifact: store
-                .put(ArtifactKind::Adapter, files.to_archive().unwrap())
-                .await
-                .unwrap(),
+            artifact: store.put(ArtifactKind::Adapter, files.to_archive().unwrap()).await.unwrap(),
             optimizer: None,
         };
-        let sample = SampleTokens {
-            ids: vec![4, 5],
-            logprobs: vec![-5.0, -6.0],
-            sampling_logprobs: Vec::new(),
-        };
+        let sample = SampleTokens { ids: vec![4, 5], logprobs: vec![-5.0, -6.0], sampling_logprobs: Vec::new() };
         let batch = TokenBatch {
-            requests: vec![RequestTokens {
-                id: "a".to_owned(),
-                prompt: vec![1, 2, 3],
-                samples: vec![sample],
-            }],
+            requests: vec![RequestTokens { id: "a".to_owned(), prompt: vec![1, 2, 3], samples: vec![sample] }],
         };
-        let tokens = store
-            .put(ArtifactKind::Tokens, batch.to_bytes().unwrap())
-            .await
-            .unwrap();
+        let tokens = store.put(ArtifactKind::Tokens, batch.to_bytes().unwrap()).await.unwrap();
         let payload = UpdatePayload {
-            base_model: BaseModel {
-                name: "qwen2-tied".to_owned(),
-                revision: None,
-            },
-            compute: Compute {
-                threads: Some(1),
-                ..Compute::default()
-            },
+            base_model: BaseModel { name: "qwen2-tied".to_owned(), revision: None },
+            compute: Compute { threads: Some(1), ..Compute::default() },
             members: vec![MemberUpdate {
                 member: MemberId(Uuid::nil()),
                 from,
@@ -237,12 +211,7 @@ mod tests {
     #[tokio::test]
     async fn an_update_drops_the_adapters_that_were_generated_with() {
         let store = ArtifactStore::in_memory();
-        let context = Context::new(
-            WorkKey::new(0, "update"),
-            1,
-            store.clone().into(),
-            CancellationToken::new(),
-        );
+        let context = Context::new(WorkKey::new(0, "update"), 1, store.clone().into(), CancellationToken::new());
         let lesson = lesson(&store, &context).await;
         let engine = Engine::start(ModelsFolder::resolve(Some(&fixtures().join("models"))), "cpu").unwrap();
         let held = engine.run(&context, move |models, job| {

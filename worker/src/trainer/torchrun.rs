@@ -176,10 +176,7 @@ fn check(python: &Path) -> Result<(), TorchrunError> {
         .args(["-c", PROGRAM])
         .stdin(Stdio::null())
         .output()
-        .map_err(|source| TorchrunError::Start {
-            python: python.to_owned(),
-            source,
-        })?;
+        .map_err(|source| TorchrunError::Start { python: python.to_owned(), source })?;
     if said.status.success() {
         return Ok(());
     }
@@ -188,10 +185,7 @@ fn check(python: &Path) -> Result<(), TorchrunError> {
         Some(reason) => reason.to_owned(),
         None => said.status.to_string(),
     };
-    Err(TorchrunError::Unfit {
-        python: python.to_owned(),
-        reason,
-    })
+    Err(TorchrunError::Unfit { python: python.to_owned(), reason })
 }
 
 /// Bytes that are kept.

@@ -11,10 +11,7 @@ fn fixtures() -> PathBuf {
 }
 
 fn worker(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_lyceum-worker"))
-        .args(arguments)
-        .output()
-        .unwrap()
+    Command::new(env!("CARGO_BIN_EXE_lyceum-worker")).args(arguments).output().unwrap()
 }
 
 fn model() -> String {
@@ -30,27 +27,14 @@ fn over_lines(command: &str, model: &str, further: &[&str], requests: &[Value]) 
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (input, output) = (path("in.jsonl"), path("out.jsonl"));
-    std::fs::write(
-        &input,
-        requests
-            .iter()
-            .map(|request| format!("{request}\n"))
-            .collect::<String>(),
-    )
-    .unwrap();
-    let mut arguments = vec![
-        command, "--model", model, "--device", "cpu", "--in", &input, "--out", &output,
-    ];
+    std::fs::write(&input, requests.iter().map(|request| format!("{request}\n")).collect::<String>()).unwrap();
+    let mut arguments = vec![command, "--model", model, "--device", "cpu", "--in", &input, "--out", &output];
     arguments.extend(further);
     let said = worker(&arguments);
     if !said.status.success() {
         return Err(String::from_utf8(said.stderr).unwrap());
     }
-    Ok(std::fs::read_to_string(&output)
-        .unwrap()
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect())
+    Ok(std::fs::read_to_string(&output).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect())
 }
 
 #[test]
@@ -70,18 +54,8 @@ fn rollout_completes_prompts_and_ids_and_score_agrees_with_it() {
     for completion in completions {
         assert_eq!(completion["finish_reason"], "length");
         let generated = completion["ids"].as_array().unwrap();
-        let ids: Vec<Value> = [1, 2, 3]
-            .map(Value::from)
-            .into_iter()
-            .chain(generated.iter().cloned())
-            .collect();
-        let scored = over_lines(
-            "score",
-            &model(),
-            &adapters,
-            &[json!({"id": "s", "ids": ids, "adapter": 1})],
-        )
-        .unwrap();
+        let ids: Vec<Value> = [1, 2, 3].map(Value::from).into_iter().chain(generated.iter().cloned()).collect();
+        let scored = over_lines("score", &model(), &adapters, &[json!({"id": "s", "ids": ids, "adapter": 1})]).unwrap();
         let logprobs = scored[0]["logprobs"].as_array().unwrap();
         assert_eq!(logprobs.len(), ids.len() - 1);
         for (scored, sampled) in logprobs[2..].iter().zip(completion["logprobs"].as_array().unwrap()) {
@@ -93,10 +67,7 @@ fn rollout_completes_prompts_and_ids_and_score_agrees_with_it() {
 /// The only completion of a `rollout` request.
 fn completion(further: Value) -> Value {
     let mut request = json!({"id": "a", "ids": [1, 2, 3], "max_tokens": 8, "ignore_eos": true});
-    request
-        .as_object_mut()
-        .unwrap()
-        .extend(further.as_object().unwrap().clone());
+    request.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
     over_lines("rollout", &model(), &[], &[request]).unwrap()[0]["completions"][0].take()
 }
 
@@ -110,21 +81,13 @@ fn rollout_ends_at_stop_ids_and_strings() {
     let first = ids.iter().position(|id| *id == ids[4]).unwrap();
     let stopped = completion(json!({"temperature": 0, "stop_ids": [ids[4]]}));
     assert_eq!(stopped["finish_reason"], "stop");
-    assert_eq!(
-        stopped["ids"].as_array().unwrap(),
-        &ids[..=first],
-        "the stop id is the last"
-    );
+    assert_eq!(stopped["ids"].as_array().unwrap(), &ids[..=first], "the stop id is the last");
 
     let text = whole["text"].as_str().unwrap();
     let middle: String = text.chars().skip(text.chars().count() / 2).take(1).collect();
     let stopped = completion(json!({"temperature": 0, "stop": [middle]}));
     assert_eq!(stopped["finish_reason"], "stop");
-    assert_eq!(
-        stopped["text"],
-        text.split(&middle).next().unwrap(),
-        "the text ends before the stop string"
-    );
+    assert_eq!(stopped["text"], text.split(&middle).next().unwrap(), "the text ends before the stop string");
     let kept = stopped["ids"].as_array().unwrap();
     assert!(kept.len() < 8 && ids.starts_with(kept), "{kept:?} of {ids:?}");
 }
@@ -197,9 +160,7 @@ fn update(samples: &[Value], output: &Path, further: &[&str]) {
     let lines: String = samples.iter().map(|sample| format!("{sample}\n")).collect();
     std::fs::write(&input, lines).unwrap();
     let (model, output) = (model(), output.display().to_string());
-    let mut arguments = vec![
-        "update", "--model", &model, "--device", "cpu", "--in", &input, "--out", &output,
-    ];
+    let mut arguments = vec!["update", "--model", &model, "--device", "cpu", "--in", &input, "--out", &output];
     arguments.extend(["--learning-rate", "0.01"]);
     arguments.extend(further);
     let said = worker(&arguments);
@@ -250,11 +211,7 @@ fn update_makes_rewarded_completions_more_probable_and_resumes_where_it_stopped(
     assert_eq!(diagnostics["adapters"][0]["tokens"], 16 * 3);
 
     // Two updates of one step equal one run of two steps, as the ratio is relative to the samples' log-probabilities.
-    let with_state = [
-        resumed.as_slice(),
-        &["--optimizer", one[0].as_str(), "--optimizer", one[1].as_str()],
-    ]
-    .concat();
+    let with_state = [resumed.as_slice(), &["--optimizer", one[0].as_str(), "--optimizer", one[1].as_str()]].concat();
     update(&samples, &folder.path().join("two"), &with_state);
     let both = [adapters.as_slice(), &["--epochs", "2"]].concat();
     update(&samples, &folder.path().join("both"), &both);
@@ -278,30 +235,20 @@ fn update_by_cross_entropy_makes_its_samples_more_probable() {
         })
         .collect();
     let folder = tempfile::tempdir().unwrap();
-    update(
-        &samples,
-        folder.path(),
-        &[adapters.as_slice(), &["--loss", "cross-entropy"]].concat(),
-    );
+    update(&samples, folder.path(), &[adapters.as_slice(), &["--loss", "cross-entropy"]].concat());
     let written = ["0", "1"].map(|member| folder.path().join(member).display().to_string());
     let learned = ["--adapter", written[0].as_str(), "--adapter", written[1].as_str()];
     let requests: Vec<Value> = samples
         .iter()
         .map(|sample| {
-            let ids = [
-                sample["prompt_ids"].as_array().unwrap().clone(),
-                sample["ids"].as_array().unwrap().clone(),
-            ];
+            let ids = [sample["prompt_ids"].as_array().unwrap().clone(), sample["ids"].as_array().unwrap().clone()];
             json!({"id": sample["id"], "ids": ids.concat(), "adapter": sample["adapter"]})
         })
         .collect();
     // For the two trained ids.
     let losses = |adapters: &[&str]| {
         let mut losses = [0.0; 2];
-        for (request, score) in requests
-            .iter()
-            .zip(over_lines("score", &model(), adapters, &requests).unwrap())
-        {
+        for (request, score) in requests.iter().zip(over_lines("score", &model(), adapters, &requests).unwrap()) {
             let logprobs = score["logprobs"].as_array().unwrap();
             let learned: f64 = logprobs[1..].iter().map(|logprob| logprob.as_f64().unwrap()).sum();
             losses[request["adapter"].as_u64().unwrap() as usize] -= learned / 4.0;
@@ -312,10 +259,7 @@ fn update_by_cross_entropy_makes_its_samples_more_probable() {
     let text = std::fs::read_to_string(folder.path().join("diagnostics.json")).unwrap();
     let diagnostics: Value = serde_json::from_str(&text).unwrap();
     for member in 0..2 {
-        assert!(
-            after[member] < before[member] - 0.01,
-            "{before:?} before, {after:?} after"
-        );
+        assert!(after[member] < before[member] - 0.01, "{before:?} before, {after:?} after");
         let told = diagnostics["adapters"][member]["policy_loss"].as_f64().unwrap();
         assert!((told - before[member]).abs() < 1e-4, "{told} is not {}", before[member]);
     }
@@ -330,18 +274,9 @@ fn a_merged_model_scores_as_its_adapter_does() {
     assert!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     let ask = |with: Value| json!({"id": "s", "ids": [7, 8, 200], "adapter": with});
     let ours = over_lines("score", &merged, &["--last-logits"], &[ask(Value::Null)]).unwrap();
-    let theirs = over_lines(
-        "score",
-        &model(),
-        &["--adapter", &adapter, "--last-logits"],
-        &[ask(json!(0))],
-    )
-    .unwrap();
-    for (ours, theirs) in ours[0]["last_logits"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .zip(theirs[0]["last_logits"].as_array().unwrap())
+    let theirs = over_lines("score", &model(), &["--adapter", &adapter, "--last-logits"], &[ask(json!(0))]).unwrap();
+    for (ours, theirs) in
+        ours[0]["last_logits"].as_array().unwrap().iter().zip(theirs[0]["last_logits"].as_array().unwrap())
     {
         assert!((ours.as_f64().unwrap() - theirs.as_f64().unwrap()).abs() < 1e-4);
     }
@@ -352,25 +287,13 @@ fn bad_requests_name_the_file_the_line_and_the_fault() {
     let refusal =
         |request: Value| over_lines("rollout", &model(), &[], &[json!({"id": "a", "ids": [1]}), request]).unwrap_err();
     let unknown = refusal(json!({"id": "b", "ids": [1], "temprature": 1}));
-    assert!(
-        unknown.contains("in.jsonl, line 2") && unknown.contains("temprature"),
-        "{unknown}"
-    );
+    assert!(unknown.contains("in.jsonl, line 2") && unknown.contains("temprature"), "{unknown}");
     let neither = refusal(json!({"id": "b"}));
-    assert!(
-        neither.contains("request `b` needs either `prompt` or `ids`"),
-        "{neither}"
-    );
+    assert!(neither.contains("request `b` needs either `prompt` or `ids`"), "{neither}");
     let absent = refusal(json!({"id": "b", "ids": [1], "adapter": 0}));
-    assert!(
-        absent.contains("request `b`") && absent.contains("there are 0"),
-        "{absent}"
-    );
+    assert!(absent.contains("request `b`") && absent.contains("there are 0"), "{absent}");
     let unscored = over_lines("score", &model(), &[], &[json!({"id": "b", "ids": [320]})]).unwrap_err();
-    assert!(
-        unscored.contains("request `b`") && unscored.contains("vocabulary of 320"),
-        "{unscored}"
-    );
+    assert!(unscored.contains("request `b`") && unscored.contains("vocabulary of 320"), "{unscored}");
     let nowhere = over_lines("rollout", "no/such/model", &[], &[]).unwrap_err();
     assert!(nowhere.contains("no/such/model"), "{nowhere}");
 }
@@ -378,12 +301,7 @@ fn bad_requests_name_the_file_the_line_and_the_fault() {
 #[test]
 fn evolve_lists_its_operators_and_says_what_it_did() {
     let listed = String::from_utf8(worker(&["evolve", "--list"]).stdout).unwrap();
-    for told in [
-        "M1  SVD-structured mutation",
-        "--set p=0.7",
-        "linear_0_5",
-        "Numbers from 0 to below 1.",
-    ] {
+    for told in ["M1  SVD-structured mutation", "--set p=0.7", "linear_0_5", "Numbers from 0 to below 1."] {
         assert!(listed.contains(told), "{told} is not in\n{listed}");
     }
     let folder = tempfile::tempdir().unwrap();
@@ -396,42 +314,19 @@ fn evolve_lists_its_operators_and_says_what_it_did() {
         }
     };
     let (model, first, second) = (model(), adapter("all-0"), adapter("all-1"));
-    let crossover = [
-        "--operator",
-        "X1",
-        "--parent",
-        &first,
-        "--parent",
-        &second,
-        "--set",
-        "p=0.5",
-    ];
+    let crossover = ["--operator", "X1", "--parent", &first, "--parent", &second, "--set", "p=0.5"];
     let done = evolve(&crossover, "child").unwrap();
     assert_eq!(done["parameters"], json!({"p": 0.5}));
     evolve(&crossover, "again").unwrap();
     let weights = |name: &str| std::fs::read(folder.path().join(name).join("adapter_model.safetensors")).unwrap();
     assert_eq!(weights("child"), weights("again"));
-    let fresh = [
-        "--operator",
-        "init",
-        "--model",
-        &model,
-        "--rank",
-        "2",
-        "--alpha",
-        "4",
-        "--targets",
-        "q_proj,o_proj",
-    ];
+    let fresh = ["--operator", "init", "--model", &model, "--rank", "2", "--alpha", "4", "--targets", "q_proj,o_proj"];
     evolve(&fresh, "fresh").unwrap();
     let done = evolve(&["--operator", "M1", "--parent", &path("fresh")], "grown").unwrap();
     assert_eq!(done["notes"].as_array().unwrap().len(), 1);
 
     let refused = evolve(&["--operator", "X1", "--parent", &first, "--set", "p=2"], "never").unwrap_err();
-    assert!(
-        refused.contains("`p` is 2; valid are numbers from 0 to below 1"),
-        "{refused}"
-    );
+    assert!(refused.contains("`p` is 2; valid are numbers from 0 to below 1"), "{refused}");
     assert!(!folder.path().join("never").exists(), "nothing is written");
     let refused = evolve(&["--operator", "M1", "--parent", &first], "child").unwrap_err();
     assert!(refused.contains("not empty"), "{refused}");

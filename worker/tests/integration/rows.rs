@@ -29,20 +29,11 @@ const RIGHT: Option<&str> = Some("def add(a, b):\n    return a + b\n");
 fn rows_that_cannot_judge_are_named_by_line_and_the_others_are_not() {
     let lines = [
         row(TEST, RIGHT),
-        row(
-            "from solution import add\ndef test_add():\n    add(1, 2)\n    assert True\n",
-            RIGHT,
-        ),
+        row("from solution import add\ndef test_add():\n    add(1, 2)\n    assert True\n", RIGHT),
         String::new(),
-        row(
-            "import solution\ndef test_add():\n    assert True or solution.add(1, 2)\n",
-            RIGHT,
-        ),
+        row("import solution\ndef test_add():\n    assert True or solution.add(1, 2)\n", RIGHT),
         row(TEST, Some("def add(a, b):\n    print('\u{1b}[2J')\n    return a - b\n")),
-        row(
-            "from solution import add\ndef checked():\n    assert add(1, 2) == 3\n",
-            RIGHT,
-        ),
+        row("from solution import add\ndef checked():\n    assert add(1, 2) == 3\n", RIGHT),
         "{\"question\": 1}".to_owned(),
         row(TEST.replace("3", "1 + 2").as_str(), None),
         row("from solution import add\nx = add\n# add(1, 2)\nadd(1, 2", None),
@@ -58,19 +49,11 @@ fn rows_that_cannot_judge_are_named_by_line_and_the_others_are_not() {
         let mut found: Vec<(u64, String)> = Vec::new();
         for line in out.lines() {
             let bad: Value = serde_json::from_str(line).unwrap();
-            found.push((
-                bad["line"].as_u64().unwrap(),
-                bad["reason"].as_str().unwrap().to_owned(),
-            ));
+            found.push((bad["line"].as_u64().unwrap(), bad["reason"].as_str().unwrap().to_owned()));
         }
         found.sort();
-        let wanted = [
-            (4, "passes_empty"),
-            (5, "fails_canonical"),
-            (6, "fails_canonical"),
-            (7, "unreadable"),
-            (9, "unusable"),
-        ];
+        let wanted =
+            [(4, "passes_empty"), (5, "fails_canonical"), (6, "fails_canonical"), (7, "unreadable"), (9, "unusable")];
         assert_eq!(found, wanted.map(|(line, reason)| (line, reason.to_owned())), "{out}");
     }
 }
@@ -85,10 +68,7 @@ fn a_good_file_is_no_failure_and_a_line_for_people_is_one_line() {
     assert_eq!(output.status.code(), Some(1), "{output:?}");
     let told = String::from_utf8(output.stdout).unwrap();
     assert_eq!(told.lines().count(), 1, "{told}");
-    assert!(
-        told.starts_with("line 1 (") && told.contains("fails its own canonical solution"),
-        "{told}"
-    );
+    assert!(told.starts_with("line 1 (") && told.contains("fails its own canonical solution"), "{told}");
     assert!(!told.contains('\u{1b}') && !told.contains('\u{202e}'), "{told:?}");
 }
 

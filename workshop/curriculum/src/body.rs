@@ -114,11 +114,7 @@ fn expression(grammar: &mut Grammar<'_>, result: Type, operators: u32) -> Option
 /// A temporary, then an expression that uses it.
 fn temporary(grammar: &mut Grammar<'_>, result: Type) -> Option<Lines> {
     let types = grammar.types_in_scope();
-    let of = if grammar.pick(&[true, false]) {
-        result
-    } else {
-        grammar.pick(&types)
-    };
+    let of = if grammar.pick(&[true, false]) { result } else { grammar.pick(&types) };
     let value = grammar.expression(of, 1)?;
     grammar.bind("m", of);
     let mut lines = Lines::default();

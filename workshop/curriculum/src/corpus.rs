@@ -120,11 +120,7 @@ impl Corpus {
                 trace(verifier, &mut self.training[recorded..]);
             }
             observe(self.training.len());
-            barren = if kept - before < chunk as usize / 100 {
-                barren + 1
-            } else {
-                0
-            };
+            barren = if kept - before < chunk as usize / 100 { barren + 1 } else { 0 };
         }
     }
 }

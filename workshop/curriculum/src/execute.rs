@@ -47,10 +47,7 @@ pub struct Candidate {
 pub fn execute(verifier: &Verifier, programs: Vec<Program>, inputs: usize) -> Vec<Executed> {
     let functions: Vec<Function> = programs
         .iter()
-        .map(|program| Function {
-            source: program.source.clone(),
-            inputs: draw_inputs(program, inputs),
-        })
+        .map(|program| Function { source: program.source.clone(), inputs: draw_inputs(program, inputs) })
         .collect();
     call(verifier, CALLER, &functions)
         .into_iter()
@@ -118,24 +115,17 @@ pub(crate) const LETTERS: [char; 6] = ['a', 'b', 'c', 'd', 'e', 'x'];
 pub(crate) fn literal(of: Type, rng: &mut ChaCha12Rng) -> String {
     match of {
         Type::Int => {
-            let number: i64 = if rng.random_bool(0.75) {
-                rng.random_range(0..=9)
-            } else {
-                rng.random_range(10..=20)
-            };
+            let number: i64 = if rng.random_bool(0.75) { rng.random_range(0..=9) } else { rng.random_range(10..=20) };
             number.to_string()
         }
         Type::Str => format!("'{}'", word(rng, 2..=4)),
         Type::Ints => {
-            let items: Vec<String> = (0..rng.random_range(2..=4))
-                .map(|_| rng.random_range(0..=9).to_string())
-                .collect();
+            let items: Vec<String> =
+                (0..rng.random_range(2..=4)).map(|_| rng.random_range(0..=9).to_string()).collect();
             format!("[{}]", items.join(","))
         }
         Type::Strs => {
-            let items: Vec<String> = (0..rng.random_range(2..=3))
-                .map(|_| format!("'{}'", word(rng, 1..=3)))
-                .collect();
+            let items: Vec<String> = (0..rng.random_range(2..=3)).map(|_| format!("'{}'", word(rng, 1..=3))).collect();
             format!("[{}]", items.join(","))
         }
         Type::Dict => {
@@ -145,10 +135,8 @@ pub(crate) fn literal(of: Type, rng: &mut ChaCha12Rng) -> String {
                 let other = rng.random_range(at..letters.len());
                 letters.swap(at, other);
             }
-            let items: Vec<String> = letters[..count]
-                .iter()
-                .map(|letter| format!("'{letter}':{}", rng.random_range(0..=9)))
-                .collect();
+            let items: Vec<String> =
+                letters[..count].iter().map(|letter| format!("'{letter}':{}", rng.random_range(0..=9))).collect();
             format!("{{{}}}", items.join(","))
         }
     }
@@ -161,9 +149,7 @@ pub fn arguments(types: &[Type], rng: &mut ChaCha12Rng) -> String {
 }
 
 fn word(rng: &mut ChaCha12Rng, lengths: std::ops::RangeInclusive<usize>) -> String {
-    (0..rng.random_range(lengths))
-        .map(|_| LETTERS.choose(rng).copied().unwrap_or('a'))
-        .collect()
+    (0..rng.random_range(lengths)).map(|_| LETTERS.choose(rng).copied().unwrap_or('a')).collect()
 }
 
 /// Functions per execution.
@@ -216,11 +202,7 @@ fn task(caller: &str, batch: &[(usize, &Function)]) -> Task {
     let _ = write!(program, "def f(_):\n return [{answer}]");
     Task {
         id: String::new(),
-        check: Check::Propose(Proposal::Io {
-            problem: ProblemKind::CodeO,
-            program,
-            input: "0".to_owned(),
-        }),
+        check: Check::Propose(Proposal::Io { problem: ProblemKind::CodeO, program, input: "0".to_owned() }),
     }
 }
 

@@ -26,10 +26,7 @@ pub(crate) struct Expr {
 
 impl Expr {
     pub(crate) fn new(binding: Binding, text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            binding,
-        }
+        Self { text: text.into(), binding }
     }
 
     pub(crate) fn atom(text: impl Into<String>) -> Self {
@@ -38,11 +35,7 @@ impl Expr {
 
     /// The text, in parentheses if it binds less tightly than `binding`.
     pub(crate) fn at(&self, binding: Binding) -> String {
-        if self.binding < binding {
-            format!("({})", self.text)
-        } else {
-            self.text.clone()
-        }
+        if self.binding < binding { format!("({})", self.text) } else { self.text.clone() }
     }
 
     /// The text as the target of a call, subscript or method.

@@ -68,11 +68,7 @@ impl<'a> Grammar<'a> {
 
     /// The types of the variables in scope.
     pub(crate) fn types_in_scope(&self) -> Vec<Type> {
-        Type::VARIANTS
-            .iter()
-            .copied()
-            .filter(|of| self.scope.iter().any(|variable| variable.of == *of))
-            .collect()
+        Type::VARIANTS.iter().copied().filter(|of| self.scope.iter().any(|variable| variable.of == *of)).collect()
     }
 
     /// An expression of a type with about `operators` operators and calls; at least one, so never a bare name. `None`
@@ -107,23 +103,13 @@ impl<'a> Grammar<'a> {
             Type::Int => self.pick(&[
                 (
                     Type::Ints,
-                    &[
-                        ("sum(", ")"),
-                        ("len(", ")"),
-                        ("max(", ")"),
-                        ("min(", ")"),
-                        ("", "[0]"),
-                        ("", "[-1]"),
-                    ][..],
+                    &[("sum(", ")"), ("len(", ")"), ("max(", ")"), ("min(", ")"), ("", "[0]"), ("", "[-1]")][..],
                 ),
                 (Type::Ints, &[("sum(", ")"), ("", "[1]"), ("", "[0]"), ("", "[-1]")]),
                 (Type::Str, &[("len(", ")")]),
                 (Type::Dict, &[("sum(", ".values())"), ("max(", ".values())")]),
             ]),
-            Type::Str => self.pick(&[
-                (Type::Strs, &[("", "[0]"), ("", "[-1]")][..]),
-                (Type::Int, &[("str(", ")")]),
-            ]),
+            Type::Str => self.pick(&[(Type::Strs, &[("", "[0]"), ("", "[-1]")][..]), (Type::Int, &[("str(", ")")])]),
             Type::Ints => (Type::Dict, &[("list(", ".values())"), ("sorted(", ".values())")]),
             Type::Strs => self.pick(&[
                 (Type::Str, &[("list(", ")"), ("sorted(", ")")][..]),
@@ -151,11 +137,7 @@ impl<'a> Grammar<'a> {
 
     /// A positive constant, usually of one digit.
     pub(crate) fn constant(&mut self) -> i64 {
-        if self.rng.random_bool(0.85) {
-            self.rng.random_range(1..=9)
-        } else {
-            self.rng.random_range(10..=20)
-        }
+        if self.rng.random_bool(0.85) { self.rng.random_range(1..=9) } else { self.rng.random_range(10..=20) }
     }
 
     /// A letter that occurs in inputs, in quotes.

@@ -143,22 +143,14 @@ pub(crate) fn add_candidates(verifier: &Verifier, programs: &mut [Executed]) {
         // Neighbours in this order have the same words, or the first words in common.
         group.sort_by_cached_key(|&at| message(&programs[at].source));
         for (place, &at) in group.iter().enumerate() {
-            let others = group
-                .iter()
-                .cycle()
-                .skip(place + 1)
-                .take(CANDIDATES.min(group.len() - 1));
+            let others = group.iter().cycle().skip(place + 1).take(CANDIDATES.min(group.len() - 1));
             chosen.extend(others.map(|&other| (at, other)));
         }
     }
     for chunk in chosen.chunks(CHUNK) {
         let inputs = |of: &Executed| of.pairs.iter().map(|(input, _)| input.clone()).collect();
-        let found = runs(
-            verifier,
-            chunk
-                .iter()
-                .map(|&(at, other)| (programs[other].source.as_str(), inputs(&programs[at]))),
-        );
+        let found =
+            runs(verifier, chunk.iter().map(|&(at, other)| (programs[other].source.as_str(), inputs(&programs[at]))));
         let candidates: Vec<Candidate> = chunk
             .iter()
             .zip(found)

@@ -73,10 +73,7 @@ pub fn message(source: &str) -> String {
             continue;
         }
         let rest = &body[at..];
-        let sign = SIGNS
-            .iter()
-            .filter(|(sign, _)| rest.starts_with(sign))
-            .max_by_key(|(sign, _)| sign.len());
+        let sign = SIGNS.iter().filter(|(sign, _)| rest.starts_with(sign)).max_by_key(|(sign, _)| sign.len());
         if let Some((sign, word)) = sign {
             skip = at + sign.len();
             if words.len() < LONGEST && words.last() != Some(word) {
@@ -84,11 +81,7 @@ pub fn message(source: &str) -> String {
             }
         }
     }
-    if words.is_empty() {
-        "value".to_owned()
-    } else {
-        words.join(" ")
-    }
+    if words.is_empty() { "value".to_owned() } else { words.join(" ") }
 }
 
 /// Every word that can occur in a message.
@@ -103,10 +96,7 @@ mod tests {
     #[test]
     fn words_follow_the_program() {
         assert_eq!(message("def f(s,a):\n return s[::-1]+'-'*a"), "reverse add multiply");
-        assert_eq!(
-            message("def f(x):\n r=0\n for v in x:\n  if v%2==0:\n   r+=v\n return r"),
-            "each if modulo add"
-        );
+        assert_eq!(message("def f(x):\n r=0\n for v in x:\n  if v%2==0:\n   r+=v\n return r"), "each if modulo add");
         assert_eq!(message("def f(a):\n return a"), "value");
     }
 }

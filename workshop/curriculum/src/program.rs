@@ -142,7 +142,5 @@ fn uses_every_name(source: &str) -> bool {
         }
     }
     // Each loop that binds a name must also read it.
-    places
-        .iter()
-        .all(|(name, &count)| count >= 2 * loops.get(name).copied().unwrap_or(1))
+    places.iter().all(|(name, &count)| count >= 2 * loops.get(name).copied().unwrap_or(1))
 }

@@ -47,10 +47,7 @@ pub struct Part {
 
 impl Part {
     pub(crate) fn new(text: impl Into<String>, weight: f32) -> Self {
-        Self {
-            text: text.into(),
-            weight,
-        }
+        Self { text: text.into(), weight }
     }
 }
 
@@ -114,10 +111,7 @@ impl SampleSpec {
         references: impl FnMut(&mut ChaCha12Rng) -> &'a Executed,
         rng: &mut ChaCha12Rng,
     ) -> Sample {
-        let plain = |prefix| Sample {
-            prefix,
-            branches: Vec::new(),
-        };
+        let plain = |prefix| Sample { prefix, branches: Vec::new() };
         match task {
             TaskKind::ProposeCodeO => plain(self.proposal("<po>", executed, references, rng)),
             TaskKind::ProposeCodeI => plain(self.proposal("<pi>", executed, references, rng)),
@@ -144,11 +138,7 @@ impl SampleSpec {
                     Some(stones) if rng.random_bool(0.5) => stones.shown,
                     _ => (self.num_inputs / 2).max(1),
                 };
-                let shown = if rng.random_bool(0.75) {
-                    half
-                } else {
-                    rng.random_range(1..=half + 2)
-                };
+                let shown = if rng.random_bool(0.75) { half } else { rng.random_range(1..=half + 2) };
                 let mut prompt = format!("<sf><msg>{}", message(&executed.source));
                 let chosen = self.indices(executed, shown, rng);
                 for (input, output) in chosen.iter().map(|&at| &executed.pairs[at]) {
@@ -165,10 +155,7 @@ impl SampleSpec {
     }
 
     fn shown(&self, marker: &str, executed: &Executed) -> Vec<Part> {
-        vec![
-            Part::new(marker, 0.0),
-            Part::new(executed.source.as_str(), self.weights.shown_program),
-        ]
+        vec![Part::new(marker, 0.0), Part::new(executed.source.as_str(), self.weights.shown_program)]
     }
 
     fn proposal<'a>(
@@ -190,19 +177,13 @@ impl SampleSpec {
         }
         parts.push(Part::new("<prog>", 0.0));
         if let Some((input, _)) = self.chosen(executed, 1, rng).next() {
-            parts.push(Part::new(
-                format!("{}<in>{input}<eos>", executed.source),
-                self.weights.proposal,
-            ));
+            parts.push(Part::new(format!("{}<in>{input}<eos>", executed.source), self.weights.proposal));
         }
         parts
     }
 
     fn function_proposal(&self, executed: &Executed, rng: &mut ChaCha12Rng) -> Vec<Part> {
-        let inputs: Vec<&str> = self
-            .chosen(executed, self.num_inputs, rng)
-            .map(|(input, _)| input.as_str())
-            .collect();
+        let inputs: Vec<&str> = self.chosen(executed, self.num_inputs, rng).map(|(input, _)| input.as_str()).collect();
         vec![
             Part::new(format!("<pf>{}<in>", executed.source), 0.0),
             Part::new(format!("{}<msg>", inputs.join("<in>")), self.weights.listed_inputs),
@@ -245,11 +226,7 @@ impl SampleSpec {
     fn tracer<'a>(&'a self, way: Way<'a>) -> Option<Tracer<'a>> {
         match way {
             Way::Direct => None,
-            Way::Traced(length) => self.trace.as_ref().map(|spec| Tracer {
-                spec,
-                length,
-                weight: self.weights.answer,
-            }),
+            Way::Traced(length) => self.trace.as_ref().map(|spec| Tracer { spec, length, weight: self.weights.answer }),
         }
     }
 

@@ -16,9 +16,8 @@ pub(crate) const UNKNOWN: &str = "<unk>";
 
 /// The markers of the prompt format. They are not special tokens: decoding must keep them, because completions are
 /// parsed by them.
-pub const MARKERS: [&str; 11] = [
-    "<po>", "<pi>", "<pf>", "<so>", "<si>", "<sf>", "<ref>", "<prog>", "<in>", "<out>", "<msg>",
-];
+pub const MARKERS: [&str; 11] =
+    ["<po>", "<pi>", "<pf>", "<so>", "<si>", "<sf>", "<ref>", "<prog>", "<in>", "<out>", "<msg>"];
 
 /// The markers of `configs/prompts/seedling-gasp` that the seedling does not know.
 pub const STONE_MARKERS: [&str; 4] = ["<lemma_io>", "<lemma_f>", "<lift_io>", "<lift_f>"];

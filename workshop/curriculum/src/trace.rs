@@ -66,12 +66,8 @@ pub(crate) fn runs<'a>(
     verifier: &Verifier,
     programs: impl Iterator<Item = (&'a str, Vec<String>)>,
 ) -> Vec<Option<Run>> {
-    let functions: Vec<Function> = programs
-        .map(|(source, inputs)| Function {
-            source: instrumented(source),
-            inputs,
-        })
-        .collect();
+    let functions: Vec<Function> =
+        programs.map(|(source, inputs)| Function { source: instrumented(source), inputs }).collect();
     let mut runs: Vec<Option<Run>> = functions.iter().map(|_| None).collect();
     for (number, values) in call(verifier, CALLER, &functions) {
         runs[number] = Some(values.iter().map(steps_and_output).collect());
@@ -90,12 +86,7 @@ fn steps_and_output(value: &Value) -> Option<(String, String)> {
 /// Adds the steps of every run whose output is the recorded one.
 pub(crate) fn trace(verifier: &Verifier, executed: &mut [Executed]) {
     let inputs = |executed: &Executed| executed.pairs.iter().map(|(input, _)| input.clone()).collect();
-    let runs = runs(
-        verifier,
-        executed
-            .iter()
-            .map(|executed| (executed.source.as_str(), inputs(executed))),
-    );
+    let runs = runs(verifier, executed.iter().map(|executed| (executed.source.as_str(), inputs(executed))));
     for (executed, run) in executed.iter_mut().zip(runs) {
         let run = run.unwrap_or_default();
         let steps = |(at, (_, output)): (usize, &(String, String))| match run.get(at) {
@@ -115,11 +106,7 @@ fn instrumented(source: &str) -> String {
     let Ok(parsed) = parse_module(source) else {
         return source.to_owned();
     };
-    let mut rewriting = Rewriting {
-        source,
-        unshown: HashSet::new(),
-        edits: Vec::new(),
-    };
+    let mut rewriting = Rewriting { source, unshown: HashSet::new(), edits: Vec::new() };
     walk_body(&mut rewriting, &parsed.syntax().body);
     rewriting.apply().replacen("def f(", "def f(_q,", 1)
 }
@@ -156,12 +143,7 @@ impl Rewriting<'_> {
     }
 
     fn insert(&mut self, at: TextSize, place: Place, text: impl Into<String>) {
-        self.edits.push(Edit {
-            at,
-            place,
-            without: TextSize::new(0),
-            text: text.into(),
-        });
+        self.edits.push(Edit { at, place, without: TextSize::new(0), text: text.into() });
     }
 
     fn wrap(&mut self, range: TextRange, opening: String) {
@@ -194,10 +176,7 @@ impl Rewriting<'_> {
     }
 
     fn looped(&mut self, target: &Expr, over: &Expr) {
-        let names: Vec<String> = self.source[target.range()]
-            .split(',')
-            .map(|name| format!("'{name}'"))
-            .collect();
+        let names: Vec<String> = self.source[target.range()].split(',').map(|name| format!("'{name}'")).collect();
         if !is_call(over, "sorted") {
             self.hide(over);
         }

@@ -22,12 +22,7 @@ pub(crate) fn unigram(markers: &[&str], pieces: impl Iterator<Item = String>) ->
     vocabulary.extend(characters.chain(pieces).map(|piece| (piece, PIECE)));
     vocabulary.extend(fallback_bytes().map(|byte| (format!("<0x{byte:02X}>"), PLACEHOLDER)));
     let added = |(id, content): (usize, &&str)| added_token(id, content, !markers.contains(content));
-    let added: Vec<Value> = [PAD, EOS, UNKNOWN]
-        .iter()
-        .chain(markers)
-        .enumerate()
-        .map(added)
-        .collect();
+    let added: Vec<Value> = [PAD, EOS, UNKNOWN].iter().chain(markers).enumerate().map(added).collect();
     json!({
         "version": "1.0",
         "truncation": null,
@@ -64,8 +59,5 @@ fn added_token(id: usize, content: &str, special: bool) -> Value {
 
 /// The UTF-8 bytes not covered by any piece: control characters and all bytes of multi-byte characters.
 fn fallback_bytes() -> impl Iterator<Item = u8> {
-    (0x00..=0x1F)
-        .filter(|&byte| byte != b'\n')
-        .chain(0x7F..=0xBF)
-        .chain(0xC2..=0xF4)
+    (0x00..=0x1F).filter(|&byte| byte != b'\n').chain(0x7F..=0xBF).chain(0xC2..=0xF4)
 }

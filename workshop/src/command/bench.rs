@@ -108,17 +108,11 @@ pub(crate) struct Spent {
 
 impl Spent {
     /// More than any computation takes: the initial value when searching for a minimum.
-    pub(crate) const MAX: Self = Self {
-        wall: Duration::MAX,
-        cpu: Duration::MAX,
-    };
+    pub(crate) const MAX: Self = Self { wall: Duration::MAX, cpu: Duration::MAX };
 
     /// The minimum of each.
     pub(crate) fn min(self, other: Self) -> Self {
-        Self {
-            wall: self.wall.min(other.wall),
-            cpu: self.cpu.min(other.cpu),
-        }
+        Self { wall: self.wall.min(other.wall), cpu: self.cpu.min(other.cpu) }
     }
 }
 
@@ -126,10 +120,7 @@ impl Add for Spent {
     type Output = Self;
 
     fn add(self, other: Self) -> Self {
-        Self {
-            wall: self.wall + other.wall,
-            cpu: self.cpu + other.cpu,
-        }
+        Self { wall: self.wall + other.wall, cpu: self.cpu + other.cpu }
     }
 }
 
@@ -147,10 +138,7 @@ pub(crate) fn timed(device: Device, compute: impl FnOnce() -> Result<()>) -> Res
 pub(crate) fn measured<E>(compute: impl FnOnce() -> std::result::Result<(), E>) -> std::result::Result<Spent, E> {
     let (start, start_cpu) = (Instant::now(), processor_time());
     compute()?;
-    Ok(Spent {
-        wall: start.elapsed(),
-        cpu: processor_time().saturating_sub(start_cpu),
-    })
+    Ok(Spent { wall: start.elapsed(), cpu: processor_time().saturating_sub(start_cpu) })
 }
 
 fn processor_time() -> Duration {

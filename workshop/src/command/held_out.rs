@@ -1,9 +1,7 @@
 //! `lyceum-workshop held-out`: a benchmark suite for the seedling.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 use anyhow::ensure;
 use clap::Args;
@@ -120,12 +118,7 @@ pub(super) fn rows(
     levels: &[Level],
     share: usize,
 ) -> anyhow::Result<Vec<Value>> {
-    let posing = Posing {
-        described,
-        kinds,
-        levels,
-        share,
-    };
+    let posing = Posing { described, kinds, levels, share };
     Ok(named("seedling", posing.in_turn(programs)?))
 }
 
@@ -142,10 +135,8 @@ mod tests {
             let rows: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
             assert_eq!(rows.len(), 300);
             for turn in rows.chunks(5 * types) {
-                let groups: BTreeSet<String> = turn
-                    .iter()
-                    .map(|row| format!("{} {}", row["type"], row["level"]))
-                    .collect();
+                let groups: BTreeSet<String> =
+                    turn.iter().map(|row| format!("{} {}", row["type"], row["level"])).collect();
                 assert_eq!(groups.len(), 5 * types, "{groups:?}");
             }
         }

@@ -58,10 +58,7 @@ impl Source {
 
 /// The part of the described corpus with at most `wanted` training programs of each of `levels`.
 pub(super) fn part(described: &Described, levels: &[Level], wanted: usize, verifier: &Verifier) -> Corpus {
-    let mut spec = CorpusSpec {
-        traces: false,
-        ..described.corpus.clone()
-    };
+    let mut spec = CorpusSpec { traces: false, ..described.corpus.clone() };
     for (level, all) in Level::ALL.iter().zip(&mut spec.programs) {
         *all = if levels.contains(level) { wanted.min(*all) } else { 0 };
     }
@@ -111,8 +108,7 @@ impl Posing<'_> {
     pub(super) fn each<'p>(&self, programs: impl Iterator<Item = &'p Executed>) -> anyhow::Result<Vec<Value>> {
         let style = PromptStyle::shipped("seedling")?;
         let rows = programs.flat_map(|executed| self.kinds.iter().map(|&kind| self.row(kind, executed)));
-        rows.filter_map(|row| fits(&style, &row).map(|fits| fits.then_some(row)).transpose())
-            .collect()
+        rows.filter_map(|row| fits(&style, &row).map(|fits| fits.then_some(row)).transpose()).collect()
     }
 
     /// The groups' problems in turn, so that any number of them from the first has nearly equal shares.
@@ -153,16 +149,10 @@ pub(super) fn named(prefix: &str, mut rows: Vec<Value>) -> Vec<Value> {
 }
 
 fn fits(style: &PromptStyle, row: &Value) -> anyhow::Result<bool> {
-    let read = reader::read(
-        suite("held-out-seedling")?,
-        row.to_string().as_bytes(),
-        &reader::Window::default(),
-    );
+    let read = reader::read(suite("held-out-seedling")?, row.to_string().as_bytes(), &reader::Window::default());
     // For example a program whose message cannot be shown.
     let Ok(read) = read else { return Ok(false) };
     let prompts = read.rows.iter().map(|row| style.render(row));
     let prompts = prompts.collect::<Result<Vec<_>, _>>()?;
-    Ok(prompts
-        .iter()
-        .all(|prompt| matches!(prompt, Prompt::Text(text) if text.len() <= PROMPT_BYTES)))
+    Ok(prompts.iter().all(|prompt| matches!(prompt, Prompt::Text(text) if text.len() <= PROMPT_BYTES)))
 }

@@ -124,10 +124,7 @@ impl Pretrain {
 
     fn arithmetic(self) -> anyhow::Result<()> {
         let mut config: PretrainConfig<Arithmetic> = PretrainConfig::read(&self.config)?;
-        ensure!(
-            self.ways.is_none(),
-            "--ways is for programs: use --held-out N --answers K"
-        );
+        ensure!(self.ways.is_none(), "--ways is for programs: use --held-out N --answers K");
         self.prepare(config.compute.threads)?;
         if let (Some(folder), Some(problems)) = (&self.evaluate, self.held_out) {
             config.evaluation.held_out = problems;

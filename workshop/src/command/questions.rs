@@ -1,17 +1,13 @@
 //! `lyceum-workshop questions`: arithmetic questions for the small base for mathematics.
 
-use std::{
-    collections::HashSet,
-    path::{Path, PathBuf},
-};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, ensure};
 use clap::{Args, ValueEnum};
-use lyceum_core::{
-    benchmark::{reader, suite},
-    dataset::fingerprints,
-    seed,
-};
+use lyceum_core::benchmark::{reader, suite};
+use lyceum_core::dataset::fingerprints;
+use lyceum_core::seed;
 use lyceum_curriculum::Level;
 use lyceum_curriculum::arithmetic::{Exercise, Source};
 use lyceum_worker::lines::write_lines;
@@ -100,11 +96,7 @@ impl Split {
 
     /// `share` different questions of a level, after the first `skip`.
     fn drawn(self, source: &Source, level: Level, share: usize, skip: usize) -> anyhow::Result<Vec<Exercise>> {
-        let mut rng = seed::stream(
-            source.seed,
-            &format!("questions/{}", self.name()),
-            level.number().into(),
-        );
+        let mut rng = seed::stream(source.seed, &format!("questions/{}", self.name()), level.number().into());
         let mut known = HashSet::new();
         let mut found = Vec::new();
         let mut repeats = 0;

@@ -122,21 +122,14 @@ fn easier(described: &Described, programs: &[Executed], goals: &[Executed]) -> a
         of = next.filter(|at| seen.insert(*at)).collect();
         found.extend_from_slice(&of);
     }
-    let posing = Posing {
-        described,
-        kinds: &[ProblemKind::CodeF],
-        levels: &Level::ALL,
-        share: 0,
-    };
+    let posing = Posing { described, kinds: &[ProblemKind::CodeF], levels: &Level::ALL, share: 0 };
     let rows = named("seedling-easier", posing.each(found.into_iter().map(|at| all[at]))?);
     check_importable(&rows)?;
     Ok(rows)
 }
 
 pub(super) fn level(text: &str) -> Result<Level, String> {
-    let number: u8 = text
-        .parse()
-        .map_err(|_| format!("`{text}` is not a level; use 1 to 5"))?;
+    let number: u8 = text.parse().map_err(|_| format!("`{text}` is not a level; use 1 to 5"))?;
     Level::try_from(number)
 }
 
@@ -153,12 +146,7 @@ fn rows(
     levels: &[Level],
     share: usize,
 ) -> anyhow::Result<Vec<Value>> {
-    let posing = Posing {
-        described,
-        kinds,
-        levels,
-        share,
-    };
+    let posing = Posing { described, kinds, levels, share };
     let rows = named("seedling-training", posing.in_turn(programs)?);
     check_importable(&rows)?;
     Ok(rows)
@@ -218,9 +206,7 @@ mod tests {
     }
 
     fn forms(rows: &[Value]) -> HashSet<String> {
-        rows.iter()
-            .map(|row| masked_form(row["program"].as_str().unwrap()))
-            .collect()
+        rows.iter().map(|row| masked_form(row["program"].as_str().unwrap())).collect()
     }
 
     #[test]
@@ -237,16 +223,11 @@ mod tests {
         assert_eq!(training, made(10), "the same arguments give the same problems");
         for kind in ["code_o", "code_i", "code_f"] {
             for level in [1, 3] {
-                let of = training
-                    .iter()
-                    .filter(|row| row["type"] == kind && row["level"] == level);
+                let of = training.iter().filter(|row| row["type"] == kind && row["level"] == level);
                 assert_eq!(of.count(), 10, "{kind} of level {level}");
             }
         }
-        let first: HashSet<_> = training[..6]
-            .iter()
-            .map(|row| format!("{} {}", row["type"], row["level"]))
-            .collect();
+        let first: HashSet<_> = training[..6].iter().map(|row| format!("{} {}", row["type"], row["level"])).collect();
         assert_eq!(first.len(), 6, "types and levels take turns");
         let questions: HashSet<_> = training.iter().map(|row| fingerprints(row).question).collect();
         assert_eq!(questions.len(), training.len(), "no problem occurs twice");
@@ -283,11 +264,7 @@ mod tests {
         let verifier = Verifier::start(&VerifierConfig::default()).unwrap();
         let described = described();
         let corpus = part(&described, &Level::ALL, usize::MAX, &verifier);
-        let goals: Vec<Executed> = corpus
-            .held_out
-            .into_iter()
-            .filter(|one| one.level.number() == 3)
-            .collect();
+        let goals: Vec<Executed> = corpus.held_out.into_iter().filter(|one| one.level.number() == 3).collect();
         let rows = easier(&described, &corpus.training, &goals).unwrap();
         assert!(!rows.is_empty());
         let definition = |source: &str| source.lines().next().unwrap().to_owned();
@@ -312,12 +289,7 @@ mod tests {
         let levels = [Level::ALL[0]];
         let programs = programs(&described, &levels, 50, &verifier);
         let refused = rows(&described, &programs, &[ProblemKind::CodeO], &levels, 50).unwrap_err();
-        assert!(
-            refused
-                .to_string()
-                .contains("only 3 problems of type code_o and level 1"),
-            "{refused}"
-        );
+        assert!(refused.to_string().contains("only 3 problems of type code_o and level 1"), "{refused}");
     }
 
     #[test]

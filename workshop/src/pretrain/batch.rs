@@ -19,11 +19,7 @@ pub struct RowPacker {
 impl RowPacker {
     /// The given number of rows, each of `length` tokens.
     pub fn new(rows: usize, length: usize) -> Self {
-        Self {
-            length,
-            rows: vec![Vec::new(); rows],
-            used: vec![0; rows],
-        }
+        Self { length, rows: vec![Vec::new(); rows], used: vec![0; rows] }
     }
 
     /// Puts a sample into the first row that has room for it; returns it if none has.
@@ -138,9 +134,7 @@ impl PackedBatch {
             predicting: index(&predicting)?,
             targets: index(&targets)?,
             total_weight: weights.iter().map(|&weight| f64::from(weight)).sum(),
-            weights: Tensor::f_from_slice(&weights)?
-                .f_to_device(placement.device)?
-                .f_to_kind(Kind::Float)?,
+            weights: Tensor::f_from_slice(&weights)?.f_to_device(placement.device)?.f_to_kind(Kind::Float)?,
             tokens,
         })
     }
@@ -166,8 +160,6 @@ impl Attend for MaskedAttention<'_> {
             None,
             heads != key.size()[2],
         )?;
-        Ok(attended
-            .f_transpose(1, 2)?
-            .f_reshape([rows, length, heads * head_dim])?)
+        Ok(attended.f_transpose(1, 2)?.f_reshape([rows, length, heads * head_dim])?)
     }
 }

@@ -44,23 +44,13 @@ impl PackedSample {
         if let Some(part) = parts().find(|part| part.ids.len() != part.weights.len()) {
             return refuse(format!("{} weights for {} ids", part.weights.len(), part.ids.len()));
         }
-        if let Some(id) = parts()
-            .flat_map(|part| &part.ids)
-            .find(|&&id| id < 0 || id >= vocabulary)
-        {
+        if let Some(id) = parts().flat_map(|part| &part.ids).find(|&&id| id < 0 || id >= vocabulary) {
             return refuse(format!("id {id} is outside the vocabulary of {vocabulary}"));
         }
-        if let Some(weight) = parts()
-            .flat_map(|part| &part.weights)
-            .find(|&&w| !(w >= 0.0 && w.is_finite()))
-        {
+        if let Some(weight) = parts().flat_map(|part| &part.weights).find(|&&w| !(w >= 0.0 && w.is_finite())) {
             return refuse(format!("weight {weight} must be finite and at least 0"));
         }
-        if self
-            .branches
-            .iter()
-            .any(|branch| branch.weights.first().is_some_and(|&weight| weight != 0.0))
-        {
+        if self.branches.iter().any(|branch| branch.weights.first().is_some_and(|&weight| weight != 0.0)) {
             return refuse("the first token of a continuation has a weight; it must be 0".to_owned());
         }
         let deepest = self.branches.iter().map(|branch| branch.ids.len()).max().unwrap_or(0) + self.prefix.ids.len();

@@ -69,13 +69,7 @@ impl Pretrainer {
             .collect::<Result<Vec<_>>>()?;
         let state = OptimizerState::new(&trained)?;
         let rope = RopeTables::new(&weights.config, weights.config.max_position_embeddings, placement)?;
-        Ok(Self {
-            weights,
-            placement,
-            rope,
-            trained,
-            state,
-        })
+        Ok(Self { weights, placement, rope, trained, state })
     }
 
     /// The trained weights.
@@ -103,23 +97,15 @@ impl Pretrainer {
     /// ..]` each, in the order of their names.
     pub fn gradients(&self, batch: &PackedBatch) -> Result<(f64, Vec<Tensor>)> {
         if batch.total_weight <= 0.0 {
-            return Err(EngineError::request(
-                "batch",
-                "no token has a weight, so there is nothing to learn",
-            ));
+            return Err(EngineError::request("batch", "no token has a weight, so there is nothing to learn"));
         }
         let loss = tch::with_grad(|| self.loss(batch))?;
         let leaves: Vec<&Tensor> = named(&self.weights).into_iter().map(|(_, tensor)| tensor).collect();
         let gradients = Tensor::f_run_backward(&[&loss], &leaves, false, false)?;
-        let gradients = gradients
-            .iter()
-            .map(|gradient| Ok(gradient.f_unsqueeze(0)?))
-            .collect::<Result<Vec<_>>>()?;
+        let gradients = gradients.iter().map(|gradient| Ok(gradient.f_unsqueeze(0)?)).collect::<Result<Vec<_>>>()?;
         let loss = loss.f_double_value(&[])?;
         if !loss.is_finite() {
-            return Err(EngineError::NonFinite {
-                what: format!("the loss of step {}", self.steps()),
-            });
+            return Err(EngineError::NonFinite { what: format!("the loss of step {}", self.steps()) });
         }
         Ok((loss, gradients))
     }
@@ -130,10 +116,7 @@ impl Pretrainer {
         let _no_grad = tch::no_grad_guard();
         let norms = clip_gradients(&self.trained, &gradients, &[0], max_norm)?;
         optimizer.step(&self.trained, &gradients, &[0], &mut self.state)?;
-        Ok(StepReport {
-            loss,
-            gradient_norm: norms.first().copied().unwrap_or(0.0),
-        })
+        Ok(StepReport { loss, gradient_norm: norms.first().copied().unwrap_or(0.0) })
     }
 
     fn loss(&self, batch: &PackedBatch) -> Result<Tensor> {
@@ -145,12 +128,8 @@ impl Pretrainer {
         let rows = hidden.f_view([-1, model.config.hidden_size])?;
         // An embedding look-up: unlike `index_select`, its gradient is fast on the CPU and deterministic on a GPU.
         let rows = Tensor::f_embedding(&rows, &batch.predicting, -1, false, false)?;
-        let logprobs = model
-            .logits(&model.final_norm(&rows)?)?
-            .f_log_softmax(-1, Kind::Float)?;
-        let chosen = logprobs
-            .f_gather(1, &batch.targets.f_unsqueeze(1)?, false)?
-            .f_squeeze_dim(1)?;
+        let logprobs = model.logits(&model.final_norm(&rows)?)?.f_log_softmax(-1, Kind::Float)?;
+        let chosen = logprobs.f_gather(1, &batch.targets.f_unsqueeze(1)?, false)?.f_squeeze_dim(1)?;
         Ok(chosen.f_dot(&batch.weights)?.f_div_scalar(-batch.total_weight)?)
     }
 
@@ -169,10 +148,7 @@ impl Pretrainer {
 
 /// Placement of the trained weights: fp32 on the same device.
 fn reference(placement: Placement) -> Placement {
-    Placement {
-        dtype: Dtype::Fp32,
-        ..placement
-    }
+    Placement { dtype: Dtype::Fp32, ..placement }
 }
 
 /// Linear warm-up, a plateau, and a linear decay to zero over the last steps (Hu et al. 2024, arXiv 2404.06395, section
@@ -202,11 +178,7 @@ mod tests {
 
     #[test]
     fn it_rises_stays_and_falls() {
-        let schedule = Schedule {
-            learning_rate: 2.0,
-            warmup_steps: 4,
-            decay_steps: 3,
-        };
+        let schedule = Schedule { learning_rate: 2.0, warmup_steps: 4, decay_steps: 3 };
         let rates: Vec<f64> = (0..10).map(|step| schedule.at(step, 10)).collect();
         assert_eq!(rates, [0.5, 1.0, 1.5, 2.0, 2.0, 2.0, 2.0, 1.5, 1.0, 0.5]);
         assert_eq!(schedule.at(5, 100), 2.0);

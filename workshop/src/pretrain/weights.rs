@@ -53,11 +53,7 @@ pub(super) fn mapped(model: &Model, placement: Placement, change: &dyn Fn(&Tenso
     Ok(Model {
         layers: layers.collect::<Result<_>>()?,
         norm: change(&model.norm)?,
-        lm_head: if model.config.tie_word_embeddings {
-            embed_tokens.shallow_clone()
-        } else {
-            change(&model.lm_head)?
-        },
+        lm_head: if model.config.tie_word_embeddings { embed_tokens.shallow_clone() } else { change(&model.lm_head)? },
         embed_tokens,
         config: model.config.clone(),
         placement,
@@ -69,10 +65,7 @@ const WEIGHTS: &str = "weights.safetensors";
 /// Writes both into `folder`.
 pub(super) fn save(trained: &[TrainedTensor], state: &OptimizerState, folder: &Path) -> Result<()> {
     std::fs::create_dir_all(folder).map_err(|source| EngineError::io(folder, source))?;
-    let tensors: Vec<_> = trained
-        .iter()
-        .map(|tensor| (tensor.name.clone(), tensor.values.shallow_clone()))
-        .collect();
+    let tensors: Vec<_> = trained.iter().map(|tensor| (tensor.name.clone(), tensor.values.shallow_clone())).collect();
     write_safetensors(&folder.join(WEIGHTS), &tensors, Default::default())?;
     state.write_member(0, folder)
 }
@@ -116,10 +109,7 @@ pub fn write_model_folder(model: &Model, dtype: Dtype, folder: &Path) -> Result<
             let cut = layer.qkv_proj.f_narrow(0, start, outputs)?;
             push(name(&format!("self_attn.{projection}.weight")), &cut);
             if let Some(bias) = &layer.qkv_bias {
-                push(
-                    name(&format!("self_attn.{projection}.bias")),
-                    &bias.f_narrow(0, start, outputs)?,
-                );
+                push(name(&format!("self_attn.{projection}.bias")), &bias.f_narrow(0, start, outputs)?);
             }
             start += outputs;
         }

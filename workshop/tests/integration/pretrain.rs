@@ -149,12 +149,7 @@ fn a_killed_run_goes_on_to_the_same_model_and_both_learn() {
     let resumed = pretrain(folder, &killed, &work, &["--resume"]).output().unwrap();
     assert!(resumed.status.success(), "{}", String::from_utf8_lossy(&resumed.stderr));
 
-    for file in [
-        "model.safetensors",
-        "tokenizer.json",
-        "config.json",
-        "generation_config.json",
-    ] {
+    for file in ["model.safetensors", "tokenizer.json", "config.json", "generation_config.json"] {
         let of = |name: &str| std::fs::read(folder.join(name).join(file)).unwrap();
         assert_eq!(of("whole"), of(&killed), "{file} differs");
     }
@@ -187,10 +182,7 @@ fn training_goes_on_from_a_model_and_says_so() {
     assert!(second.status.success(), "{}", String::from_utf8_lossy(&second.stderr));
 
     let log = |work: &str| losses(&folder.join(work).join("log.jsonl"));
-    assert!(
-        log("work-second")[0] + 0.5 < log("work")[0],
-        "it did not start from the weights"
-    );
+    assert!(log("work-second")[0] + 0.5 < log("work")[0], "it did not start from the weights");
     let text = std::fs::read_to_string(folder.join("second/training.json")).unwrap();
     let training: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(training["from"]["model"], from[1]);
@@ -204,10 +196,7 @@ fn training_goes_on_from_a_model_and_says_so() {
     std::fs::write(model.join("config.json"), "{}").unwrap();
     let refused = pretrain(folder, "third", "work-third", &from).output().unwrap();
     let refusal = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(
-        !refused.status.success() && refusal.contains("config.json differs"),
-        "{refusal}"
-    );
+    assert!(!refused.status.success() && refusal.contains("config.json differs"), "{refusal}");
 }
 
 /// The config with stepping stones.
@@ -219,10 +208,7 @@ fn with_stones() -> String {
     assert!(CONFIG.contains(task));
     CONFIG
         .replace(task, &format!("{stones}{task}"))
-        .replace(
-            "[samples.weights]",
-            "[samples.stones]\npairs = 5\nshown = 2\n\n[samples.weights]",
-        )
+        .replace("[samples.weights]", "[samples.stones]\npairs = 5\nshown = 2\n\n[samples.weights]")
         .replace("ways = 1", "ways = 1\nstones = 4")
         .replace("[20, 20, 10, 5, 5]", "[40, 40, 40, 20, 10]")
 }
@@ -231,9 +217,7 @@ fn with_stones() -> String {
 fn a_base_learns_to_write_stepping_stones_from_the_weights_of_one_that_does_not() {
     let temporary = tempfile::tempdir().unwrap();
     let folder = temporary.path();
-    let first = pretrain(folder, "first", "work", &["--stop-after", "2"])
-        .output()
-        .unwrap();
+    let first = pretrain(folder, "first", "work", &["--stop-after", "2"]).output().unwrap();
     assert!(first.status.success(), "{}", String::from_utf8_lossy(&first.stderr));
     let model = folder.join("work/model");
     let mut second = pretrain(folder, "second", "work-second", &["--from", model.to_str().unwrap()]);
@@ -250,21 +234,13 @@ fn a_base_learns_to_write_stepping_stones_from_the_weights_of_one_that_does_not(
     let vocabulary = &json("tokenizer.json")["model"]["vocab"];
     assert_eq!(vocabulary.as_array().unwrap().last().unwrap()[0], "<lift_f>");
     let card = std::fs::read_to_string(folder.join("second/README.md")).unwrap();
-    assert!(
-        card.contains("### Stepping stones") && card.contains("configs/prompts/seedling-gasp"),
-        "{card}"
-    );
+    assert!(card.contains("### Stepping stones") && card.contains("configs/prompts/seedling-gasp"), "{card}");
 
     // The other way round, ids would be lost.
     let more = folder.join("second");
-    let refused = pretrain(folder, "third", "work-third", &["--from", more.to_str().unwrap()])
-        .output()
-        .unwrap();
+    let refused = pretrain(folder, "third", "work-third", &["--from", more.to_str().unwrap()]).output().unwrap();
     let refusal = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(
-        !refused.status.success() && refusal.contains("tokenizer.json differs"),
-        "{refusal}"
-    );
+    assert!(!refused.status.success() && refusal.contains("tokenizer.json differs"), "{refusal}");
 }
 
 #[test]
@@ -287,9 +263,6 @@ fn a_config_that_cannot_work_is_refused_by_field() {
     assert!(refusal("trace = 0.5,", "trace = 1.5,").contains("`solve_code_o.trace` of phase `solve` is 1.5"));
     assert!(refusal("traces = true", "traces = false").contains("`corpus.traces = true`"));
     let task = refusal("solve_code_f =", "lemma_f =");
-    assert!(
-        task.contains("`lemma_f` of phase `solve` needs `samples.stones`"),
-        "{task}"
-    );
+    assert!(task.contains("`lemma_f` of phase `solve` needs `samples.stones`"), "{task}");
     assert!(refusal("solve_code_f =", "lemma_g =").contains("`lemma_g` is not a task of the curriculum"));
 }

@@ -87,9 +87,7 @@ max_tokens = 16
 fn run(folder: &Path, config: &str, arguments: &[&str]) -> Output {
     std::fs::write(folder.join("config.toml"), config).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_lyceum-workshop"));
-    let command = command
-        .current_dir(folder)
-        .args(["pretrain", "--config", "config.toml"]);
+    let command = command.current_dir(folder).args(["pretrain", "--config", "config.toml"]);
     command.args(arguments).output().unwrap()
 }
 
@@ -122,26 +120,15 @@ fn a_stopped_run_goes_on_to_the_same_model_and_has_its_figures() {
         assert!(are_equal, "{file} differs");
     }
     let log = std::fs::read_to_string(folder.join("work-whole/log.jsonl")).unwrap();
-    let losses = log
-        .lines()
-        .map(|line| serde_json::from_str::<Value>(line).unwrap()["loss"].as_f64().unwrap());
+    let losses = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["loss"].as_f64().unwrap());
     let losses: Vec<f64> = losses.collect();
     assert_eq!(losses.len(), 14);
     assert!(losses[5] + 0.3 < losses[0], "{losses:?}");
 
     let evaluation = json(&folder.join("whole/evaluation.json"));
     let bands = evaluation["held_out"].as_array().unwrap();
-    assert_eq!(
-        bands
-            .iter()
-            .map(|band| band["level"].as_u64().unwrap())
-            .collect::<Vec<_>>(),
-        [1, 2, 3, 4, 5]
-    );
-    assert_eq!(
-        (&evaluation["proposals"]["asked"], &evaluation["plans"]["asked"]),
-        (&3.into(), &10.into())
-    );
+    assert_eq!(bands.iter().map(|band| band["level"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    assert_eq!((&evaluation["proposals"]["asked"], &evaluation["plans"]["asked"]), (&3.into(), &10.into()));
     assert_eq!(evaluation["question_critic"]["asked"], 10);
     let card = std::fs::read_to_string(folder.join("whole/README.md")).unwrap();
     assert!(
@@ -152,19 +139,7 @@ fn a_stopped_run_goes_on_to_the_same_model_and_has_its_figures() {
         "{card}"
     );
 
-    succeed(
-        folder,
-        &[
-            "--work",
-            "work-whole",
-            "--evaluate",
-            "work-whole/model",
-            "--held-out",
-            "3",
-            "--answers",
-            "1",
-        ],
-    );
+    succeed(folder, &["--work", "work-whole", "--evaluate", "work-whole/model", "--held-out", "3", "--answers", "1"]);
     let held_out = json(&folder.join("work-whole/model/held_out.json"));
     assert_eq!(held_out[4]["questions"], 3);
 }
@@ -174,11 +149,7 @@ fn a_config_that_cannot_work_is_refused_by_field() {
     let folder = tempfile::tempdir().unwrap();
     let refusal = |from: &str, to: &str| {
         assert!(CONFIG.contains(from));
-        let output = run(
-            folder.path(),
-            &CONFIG.replace(from, to),
-            &["--out", "out", "--work", "work"],
-        );
+        let output = run(folder.path(), &CONFIG.replace(from, to), &["--out", "out", "--work", "work"]);
         assert!(!output.status.success());
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
@@ -190,15 +161,8 @@ fn a_config_that_cannot_work_is_refused_by_field() {
         "plan = { share = 1.0, levels = [1, 1, 1, 1, 1] }",
         "plan = { share = 1.0, levels = [1, 1, 1, 1, 1], trace = 0.1 }",
     );
-    assert!(
-        traced.contains("only `solve` and `solve_with_plan` can show steps"),
-        "{traced}"
-    );
+    assert!(traced.contains("only `solve` and `solve_with_plan` can show steps"), "{traced}");
     assert!(refusal("critique_plan =", "criticize =").contains("criticize"));
-    let ways = run(
-        folder.path(),
-        CONFIG,
-        &["--work", "work", "--evaluate", "out", "--ways", "3"],
-    );
+    let ways = run(folder.path(), CONFIG, &["--work", "work", "--evaluate", "out", "--ways", "3"]);
     assert!(String::from_utf8_lossy(&ways.stderr).contains("--ways is for programs"));
 }

@@ -220,9 +220,7 @@ pub fn read_answer(text: &str) -> Option<Rational> {
 
 /// The numerator and the denominator of `a/b` or `\frac{a}{b}`.
 fn fraction(text: &str) -> Option<(&str, &str)> {
-    let latex = ["\\frac{", "\\dfrac{", "\\tfrac{"]
-        .iter()
-        .find_map(|command| text.strip_prefix(command));
+    let latex = ["\\frac{", "\\dfrac{", "\\tfrac{"].iter().find_map(|command| text.strip_prefix(command));
     match latex {
         Some(rest) => rest.strip_suffix('}')?.split_once("}{"),
         None => text.split_once('/'),

@@ -1,10 +1,8 @@
 //! Formulas in signs and words, and patterns with slots for them.
 
-use super::{
-    Expression, Operator,
-    question::{Token, tokens},
-    wording::{INFIXES, PHRASES},
-};
+use super::question::{Token, tokens};
+use super::wording::{INFIXES, PHRASES};
+use super::{Expression, Operator};
 
 /// The deepest nesting of brackets, signs and phrases.
 const DEPTH: usize = 16;
@@ -31,13 +29,7 @@ pub(super) struct Reader<'t> {
 
 impl<'t> Reader<'t> {
     pub(super) fn new(tokens: &'t [Token]) -> Self {
-        Self {
-            tokens,
-            at: 0,
-            variables: Vec::new(),
-            depth: 0,
-            closed: false,
-        }
+        Self { tokens, at: 0, variables: Vec::new(), depth: 0, closed: false }
     }
 
     pub(super) fn is_done(&self) -> bool {

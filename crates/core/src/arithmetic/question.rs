@@ -1,14 +1,12 @@
 //! Reads whole questions.
 
-use super::{
-    Expression, Rational,
-    expression::unsigned,
-    formula::Reader,
-    wording::{
-        ASKS, CHAIN_ENDS, CHAIN_LINKS, CHAIN_STARTS, Change, SHARE_END, STORY_CHANGES, STORY_ENDS, STORY_STARTS, TASKS,
-        counted,
-    },
+use super::expression::unsigned;
+use super::formula::Reader;
+use super::wording::{
+    ASKS, CHAIN_ENDS, CHAIN_LINKS, CHAIN_STARTS, Change, SHARE_END, STORY_CHANGES, STORY_ENDS, STORY_STARTS, TASKS,
+    counted,
 };
+use super::{Expression, Rational};
 
 /// The meaning of a question in one of the wordings.
 ///
@@ -23,11 +21,7 @@ pub fn read_question(text: &str) -> Result<Expression, &'static str> {
         let mut reader = Reader::new(&found);
         read(&mut reader).filter(|_| reader.is_done())
     };
-    if let Some(expression) = whole(asked)
-        .or_else(|| whole(task))
-        .or_else(|| whole(given))
-        .or_else(|| whole(chain))
-    {
+    if let Some(expression) = whole(asked).or_else(|| whole(task)).or_else(|| whole(given)).or_else(|| whole(chain)) {
         return Ok(expression);
     }
     story(&found)
@@ -142,9 +136,7 @@ fn story(found: &[Token]) -> Result<Expression, &'static str> {
         scene.check(&slots)?;
         is_shared = change == Change::Shared;
         value = change.of(value, slots.numbers).ok_or(NOT_UNDERSTOOD)?;
-        let is_count = value
-            .value()
-            .is_some_and(|value| value.is_integer() && *value.numer() >= 0);
+        let is_count = value.value().is_some_and(|value| value.is_integer() && *value.numer() >= 0);
         if !is_count {
             return Err("the story's number of things is not a whole number");
         }
@@ -154,10 +146,7 @@ fn story(found: &[Token]) -> Result<Expression, &'static str> {
 fn start(reader: &mut Reader<'_>) -> Option<(Scene, Expression)> {
     STORY_STARTS.iter().find_map(|pattern| {
         let slots = sentence(reader, pattern)?;
-        let scene = Scene {
-            who: slots.who?,
-            what: slots.what?,
-        };
+        let scene = Scene { who: slots.who?, what: slots.what? };
         Some((scene, counted(slots.numbers)?))
     })
 }

@@ -31,14 +31,8 @@ const VALUES: &[(&str, &str)] = &[
     ("What is a quarter of 12?", "3"),
     ("What is two thirds of 12?", "8"),
     ("Add 3 and 4.", "7"),
-    (
-        "Leo has 9 balls. He gets 3 from Eva. He sells 2 boxes of 4. How many balls does he have?",
-        "4",
-    ),
-    (
-        "Leo starts with 8 balls, finds 4 more and keeps three quarters of them. How many balls does he have?",
-        "9",
-    ),
+    ("Leo has 9 balls. He gets 3 from Eva. He sells 2 boxes of 4. How many balls does he have?", "4"),
+    ("Leo starts with 8 balls, finds 4 more and keeps three quarters of them. How many balls does he have?", "9"),
     ("What is twice 7?", "14"),
     ("What is half of 9?", "9/2"),
     ("What is a third of 12?", "4"),
@@ -64,18 +58,9 @@ const VALUES: &[(&str, &str)] = &[
     ("Start with 7. Add 5. Multiply by 3. What is the result?", "36"),
     ("Take 8, double it, subtract 4 and divide by 3. What do you get?", "4"),
     ("Begin with 9, then halve it and take away 4.", "1/2"),
-    (
-        "Ann has 12 apples. She buys 5 more. How many apples does Ann have now?",
-        "17",
-    ),
-    (
-        "Ben has 3 boxes of 4 eggs and loses 2. How many eggs does he have?",
-        "10",
-    ),
-    (
-        "Mia has 2 bags with 6 nuts each. Mia gives 3 to Leo. How many nuts does she have now?",
-        "9",
-    ),
+    ("Ann has 12 apples. She buys 5 more. How many apples does Ann have now?", "17"),
+    ("Ben has 3 boxes of 4 eggs and loses 2. How many eggs does he have?", "10"),
+    ("Mia has 2 bags with 6 nuts each. Mia gives 3 to Leo. How many nuts does she have now?", "9"),
     (
         "Leo collects 20 coins. He gives 2 to each of 4 friends, and finds 3 bags with 5 each. How many coins does Leo have?",
         "27",
@@ -84,14 +69,8 @@ const VALUES: &[(&str, &str)] = &[
         "Eva has 12 pens. She gives half of them to Dan. Then she buys 2 boxes of 3. How many pens are there in the end?",
         "12",
     ),
-    (
-        "Kim has 12 pens. She keeps a third of them and doubles them. How many pens does Kim have?",
-        "8",
-    ),
-    (
-        "Kim has 12 pens. She sells 4. She shares them among 4 friends. How many pens does each friend get?",
-        "2",
-    ),
+    ("Kim has 12 pens. She keeps a third of them and doubles them. How many pens does Kim have?", "8"),
+    ("Kim has 12 pens. She sells 4. She shares them among 4 friends. How many pens does each friend get?", "2"),
 ];
 
 #[test]
@@ -106,21 +85,11 @@ fn questions_have_the_values_of_their_english() {
 
 #[test]
 fn every_wording_is_in_the_table() {
-    let text = VALUES
-        .iter()
-        .map(|(question, _)| *question)
-        .collect::<Vec<_>>()
-        .join(" ")
-        .to_lowercase();
-    let links = wording::PHRASES
-        .iter()
-        .chain(wording::TASKS)
-        .chain(wording::CHAIN_LINKS);
+    let text = VALUES.iter().map(|(question, _)| *question).collect::<Vec<_>>().join(" ").to_lowercase();
+    let links = wording::PHRASES.iter().chain(wording::TASKS).chain(wording::CHAIN_LINKS);
     let stories = wording::STORY_CHANGES.iter().map(|(pattern, _)| *pattern);
     for pattern in links.map(|wording| wording.pattern).chain(stories) {
-        let mut pieces = pattern
-            .split('{')
-            .map(|piece| piece.split('}').next_back().unwrap_or(""));
+        let mut pieces = pattern.split('{').map(|piece| piece.split('}').next_back().unwrap_or(""));
         assert!(
             pieces.all(|piece| text.contains(piece.trim_end_matches(['.', '?']).to_lowercase().as_str())),
             "{pattern}"
@@ -157,18 +126,7 @@ fn what_is_ambiguous_or_unknown_is_neither_right_nor_wrong() {
     ] {
         assert!(matches!(judge(question, "17"), Judgement::Unknown(_)), "{question}");
     }
-    for answer in [
-        "",
-        "seven",
-        "7 apples",
-        "1/0",
-        "1/2/3",
-        "0x7",
-        "7.",
-        "1e3",
-        "--7",
-        "\\frac{7}",
-    ] {
+    for answer in ["", "seven", "7 apples", "1/0", "1/2/3", "0x7", "7.", "1e3", "--7", "\\frac{7}"] {
         let found = judge("What is 3 + 4?", answer);
         assert_eq!(found, Judgement::Unknown("the answer is not a number"), "{answer}");
     }
@@ -187,11 +145,7 @@ fn an_answer_may_be_in_any_terms() {
 #[test]
 fn a_form_does_not_depend_on_wording_or_order() {
     let form = |question| read_question(question).unwrap().form();
-    let same = [
-        "What is 4 + 3?",
-        "Add 3 to 4.",
-        "Ann has 3 nuts. She finds 4 more. How many nuts does she have?",
-    ];
+    let same = ["What is 4 + 3?", "Add 3 to 4.", "Ann has 3 nuts. She finds 4 more. How many nuts does she have?"];
     for question in same {
         assert_eq!(form(question), "(+3+4)", "{question}");
     }
@@ -205,12 +159,10 @@ fn a_form_does_not_depend_on_wording_or_order() {
 fn expression() -> impl Strategy<Value = Expression> {
     use Operator::{Add, Divide, Multiply, Remainder, Subtract};
     let operator = prop_oneof![Just(Add), Just(Subtract), Just(Multiply), Just(Divide), Just(Remainder)];
-    (0..1000_i64)
-        .prop_map(Expression::whole)
-        .prop_recursive(5, 32, 2, move |inner| {
-            (operator.clone(), inner.clone(), inner)
-                .prop_map(|(operator, left, right)| Expression::of(operator, left, right))
-        })
+    (0..1000_i64).prop_map(Expression::whole).prop_recursive(5, 32, 2, move |inner| {
+        (operator.clone(), inner.clone(), inner)
+            .prop_map(|(operator, left, right)| Expression::of(operator, left, right))
+    })
 }
 
 proptest! {

@@ -4,10 +4,8 @@
 //! number, `{who}` the person, `{other}` someone else, and `{what}` the things that are counted.
 
 use self::Meaning::{Difference, Ordered, Scaled, Square, Swapped};
-use super::{
-    Expression, Operator,
-    Operator::{Add, Divide, Multiply, Remainder, Subtract},
-};
+use super::Operator::{Add, Divide, Multiply, Remainder, Subtract};
+use super::{Expression, Operator};
 
 /// A pattern and the value of what it describes.
 #[derive(Clone, Copy, Debug)]

@@ -59,9 +59,7 @@ fn is_opening(before: &str, tag: &str) -> bool {
 /// `\boxed{}`, with those that it is joined to; the text after the last `####`; the text after the last "answer is" or "answer:"; the whole text, if it
 /// was inside an `<answer>` or is one short line; the last number. `None` if nothing matches.
 pub fn mathematics_of(completion: &str) -> Option<String> {
-    let inside = tagged(completion, "answer")
-        .map(str::trim)
-        .filter(|text| !text.is_empty());
+    let inside = tagged(completion, "answer").map(str::trim).filter(|text| !text.is_empty());
     if inside.and_then(last_boxes).is_none()
         && let Some(boxed) = last_boxes(completion)
     {
@@ -88,16 +86,12 @@ fn is_bare(text: &str) -> bool {
 }
 
 fn after_last<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
-    text.rsplit_once(mark)
-        .map(|(_, after)| after.lines().next().unwrap_or(""))
+    text.rsplit_once(mark).map(|(_, after)| after.lines().next().unwrap_or(""))
 }
 
 fn after_answer(text: &str) -> Option<&str> {
     let lower = text.to_ascii_lowercase();
-    let at = ["answer is", "answer:"]
-        .iter()
-        .filter_map(|mark| lower.rfind(mark).map(|at| at + mark.len()))
-        .max()?;
+    let at = ["answer is", "answer:"].iter().filter_map(|mark| lower.rfind(mark).map(|at| at + mark.len())).max()?;
     let line = text[at..].trim_start().lines().next()?;
     // A full stop ends the sentence unless a digit follows it.
     let end = line
@@ -153,27 +147,15 @@ mod tests {
             ),
             "def f(): return 1"
         );
-        assert_eq!(
-            code_of("```python\ndef f(a):\n    return a", Some("f"), None),
-            "def f(a):\n    return a"
-        );
-        assert_eq!(
-            code_of("def add_all(a):\n    pass", Some("add"), Some("P\n")),
-            "P\ndef add_all(a):\n    pass"
-        );
+        assert_eq!(code_of("```python\ndef f(a):\n    return a", Some("f"), None), "def f(a):\n    return a");
+        assert_eq!(code_of("def add_all(a):\n    pass", Some("add"), Some("P\n")), "P\ndef add_all(a):\n    pass");
     }
 
     #[test]
     fn what_only_continues_a_prompt_is_put_behind_it() {
         let prompt = "def add(a, b):\n    \"\"\"Adds.\"\"\"\n";
-        assert_eq!(
-            code_of("    return a + b\n", Some("add"), Some(prompt)),
-            format!("{prompt}    return a + b\n")
-        );
-        assert_eq!(
-            code_of("def add(a, b): return a + b", Some("add"), Some(prompt)),
-            "def add(a, b): return a + b"
-        );
+        assert_eq!(code_of("    return a + b\n", Some("add"), Some(prompt)), format!("{prompt}    return a + b\n"));
+        assert_eq!(code_of("def add(a, b): return a + b", Some("add"), Some(prompt)), "def add(a, b): return a + b");
         assert_eq!(
             code_of("    return 1\n```\nThat is it.", Some("add"), Some(prompt)),
             format!("{prompt}    return 1\n")
@@ -186,10 +168,7 @@ mod tests {
             (r"so $\boxed{\frac{1}{2}}$.", Some(r"\frac{1}{2}")),
             (r"\boxed{1} <answer>it is two</answer>", Some("1")),
             (r"<answer>\boxed{3}</answer> or \boxed{4}", Some("3")),
-            (
-                r"So $\boxed{1}$ and $\boxed{2}$ are the roots.",
-                Some(r"\boxed{1}$ and $\boxed{2}"),
-            ),
+            (r"So $\boxed{1}$ and $\boxed{2}$ are the roots.", Some(r"\boxed{1}$ and $\boxed{2}")),
             (r"Not \boxed{1}. It is \boxed{2}.", Some("2")),
             ("She has 5.\n#### 1,234", Some("1,234")),
             ("The final answer is $x = 3$. I hope it is correct.", Some("x = 3")),
@@ -197,10 +176,7 @@ mod tests {
             ("the answer is 3.14.", Some("3.14")),
             ("18", Some("18")),
             (r"\frac{3}{4}", Some(r"\frac{3}{4}")),
-            (
-                "Janet sells 9 eggs, so every day she makes exactly $18 at the market.",
-                Some("18"),
-            ),
+            ("Janet sells 9 eggs, so every day she makes exactly $18 at the market.", Some("18")),
             ("it must be all of -7 apples in the end, I would say", Some("-7")),
             ("what is left over after all of it is then 12 - 5, or 12-5", Some("5")),
             ("I do not know what I should say about all this", None),

@@ -8,7 +8,8 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 use super::Question;
-use crate::{artifact::Digest, verify::RewardPackage};
+use crate::artifact::Digest;
+use crate::verify::RewardPackage;
 
 /// How a row of a file is read.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -150,13 +151,7 @@ pub struct RewardUse {
 
 impl RewardUse {
     pub fn oracle(&self, row: Map<String, Value>) -> Question {
-        Question::Python {
-            file: self.file,
-            source: None,
-            timeout: self.timeout,
-            packages: self.packages.clone(),
-            row,
-        }
+        Question::Python { file: self.file, source: None, timeout: self.timeout, packages: self.packages.clone(), row }
     }
 }
 
@@ -215,19 +210,13 @@ impl Format {
             Self::CodeI { .. } => matches!(oracle, Question::CodeI { .. }),
             Self::CodeF { .. } => matches!(oracle, Question::CodeF { .. }),
             Self::SelfPlay {} => {
-                matches!(
-                    oracle,
-                    Question::CodeO { .. } | Question::CodeI { .. } | Question::CodeF { .. }
-                )
+                matches!(oracle, Question::CodeO { .. } | Question::CodeI { .. } | Question::CodeF { .. })
             }
         }
     }
 
     /// Whether its rows are problems of self-play: a program, and something to find about it.
     pub fn is_self_play(&self) -> bool {
-        matches!(
-            self,
-            Self::SelfPlay {} | Self::CodeO { .. } | Self::CodeI { .. } | Self::CodeF { .. }
-        )
+        matches!(self, Self::SelfPlay {} | Self::CodeO { .. } | Self::CodeI { .. } | Self::CodeF { .. })
     }
 }

@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{BenchmarkRow, PromptStyle, Question};
-use crate::{
-    verify::{Check, JsonText, MathPair, Oracle, Reward, Solution, Status, Task, Tests, Tolerance, Verdict},
-    work::FinishReason,
-};
+use crate::verify::{Check, JsonText, MathPair, Oracle, Reward, Solution, Status, Task, Tests, Tolerance, Verdict};
+use crate::work::FinishReason;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Submission {
@@ -77,25 +75,11 @@ pub fn task(row: &BenchmarkRow, id: String, solution: String) -> Result<Task, St
         oracle,
     };
     let check: Check = match &row.oracle {
-        Question::Script { entry_point, test } => tests(
-            Some(entry_point),
-            Oracle::Script {
-                test: test.clone(),
-                prompt: Some(row.question.clone()),
-            },
-        )
-        .into(),
-        Question::Reference {
-            entry_point,
-            reference,
-            base_inputs,
-            plus_inputs,
-            atol,
-        } => {
-            let inputs = base_inputs
-                .iter()
-                .chain(plus_inputs)
-                .map(|input| JsonText::new(input.clone()));
+        Question::Script { entry_point, test } => {
+            tests(Some(entry_point), Oracle::Script { test: test.clone(), prompt: Some(row.question.clone()) }).into()
+        }
+        Question::Reference { entry_point, reference, base_inputs, plus_inputs, atol } => {
+            let inputs = base_inputs.iter().chain(plus_inputs).map(|input| JsonText::new(input.clone()));
             let inputs = inputs
                 .collect::<Result<_, _>>()
                 .map_err(|error| format!("{}: an input is not JSON: {error}", row.task_id))?;
@@ -110,44 +94,19 @@ pub fn task(row: &BenchmarkRow, id: String, solution: String) -> Result<Task, St
             )
             .into()
         }
-        Question::LiveCodeBench {
-            entry_point,
-            public_test_cases,
-            private_test_cases,
-            ..
-        } => tests(
+        Question::LiveCodeBench { entry_point, public_test_cases, private_test_cases, .. } => tests(
             entry_point.as_ref(),
-            Oracle::LiveCodeBench {
-                public: public_test_cases.clone(),
-                private: private_test_cases.clone(),
-            },
+            Oracle::LiveCodeBench { public: public_test_cases.clone(), private: private_test_cases.clone() },
         )
         .into(),
-        Question::Math { gold } => MathPair {
-            gold: gold.clone(),
-            answer: solution,
-            plain: false,
+        Question::Math { gold } => MathPair { gold: gold.clone(), answer: solution, plain: false }.into(),
+        Question::CodeO { program, input } => {
+            Solution::Output { program: program.clone(), input: input.clone(), answer: solution }.into()
         }
-        .into(),
-        Question::CodeO { program, input } => Solution::Output {
-            program: program.clone(),
-            input: input.clone(),
-            answer: solution,
+        Question::CodeI { program, output } => {
+            Solution::Input { program: program.clone(), output: output.clone(), answer: solution }.into()
         }
-        .into(),
-        Question::CodeI { program, output } => Solution::Input {
-            program: program.clone(),
-            output: output.clone(),
-            answer: solution,
-        }
-        .into(),
-        Question::Python {
-            file,
-            source,
-            timeout,
-            packages,
-            row: data,
-        } => Reward {
+        Question::Python { file, source, timeout, packages, row: data } => Reward {
             file: *file,
             source: source.clone(),
             timeout: *timeout,
@@ -157,11 +116,7 @@ pub fn task(row: &BenchmarkRow, id: String, solution: String) -> Result<Task, St
             row: JsonText::new(serde_json::Value::from(data.clone()).to_string()).map_err(|error| error.to_string())?,
         }
         .into(),
-        Question::CodeF { pairs, .. } => Solution::Function {
-            pairs: pairs.clone(),
-            answer: solution,
-        }
-        .into(),
+        Question::CodeF { pairs, .. } => Solution::Function { pairs: pairs.clone(), answer: solution }.into(),
     };
     Ok(Task { id, check })
 }
@@ -184,10 +139,7 @@ pub struct Graded {
 pub fn graded(row: &BenchmarkRow, verdict: &Verdict) -> Graded {
     let base_correct = row.oracle.base_tests().map(|base| {
         verdict.total.is_some()
-            && verdict
-                .failures
-                .as_ref()
-                .is_none_or(|failures| failures.iter().all(|failure| failure.index >= base))
+            && verdict.failures.as_ref().is_none_or(|failures| failures.iter().all(|failure| failure.index >= base))
             && (verdict.correct == Some(true) || verdict.failures.is_some())
     });
     Graded {
@@ -201,11 +153,6 @@ pub fn graded(row: &BenchmarkRow, verdict: &Verdict) -> Graded {
 impl Graded {
     /// The grade of a sample without a solution.
     pub fn unreadable(row: &BenchmarkRow, reason: String) -> Self {
-        Self {
-            correct: false,
-            base_correct: row.oracle.base_tests().map(|_| false),
-            status: Status::Malformed,
-            reason,
-        }
+        Self { correct: false, base_correct: row.oracle.base_tests().map(|_| false), status: Status::Malformed, reason }
     }
 }

@@ -135,21 +135,12 @@ mod tests {
         ] {
             assert_eq!(needed_by("f", "", &format!("{program}{beside}")), kept, "{beside}");
         }
-        assert_eq!(
-            needed_by("f", "", &format!("The program:\n{program}assert f(1)\n")),
-            kept
-        );
+        assert_eq!(needed_by("f", "", &format!("The program:\n{program}assert f(1)\n")), kept);
         let inverse = "def g(a):\n    return a\n\ndef f(a):\n    return a\nassert f(1)\n";
         assert_eq!(needed_by("f", "", inverse), "def f(a):\n    return a\n");
         let both = "def g(a):\n    return a\n\ndef f(a):\n    return a\n";
         assert_eq!(needed_by("f", "def check(f): assert f(g(1)) == 1", inverse), both);
-        for whole in [
-            "print(f(",
-            "def f(a):\n    return [\n        1",
-            "x = 1\nassert x",
-            "",
-            "é",
-        ] {
+        for whole in ["print(f(", "def f(a):\n    return [\n        1", "x = 1\nassert x", "", "é"] {
             assert_eq!(needed_by("f", "", whole), whole);
         }
     }

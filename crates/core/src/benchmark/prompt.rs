@@ -4,13 +4,13 @@ use minijinja::{Environment, UndefinedBehavior, context};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{BenchmarkRow, Question, Suite, code_of, format::Format, mathematics_of, needed::needed_by};
-use crate::{
-    problem::Statement,
-    prompt::{PromptError, PromptSet, Style},
-    verify::ProblemKind,
-    work::{FinishReason, Message, Prompt},
-};
+use super::format::Format;
+use super::needed::needed_by;
+use super::{BenchmarkRow, Question, Suite, code_of, mathematics_of};
+use crate::problem::Statement;
+use crate::prompt::{PromptError, PromptSet, Style};
+use crate::verify::ProblemKind;
+use crate::work::{FinishReason, Message, Prompt};
 
 /// A prompt style: one file of `configs/benchmarks/prompts`.
 #[derive(Debug)]
@@ -107,28 +107,17 @@ impl PromptStyle {
             Some(other) => return Err(PromptError::Missing(other.to_owned())),
         };
         hash.update(frame);
-        let templates = [
-            ("code", described.code),
-            ("math", described.math),
-            ("frame", Some(frame.to_owned())),
-        ];
+        let templates = [("code", described.code), ("math", described.math), ("frame", Some(frame.to_owned()))];
         for (template, text) in templates {
             let Some(text) = text else { continue };
-            environment
-                .add_template_owned(template, text)
-                .map_err(|error| template_error(template, &error))?;
+            environment.add_template_owned(template, text).map_err(|error| template_error(template, &error))?;
         }
         Ok(Self {
             name: name.to_owned(),
             style: described.style,
             environment,
             begin_code: described.begin_code,
-            self_play: described
-                .self_play
-                .as_deref()
-                .or(self_play)
-                .map(PromptSet::shipped)
-                .transpose()?,
+            self_play: described.self_play.as_deref().or(self_play).map(PromptSet::shipped).transpose()?,
             stop: described.stop,
             stop_math: described.stop_math,
             sha256: format!("{:x}", hash.finalize()),
@@ -175,11 +164,7 @@ impl PromptStyle {
                 let context = context! { question => question.trim_end_matches('\n'), text => question };
                 (self.text("math", context)?, "")
             }
-            Statement::Code {
-                question,
-                entry_point,
-                starter_code,
-            } => {
+            Statement::Code { question, entry_point, starter_code } => {
                 let context = context! {
                     question => question.trim_end_matches('\n'),
                     text => question,
@@ -199,10 +184,7 @@ impl PromptStyle {
             }
         };
         let text = self.text("frame", context! { content })?;
-        let message = |role: &str, content: String| Message {
-            role: role.to_owned(),
-            content,
-        };
+        let message = |role: &str, content: String| Message { role: role.to_owned(), content };
         Ok(match self.style {
             Style::Base => Prompt::Text(text + begin),
             Style::Chat => {
@@ -265,10 +247,7 @@ impl PromptStyle {
         };
         match &self.self_play {
             Some(set) => set.grammar.answer(problem, completion, finish, set.opening()),
-            None => Err(format!(
-                "the prompt style `{}` cannot read self-play answers",
-                self.name
-            )),
+            None => Err(format!("the prompt style `{}` cannot read self-play answers", self.name)),
         }
     }
 
@@ -280,10 +259,7 @@ impl PromptStyle {
 }
 
 fn template_error(name: &str, error: &minijinja::Error) -> PromptError {
-    PromptError::Template {
-        name: name.to_owned(),
-        detail: error.to_string(),
-    }
+    PromptError::Template { name: name.to_owned(), detail: error.to_string() }
 }
 
 #[cfg(test)]
@@ -302,10 +278,7 @@ mod tests {
     }
 
     fn script() -> Question {
-        Question::Script {
-            entry_point: "add".to_owned(),
-            test: "def check(candidate): pass".to_owned(),
-        }
+        Question::Script { entry_point: "add".to_owned(), test: "def check(candidate): pass".to_owned() }
     }
 
     #[test]
@@ -338,30 +311,17 @@ mod tests {
                 Question::Math { gold: "1".to_owned() }
             }
             Format::SelfPlay {} | Format::CodeO { .. } | Format::CodeI { .. } | Format::CodeF { .. } => {
-                Question::CodeO {
-                    program: "def f(a):\n return a".to_owned(),
-                    input: "1".to_owned(),
-                }
+                Question::CodeO { program: "def f(a):\n return a".to_owned(), input: "1".to_owned() }
             }
         };
         for name in prompt_styles() {
             let style = PromptStyle::shipped(name).unwrap();
             for suite in shipped_suites() {
                 let prompt = style.render(&row(of(suite)));
-                assert_eq!(
-                    prompt.is_ok(),
-                    style.misfit(suite).is_none(),
-                    "{name} and {}",
-                    suite.name
-                );
+                assert_eq!(prompt.is_ok(), style.misfit(suite).is_none(), "{name} and {}", suite.name);
             }
         }
-        assert!(
-            PromptStyle::shipped("rhyme")
-                .unwrap_err()
-                .to_string()
-                .contains("azr, chat")
-        );
+        assert!(PromptStyle::shipped("rhyme").unwrap_err().to_string().contains("azr, chat"));
     }
 
     #[test]
@@ -375,15 +335,10 @@ mod tests {
             row: Default::default(),
         };
         for oracle in [own, Question::Math { gold: "1".to_owned() }, script()] {
-            let row = BenchmarkRow {
-                question: text.to_owned(),
-                ..row(oracle)
-            };
+            let row = BenchmarkRow { question: text.to_owned(), ..row(oracle) };
             let put = |style: &str| PromptStyle::shipped(style).unwrap().render(&row).unwrap();
             assert_eq!(put("plain"), Prompt::Text(text.to_owned()));
-            let Prompt::Messages(messages) = put("plain_chat") else {
-                panic!("{row:?}")
-            };
+            let Prompt::Messages(messages) = put("plain_chat") else { panic!("{row:?}") };
             assert_eq!((messages.len(), messages[0].content.as_str()), (1, text));
             assert!(PromptStyle::shipped("plain").unwrap().stops_of([&row]).is_empty());
         }
@@ -398,19 +353,12 @@ mod tests {
         let set = PromptSet::shipped("seedling-math").unwrap();
         let in_a_run = set.render("solve", context! { question }).unwrap().prompt;
         assert_eq!(style.render(&asked).unwrap(), in_a_run);
-        assert_eq!(
-            style.solution(&asked, r"3+4=7;\boxed{7}", FinishReason::Stop).unwrap(),
-            "7"
-        );
+        assert_eq!(style.solution(&asked, r"3+4=7;\boxed{7}", FinishReason::Stop).unwrap(), "7");
     }
 
     #[test]
     fn a_question_stands_in_its_prompt_as_it_is() {
-        let Prompt::Text(text) = PromptStyle::shipped("completion")
-            .unwrap()
-            .render(&row(script()))
-            .unwrap()
-        else {
+        let Prompt::Text(text) = PromptStyle::shipped("completion").unwrap().render(&row(script())).unwrap() else {
             panic!("a text")
         };
         assert_eq!(text, "def add(a, b):\n    \"\"\"Adds {{ both }}.\"\"\"");
@@ -419,9 +367,7 @@ mod tests {
         };
         assert!(messages[0].content.contains("`add`") && messages[0].content.contains("{{ both }}"));
         let azr = PromptStyle::shipped("azr").unwrap();
-        let Prompt::Text(text) = azr.render(&row(script())).unwrap() else {
-            panic!("a text")
-        };
+        let Prompt::Text(text) = azr.render(&row(script())).unwrap() else { panic!("a text") };
         assert!(text.ends_with("Assistant: <think>"), "{text}");
         assert_ne!(azr.sha256(), PromptStyle::shipped("chat").unwrap().sha256());
     }
@@ -434,25 +380,16 @@ mod tests {
         assert_eq!(program, "def add(a, b):\n    return a + b");
         let math = row(Question::Math { gold: "1".to_owned() });
         assert_eq!(azr.solution(&math, r"so \boxed{7}", FinishReason::Length).unwrap(), "7");
-        assert!(
-            azr.solution(&math, "I cannot say anything at all about this one", FinishReason::Stop)
-                .is_err()
-        );
+        assert!(azr.solution(&math, "I cannot say anything at all about this one", FinishReason::Stop).is_err());
         let held_out = suite("held-out-seedling").unwrap();
         let completion = PromptStyle::shipped("completion").unwrap();
         let misfit = completion.misfit(held_out).unwrap();
-        assert!(
-            misfit.contains("self-play") && misfit.contains("`held-out-seedling`"),
-            "{misfit}"
-        );
+        assert!(misfit.contains("self-play") && misfit.contains("`held-out-seedling`"), "{misfit}");
     }
 
     #[test]
     fn every_style_for_self_play_reads_the_answers_that_its_prompts_want() {
-        let trace = row(Question::CodeO {
-            program: "def f(a):\n    return [a]".to_owned(),
-            input: "1".to_owned(),
-        });
+        let trace = row(Question::CodeO { program: "def f(a):\n    return [a]".to_owned(), input: "1".to_owned() });
         for (name, said) in [
             ("azr", "One.</think> <answer>```output\n[1]\n```</answer>"),
             ("chat", "A list.\n```output\n[1]\n```"),
@@ -465,37 +402,19 @@ mod tests {
             let read = style.solution(&trace, said, FinishReason::Stop);
             assert_eq!(read.as_deref(), Ok("[1]"), "{name}");
         }
-        assert!(
-            PromptStyle::shipped("azr")
-                .unwrap()
-                .solution(&trace, "[1]", FinishReason::Stop)
-                .is_err()
-        );
+        assert!(PromptStyle::shipped("azr").unwrap().solution(&trace, "[1]", FinishReason::Stop).is_err());
     }
 
     #[test]
     fn an_answer_that_the_prompt_begins_is_read_with_its_beginning() {
         let style = PromptStyle::shipped("evalplus_chat").unwrap();
-        let Prompt::Messages(messages) = style.render(&row(script())).unwrap() else {
-            panic!("messages")
-        };
+        let Prompt::Messages(messages) = style.render(&row(script())).unwrap() else { panic!("messages") };
         let roles: Vec<&str> = messages.iter().map(|message| message.role.as_str()).collect();
         assert_eq!(roles, ["user", "assistant"]);
-        assert!(
-            messages[0].content.ends_with("both }}.\"\"\"\n```\n"),
-            "{:?}",
-            messages[0].content
-        );
-        assert!(
-            messages[1].content.ends_with(":\n```python\n"),
-            "{:?}",
-            messages[1].content
-        );
+        assert!(messages[0].content.ends_with("both }}.\"\"\"\n```\n"), "{:?}", messages[0].content);
+        assert!(messages[1].content.ends_with(":\n```python\n"), "{:?}", messages[1].content);
         let program = "from math import e\n\ndef add(a, b):\n    return a + b";
-        assert_eq!(
-            style.solution(&row(script()), program, FinishReason::Stop).unwrap(),
-            program
-        );
+        assert_eq!(style.solution(&row(script()), program, FinishReason::Stop).unwrap(), program);
     }
 
     #[test]
@@ -506,28 +425,14 @@ mod tests {
         let shown = style.render(&asked).unwrap().text();
         assert_eq!(shown.matches("#### ").count(), 5);
         assert!(shown.ends_with("\n\nQuestion: What is 3 + 4?\nAnswer:"), "{shown}");
-        assert_eq!(
-            style
-                .solution(&asked, " 3 + 4 = <<3+4=7>>7.\n#### 7", FinishReason::Stop)
-                .unwrap(),
-            "7"
-        );
+        assert_eq!(style.solution(&asked, " 3 + 4 = <<3+4=7>>7.\n#### 7", FinishReason::Stop).unwrap(), "7");
     }
 
     /// Results are comparable only if their prompts have the same hash.
     #[test]
     fn the_hashes_of_styles_with_results_do_not_change() {
         let hash = |name| PromptStyle::shipped(name).unwrap().sha256()[..12].to_owned();
-        let known = [
-            "de5fa1a3ee99",
-            "dc287fbf7159",
-            "561ba9f873ec",
-            "6a14a1267b57",
-            "0018b7c2c43f",
-        ];
-        assert_eq!(
-            ["azr", "chat", "completion", "seedling", "seedling-math"].map(hash),
-            known
-        );
+        let known = ["de5fa1a3ee99", "dc287fbf7159", "561ba9f873ec", "6a14a1267b57", "0018b7c2c43f"];
+        assert_eq!(["azr", "chat", "completion", "seedling", "seedling-math"].map(hash), known);
     }
 }

@@ -9,17 +9,13 @@ mod questions;
 mod tests;
 mod triple;
 
-pub use self::{
-    code::{NotADate, Window},
-    line::{LONGEST_LINE, Lines, RowReader},
-};
+pub use self::code::{NotADate, Window};
+pub use self::line::{LONGEST_LINE, Lines, RowReader};
 
-use std::{
-    borrow::Cow,
-    collections::HashMap,
-    fmt, io,
-    io::{BufRead, BufReader, Read as _},
-};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read as _};
+use std::{fmt, io};
 
 use self::line::Line;
 use super::{BenchmarkRow, Suite};
@@ -193,9 +189,7 @@ pub fn self_play(place: usize, row: &serde_json::Value) -> Result<BenchmarkRow, 
 impl Refused {
     /// A fault of the whole file.
     fn whole(detail: String) -> Self {
-        Self {
-            faults: vec![LineFault { line: 1, detail }],
-        }
+        Self { faults: vec![LineFault { line: 1, detail }] }
     }
 }
 
@@ -225,9 +219,7 @@ pub fn unpacking<'f>(mut file: impl BufRead + 'f) -> io::Result<Box<dyn BufRead 
 
 /// The lines that are not blank, numbered from 1.
 pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
-    (1..)
-        .zip(bytes.split(|byte| *byte == b'\n'))
-        .filter(|(_, line)| !line.trim_ascii().is_empty())
+    (1..).zip(bytes.split(|byte| *byte == b'\n')).filter(|(_, line)| !line.trim_ascii().is_empty())
 }
 
 fn row(suite: &Suite, line: &Line, index: usize) -> Result<BenchmarkRow, String> {
@@ -247,9 +239,5 @@ fn hint(suite: &Suite, text: &[u8]) -> String {
     if fitting.is_empty() || row(suite, &line, 0).is_ok() {
         return String::new();
     }
-    format!(
-        " (this looks like a row of `{}`, not of `{}`)",
-        fitting.join("` or `"),
-        suite.name
-    )
+    format!(" (this looks like a row of `{}`, not of `{}`)", fitting.join("` or `"), suite.name)
 }

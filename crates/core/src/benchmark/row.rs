@@ -5,11 +5,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-use crate::{
-    artifact::Digest,
-    problem::Values,
-    verify::{CodePair, MAX_REWARD_TIMEOUT, ProblemKind, RewardPackage},
-};
+use crate::artifact::Digest;
+use crate::problem::Values;
+use crate::verify::{CodePair, MAX_REWARD_TIMEOUT, ProblemKind, RewardPackage};
 
 /// One task of a suite. JSON values from the file (inputs of any size) are kept as text, since databases and parsers
 /// round numbers.
@@ -173,14 +171,8 @@ impl BenchmarkRow {
     pub fn values(&self) -> Values {
         let canonical = self.canonical.clone();
         match &self.oracle {
-            Question::CodeO { input, .. } => Values::Io {
-                input: Some(input.clone()),
-                output: canonical,
-            },
-            Question::CodeI { output, .. } => Values::Io {
-                input: canonical,
-                output: Some(output.clone()),
-            },
+            Question::CodeO { input, .. } => Values::Io { input: Some(input.clone()), output: canonical },
+            Question::CodeI { output, .. } => Values::Io { input: canonical, output: Some(output.clone()) },
             Question::CodeF { message, pairs } => {
                 let (inputs, outputs) = pairs.iter().cloned().unzip();
                 Values::Function {
@@ -191,14 +183,10 @@ impl BenchmarkRow {
                     shown: pairs.len().div_ceil(2),
                 }
             }
-            Question::Math { gold } => Values::Math {
-                question: self.question.clone(),
-                answer: gold.clone(),
-            },
-            Question::Python { .. } => Values::Math {
-                question: self.question.clone(),
-                answer: canonical.unwrap_or_default(),
-            },
+            Question::Math { gold } => Values::Math { question: self.question.clone(), answer: gold.clone() },
+            Question::Python { .. } => {
+                Values::Math { question: self.question.clone(), answer: canonical.unwrap_or_default() }
+            }
             Question::Script { .. } | Question::Reference { .. } | Question::LiveCodeBench { .. } => Values::Code {
                 question: self.question.clone(),
                 canonical,
@@ -254,10 +242,7 @@ impl Question {
 
     /// Whether a solution is a program.
     pub fn is_code(&self) -> bool {
-        matches!(
-            self,
-            Self::Script { .. } | Self::Reference { .. } | Self::LiveCodeBench { .. } | Self::CodeF { .. }
-        )
+        matches!(self, Self::Script { .. } | Self::Reference { .. } | Self::LiveCodeBench { .. } | Self::CodeF { .. })
     }
 
     /// How many of a verdict's tests belong to the base benchmark, if base and added tests are counted separately.

@@ -3,11 +3,9 @@
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-use super::{
-    BenchmarkRow, Submission, Suite,
-    format::Format,
-    reader::{LineFault, Refused, lines},
-};
+use super::format::Format;
+use super::reader::{LineFault, Refused, lines};
+use super::{BenchmarkRow, Submission, Suite};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
@@ -30,11 +28,7 @@ const FIELDS: [&str; 4] = ["solution", "completion", "response", "answer"];
 /// # Errors
 /// Every line that is not a sample of a task of `rows`, and every sample beyond `n` of a task.
 pub fn read(suite: &Suite, rows: &[BenchmarkRow], bytes: &[u8], n: Option<u32>) -> Result<Vec<Sample>, Refused> {
-    let index: HashMap<&str, usize> = rows
-        .iter()
-        .enumerate()
-        .map(|(at, row)| (row.task_id.as_str(), at))
-        .collect();
+    let index: HashMap<&str, usize> = rows.iter().enumerate().map(|(at, row)| (row.task_id.as_str(), at)).collect();
     let mut counts = vec![0_u32; rows.len()];
     let mut samples = Vec::new();
     let mut faults = Vec::new();
@@ -51,27 +45,15 @@ pub fn read(suite: &Suite, rows: &[BenchmarkRow], bytes: &[u8], n: Option<u32>) 
                     );
                     faults.push(LineFault { line, detail });
                 }
-                samples.push(Sample {
-                    line,
-                    row,
-                    sample,
-                    submission,
-                });
+                samples.push(Sample { line, row, sample, submission });
             }
             Err(detail) => faults.push(LineFault { line, detail }),
         }
     }
     if samples.is_empty() && faults.is_empty() {
-        faults.push(LineFault {
-            line: 1,
-            detail: "the file has no samples".to_owned(),
-        });
+        faults.push(LineFault { line: 1, detail: "the file has no samples".to_owned() });
     }
-    if faults.is_empty() {
-        Ok(samples)
-    } else {
-        Err(Refused { faults })
-    }
+    if faults.is_empty() { Ok(samples) } else { Err(Refused { faults }) }
 }
 
 fn sample(suite: &Suite, bytes: &[u8], index: &HashMap<&str, usize>) -> Result<(usize, Submission), String> {
@@ -83,10 +65,8 @@ fn sample(suite: &Suite, bytes: &[u8], index: &HashMap<&str, usize>) -> Result<(
         Err(error) => return Err(format!("it is not JSON: {error}")),
     };
     let row = task(suite, &fields, index)?;
-    let given: Vec<&str> = FIELDS
-        .into_iter()
-        .filter(|name| fields.get(*name).is_some_and(|value| !value.is_null()))
-        .collect();
+    let given: Vec<&str> =
+        FIELDS.into_iter().filter(|name| fields.get(*name).is_some_and(|value| !value.is_null())).collect();
     let Some(name) = given.first() else {
         return Err("missing field `solution`, `completion` or `response`".to_owned());
     };
@@ -115,10 +95,7 @@ fn task(suite: &Suite, fields: &Map<String, Value>, index: &HashMap<&str, usize>
         names.push("question_id");
     }
     names.extend(own.iter().map(String::as_str));
-    let Some((name, value)) = names
-        .iter()
-        .find_map(|name| fields.get(*name).map(|value| (*name, value)))
-    else {
+    let Some((name, value)) = names.iter().find_map(|name| fields.get(*name).map(|value| (*name, value))) else {
         return Err("missing field `task_id`".to_owned());
     };
     let id = match value {
@@ -126,15 +103,10 @@ fn task(suite: &Suite, fields: &Map<String, Value>, index: &HashMap<&str, usize>
         Value::Number(number) => number.to_string(),
         _ => return Err(format!("field `{name}` is neither a text nor a number")),
     };
-    let found = index
-        .get(id.as_str())
-        .or_else(|| index.get(format!("{}/{id}", suite.name).as_str()));
+    let found = index.get(id.as_str()).or_else(|| index.get(format!("{}/{id}", suite.name).as_str()));
     found.copied().ok_or_else(|| {
         let mut known: Vec<&str> = index.iter().filter(|(_, row)| **row < 2).map(|(id, _)| *id).collect();
         known.sort_unstable();
-        format!(
-            "`{id}` is not a task of this dataset; its tasks are {}, …",
-            known.join(", ")
-        )
+        format!("`{id}` is not a task of this dataset; its tasks are {}, …", known.join(", "))
     })
 }

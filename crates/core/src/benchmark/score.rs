@@ -28,10 +28,7 @@ pub struct CurvePoint {
 impl Score {
     /// A score of `rows` rows without samples.
     pub fn of_rows(rows: usize) -> Self {
-        Self {
-            samples: vec![0; rows],
-            correct: vec![0; rows],
-        }
+        Self { samples: vec![0; rows], correct: vec![0; rows] }
     }
 
     /// Counts a sample of a row; ignored if there is no such row.
@@ -63,10 +60,7 @@ impl Score {
     /// The mean over subjects of pass@k, row by row, as far as all were asked; `None` without subjects, or if one has no
     /// pass@k. Subjects answer the same rows, so the error of their mean is that over these.
     pub fn mean_by_row(scores: &[Self], k: u32) -> Option<Vec<f64>> {
-        let each = scores
-            .iter()
-            .map(|score| score.each(k))
-            .collect::<Option<Vec<Vec<f64>>>>()?;
+        let each = scores.iter().map(|score| score.each(k)).collect::<Option<Vec<Vec<f64>>>>()?;
         let rows = each.iter().map(Vec::len).min()?;
         let over_subjects = |row: usize| each.iter().map(|own| own[row]).sum::<f64>() / each.len() as f64;
         Some((0..rows).map(over_subjects).collect())
@@ -74,12 +68,7 @@ impl Score {
 
     /// The largest k with an estimate: the lowest sample count among rows that have samples.
     pub fn largest_k(&self) -> u32 {
-        self.samples
-            .iter()
-            .copied()
-            .filter(|&samples| samples > 0)
-            .min()
-            .unwrap_or(0)
+        self.samples.iter().copied().filter(|&samples| samples > 0).min().unwrap_or(0)
     }
 
     /// pass@k for k = 1, 2, 5, 10, 20, 50, … and the largest k with an estimate.
@@ -168,11 +157,7 @@ impl Spread {
         let count = values.len() as f64;
         let mean = values.iter().sum::<f64>() / count;
         let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-        let std = if values.len() > 1 {
-            (squares / (count - 1.0)).sqrt()
-        } else {
-            0.0
-        };
+        let std = if values.len() > 1 { (squares / (count - 1.0)).sqrt() } else { 0.0 };
         Some(Self {
             count: values.len() as u64,
             mean,
@@ -261,11 +246,7 @@ impl Generalization {
             row.average = mean(&mut in_distribution.iter().chain(&out_of_distribution));
             (row.in_average, row.out_average) = (in_average, out_average);
         }
-        Some(Self {
-            in_distribution,
-            out_of_distribution,
-            rows,
-        })
+        Some(Self { in_distribution, out_of_distribution, rows })
     }
 }
 
@@ -283,15 +264,7 @@ mod tests {
 
     fn score() -> Score {
         let mut score = Score::of_rows(3);
-        for (row, is_correct) in [
-            (0, true),
-            (0, false),
-            (0, false),
-            (1, true),
-            (1, true),
-            (1, true),
-            (9, true),
-        ] {
+        for (row, is_correct) in [(0, true), (0, false), (0, false), (1, true), (1, true), (1, true), (9, true)] {
             score.count(row, is_correct);
         }
         score
@@ -300,10 +273,7 @@ mod tests {
     #[test]
     fn a_row_without_samples_is_unsolved_and_k_goes_as_far_as_samples_do() {
         let score = score();
-        assert_eq!(
-            (score.total_samples(), score.total_correct(), score.solved()),
-            (6, 4, 2)
-        );
+        assert_eq!((score.total_samples(), score.total_correct(), score.solved()), (6, 4, 2));
         let first = score.pass_at_k(1).unwrap();
         assert!((first.mean - (1.0 / 3.0 + 1.0 + 0.0) / 3.0).abs() < 1e-15);
         assert_eq!(score.pass_at_k(3).unwrap().mean, 2.0 / 3.0);
@@ -315,10 +285,7 @@ mod tests {
 
     #[test]
     fn subjects_are_averaged_row_by_row() {
-        let of = |correct: &[u32]| Score {
-            samples: vec![2; correct.len()],
-            correct: correct.to_vec(),
-        };
+        let of = |correct: &[u32]| Score { samples: vec![2; correct.len()], correct: correct.to_vec() };
         let both = Score::mean_by_row(&[of(&[2, 1, 0]), of(&[2, 0])], 1);
         assert_eq!(both, Some(vec![1.0, 0.25]), "the third row was not asked of both");
         assert_eq!(Score::mean_by_row(&[of(&[2]), of(&[1])], 3), None);
@@ -417,15 +384,8 @@ mod tests {
     }
 
     fn scored(name: &str, suite: &str, pass_at_1: f64) -> (Subject, String, Cell) {
-        let subject = Subject {
-            name: name.to_owned(),
-            role: SubjectRole::Member,
-            member: None,
-        };
-        let cell = Cell {
-            pass_at_1,
-            standard_error: 0.01,
-        };
+        let subject = Subject { name: name.to_owned(), role: SubjectRole::Member, member: None };
+        let cell = Cell { pass_at_1, standard_error: 0.01 };
         (subject, suite.to_owned(), cell)
     }
 
@@ -455,18 +415,12 @@ mod tests {
         assert!(near(base.in_average, 0.7) && near(base.out_average, 0.1) && near(base.average, 0.5));
         assert!(!base.scores.contains_key("humaneval"), "it is not marked");
         let member = &table.rows[1];
-        assert_eq!(
-            (member.in_average, member.out_average, member.average),
-            (None, None, None)
-        );
+        assert_eq!((member.in_average, member.out_average, member.average), (None, None, None));
     }
 
     #[test]
     fn nothing_is_marked_and_there_is_no_table() {
-        assert_eq!(
-            Generalization::of(&choices(json!(["gsm8k", {"suite": "humaneval", "n": 2}])), []),
-            None
-        );
+        assert_eq!(Generalization::of(&choices(json!(["gsm8k", {"suite": "humaneval", "n": 2}])), []), None);
         let read: Result<Vec<SuiteChoice>, _> =
             serde_json::from_value(json!([{"suite": "gsm8k", "distribution": "near"}]));
         assert!(read.is_err());

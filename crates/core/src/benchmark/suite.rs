@@ -3,14 +3,10 @@
 use serde::{Deserialize, Serialize};
 use std::sync::LazyLock;
 
-use super::{
-    Question,
-    format::{Expect, Format},
-};
-use crate::{
-    fault::nearest,
-    work::{MAX_TEMPERATURE, Sampling},
-};
+use super::Question;
+use super::format::{Expect, Format};
+use crate::fault::nearest;
+use crate::work::{MAX_TEMPERATURE, Sampling};
 
 /// A suite of tasks, described by one file of `configs/benchmarks`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -191,11 +187,7 @@ pub fn suite(name: &str) -> Result<&'static Suite, UnknownSuite> {
         hint: nearest(name, shipped_suites().iter().map(|suite| suite.name.as_str()))
             .map(|near| format!(" (did you mean `{near}`?)"))
             .unwrap_or_default(),
-        known: shipped_suites()
-            .iter()
-            .map(|suite| suite.name.as_str())
-            .collect::<Vec<_>>()
-            .join(", "),
+        known: shipped_suites().iter().map(|suite| suite.name.as_str()).collect::<Vec<_>>().join(", "),
     })
 }
 

@@ -2,10 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{collections::HashMap, str::FromStr};
+use std::collections::HashMap;
+use std::str::FromStr;
 
 use super::{Distribution, suite};
-use crate::{dataset::TestPolicy, fault::Fault, id::DatasetId, seed::derive, work::MAX_TEMPERATURE};
+use crate::dataset::TestPolicy;
+use crate::fault::Fault;
+use crate::id::DatasetId;
+use crate::seed::derive;
+use crate::work::MAX_TEMPERATURE;
 
 /// The most samples of a row.
 pub const MAX_SAMPLES: u32 = 10_000;
@@ -75,10 +80,7 @@ pub struct SuiteRequest {
 impl SuiteRequest {
     /// What it allows of the tests of its rows.
     pub fn tests(&self) -> TestPolicy {
-        TestPolicy {
-            allow_unchecked: self.allow_unchecked,
-            leave_out_bad_rows: self.leave_out_bad_rows,
-        }
+        TestPolicy { allow_unchecked: self.allow_unchecked, leave_out_bad_rows: self.leave_out_bad_rows }
     }
 
     /// What its results are called.
@@ -92,10 +94,7 @@ impl SuiteChoice {
     /// The choice as an object.
     pub fn request(&self) -> SuiteRequest {
         match self {
-            Self::Name(name) => SuiteRequest {
-                suite: name.clone(),
-                ..SuiteRequest::default()
-            },
+            Self::Name(name) => SuiteRequest { suite: name.clone(), ..SuiteRequest::default() },
             Self::Request(request) => (**request).clone(),
         }
     }
@@ -145,13 +144,11 @@ impl SuiteChoice {
 /// Why results cannot be called `name`, if they cannot.
 fn misnomer(name: &str) -> Option<String> {
     let is_plain = (1..=63).contains(&name.len())
-        && name
-            .bytes()
-            .all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
+        && name.bytes().all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-'));
     match (is_plain, suite(name)) {
-        (false, _) => Some(format!(
-            "`{name}` cannot be a name: 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-` are valid"
-        )),
+        (false, _) => {
+            Some(format!("`{name}` cannot be a name: 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-` are valid"))
+        }
         (true, Ok(other)) => Some(format!("`{name}` is the suite {}: choose another name", other.title)),
         (true, Err(_)) => None,
     }
@@ -166,9 +163,8 @@ impl FromStr for SuiteChoice {
         let name = parts.next().unwrap_or_default();
         let mut fields = serde_json::Map::new();
         for part in parts {
-            let (field, value) = part
-                .split_once('=')
-                .ok_or_else(|| format!("`{part}` is not FIELD=VALUE, such as n=8"))?;
+            let (field, value) =
+                part.split_once('=').ok_or_else(|| format!("`{part}` is not FIELD=VALUE, such as n=8"))?;
             let value = match field {
                 "dataset" | "name" | "prompts" => value.into(),
                 _ => serde_json::from_str(value).unwrap_or_else(|_| value.into()),
@@ -218,9 +214,8 @@ mod tests {
     #[test]
     fn commands_write_it_in_one_word() {
         let id = "01890a5d-ac96-774b-bcce-b302099a8057";
-        let read: SuiteChoice = format!("livecodebench,dataset={id},name=goalposts,n=100,temperature=0.6")
-            .parse()
-            .unwrap();
+        let read: SuiteChoice =
+            format!("livecodebench,dataset={id},name=goalposts,n=100,temperature=0.6").parse().unwrap();
         let wanted =
             json!({"suite": "livecodebench", "dataset": id, "name": "goalposts", "n": 100, "temperature": 0.6});
         assert_eq!(serde_json::to_value(read).unwrap(), wanted);

@@ -8,10 +8,8 @@ use std::collections::BTreeMap;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::{Group, Spread, suite};
-use crate::{
-    contract::Role,
-    csv::{Csv, maybe},
-};
+use crate::contract::Role;
+use crate::csv::{Csv, maybe};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subject {
@@ -118,11 +116,7 @@ impl Table {
         let mut rows: Vec<TableRow> = Vec::new();
         for (subject, suite, cell) in scores {
             let at = rows.iter().position(|row| row.subject == subject).unwrap_or_else(|| {
-                rows.push(TableRow {
-                    subject,
-                    scores: BTreeMap::new(),
-                    average: Average::default(),
-                });
+                rows.push(TableRow { subject, scores: BTreeMap::new(), average: Average::default() });
                 rows.len() - 1
             });
             rows[at].scores.insert(suite, cell);
@@ -136,20 +130,10 @@ impl Table {
         rows.sort_by(|a, b| (a.subject.role, &a.subject.name).cmp(&(b.subject.role, &b.subject.name)));
         let is_member = |row: &&TableRow| !matches!(row.subject.role, SubjectRole::Base | SubjectRole::Baseline);
         let members: Vec<&TableRow> = rows.iter().filter(is_member).collect();
-        let of_role = |role| {
-            members
-                .iter()
-                .copied()
-                .filter(|row| row.subject.role == role)
-                .collect::<Vec<_>>()
-        };
+        let of_role = |role| members.iter().copied().filter(|row| row.subject.role == role).collect::<Vec<_>>();
         let (students, teachers) = (of_role(SubjectRole::Student), of_role(SubjectRole::Teacher));
         let mut summaries = Vec::new();
-        for (over, of) in [
-            ("population", &members),
-            ("students", &students),
-            ("teachers", &teachers),
-        ] {
+        for (over, of) in [("population", &members), ("students", &students), ("teachers", &teachers)] {
             if !of.is_empty() && (over == "population" || of.len() < members.len()) {
                 summaries.push(Summary::of(over, &suites, of));
             }
@@ -170,9 +154,7 @@ impl Table {
 }
 
 fn best(rows: &[&TableRow]) -> Option<String> {
-    let scored = rows
-        .iter()
-        .filter_map(|row| Some((row.average.any()?, &row.subject.name)));
+    let scored = rows.iter().filter_map(|row| Some((row.average.any()?, &row.subject.name)));
     // The first among equals, so the result does not depend on row order.
     scored
         .fold(None, |best: Option<(f64, &String)>, next| match best {
@@ -185,10 +167,7 @@ fn best(rows: &[&TableRow]) -> Option<String> {
 impl Summary {
     fn of(over: &str, suites: &[String], rows: &[&TableRow]) -> Self {
         let spread = |name: &String| {
-            let scores: Vec<f64> = rows
-                .iter()
-                .filter_map(|row| Some(row.scores.get(name)?.pass_at_1))
-                .collect();
+            let scores: Vec<f64> = rows.iter().filter_map(|row| Some(row.scores.get(name)?.pass_at_1)).collect();
             Some((name.clone(), Spread::of(&scores)?))
         };
         let scores: BTreeMap<String, Spread> = suites.iter().filter_map(spread).collect();
@@ -206,17 +185,11 @@ impl Summary {
 impl Average {
     fn of(suites: &[String], score: impl Fn(&str) -> Option<f64>) -> Self {
         let over = |group: Group| {
-            let of_group = suites
-                .iter()
-                .filter(|name| suite(name).is_ok_and(|suite| suite.group == group));
+            let of_group = suites.iter().filter(|name| suite(name).is_ok_and(|suite| suite.group == group));
             let scores: Option<Vec<f64>> = of_group.map(|name| score(name)).collect();
             scores.and_then(|scores| Some(Spread::of(&scores)?.mean))
         };
-        let has = |group: Group| {
-            suites
-                .iter()
-                .any(|name| suite(name).is_ok_and(|suite| suite.group == group))
-        };
+        let has = |group: Group| suites.iter().any(|name| suite(name).is_ok_and(|suite| suite.group == group));
         let (code, math) = (over(Group::Code), over(Group::Math));
         let overall = match (has(Group::Code), has(Group::Math)) {
             (true, true) => code.zip(math).map(|(code, math)| (code + math) / 2.0),
@@ -243,13 +216,7 @@ impl Table {
             let role = row.subject.role.name();
             for suite in &self.suites {
                 if let Some(cell) = row.scores.get(suite) {
-                    csv.line(
-                        &row.subject.name,
-                        role,
-                        suite,
-                        cell.pass_at_1,
-                        Some(cell.standard_error),
-                    );
+                    csv.line(&row.subject.name, role, suite, cell.pass_at_1, Some(cell.standard_error));
                 }
             }
             csv.averages(&row.subject.name, role, &row.average);
@@ -259,20 +226,8 @@ impl Table {
             for suite in &self.suites {
                 if let Some(spread) = summary.scores.get(suite) {
                     csv.line(&format!("{over} mean"), "summary", suite, spread.mean, Some(spread.std));
-                    csv.line(
-                        &format!("{over} worst (test-set selected)"),
-                        "summary",
-                        suite,
-                        spread.min,
-                        None,
-                    );
-                    csv.line(
-                        &format!("{over} best (test-set selected)"),
-                        "summary",
-                        suite,
-                        spread.max,
-                        None,
-                    );
+                    csv.line(&format!("{over} worst (test-set selected)"), "summary", suite, spread.min, None);
+                    csv.line(&format!("{over} best (test-set selected)"), "summary", suite, spread.max, None);
                 }
             }
             csv.averages(&format!("{over} mean"), "summary", &summary.mean);
@@ -291,11 +246,7 @@ impl Lines {
     }
 
     fn averages(&mut self, subject: &str, role: &str, average: &Average) {
-        for (name, value) in [
-            ("code", average.code),
-            ("math", average.math),
-            ("overall", average.overall),
-        ] {
+        for (name, value) in [("code", average.code), ("math", average.math), ("overall", average.overall)] {
             if let Some(value) = value {
                 self.line(subject, role, &format!("average {name}"), value, None);
             }
@@ -306,10 +257,7 @@ impl Lines {
 impl Table {
     /// A GitHub-flavoured Markdown table with its notes below.
     pub fn to_markdown(&self) -> String {
-        let titles = self
-            .suites
-            .iter()
-            .map(|name| suite(name).map_or(name.as_str(), |suite| suite.title.as_str()));
+        let titles = self.suites.iter().map(|name| suite(name).map_or(name.as_str(), |suite| suite.title.as_str()));
         let mut lines = vec![line(
             ["".to_owned(), "role".to_owned()]
                 .into_iter()
@@ -337,10 +285,7 @@ impl Table {
             lines.extend(name.as_ref().map(|name| format!("Best {role}: {}.", escaped(name))));
         }
         lines.extend(
-            self.notes
-                .iter()
-                .enumerate()
-                .map(|(at, note)| format!("{}{note}.", if at == 0 { "\\* " } else { "" })),
+            self.notes.iter().enumerate().map(|(at, note)| format!("{}{note}.", if at == 0 { "\\* " } else { "" })),
         );
         lines.join("\n") + "\n"
     }
@@ -359,19 +304,12 @@ impl Table {
     }
 
     fn summary(&self, name: String, average: &Average, of: impl Fn(&String) -> String) -> String {
-        line(
-            [name, String::new()]
-                .into_iter()
-                .chain(self.suites.iter().map(of))
-                .chain(averages(average)),
-        )
+        line([name, String::new()].into_iter().chain(self.suites.iter().map(of)).chain(averages(average)))
     }
 }
 
 fn averages(average: &Average) -> impl Iterator<Item = String> {
-    [average.code, average.math, average.overall]
-        .into_iter()
-        .map(|value| value.map_or_else(|| "–".to_owned(), percent))
+    [average.code, average.math, average.overall].into_iter().map(|value| value.map_or_else(|| "–".to_owned(), percent))
 }
 
 fn line(cells: impl Iterator<Item = String>) -> String {

@@ -1,9 +1,7 @@
 //! Schema violations as messages that help a person fix them.
 
-use jsonschema::{
-    JsonType, ValidationError,
-    error::{TypeKind, ValidationErrorKind},
-};
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, ValidationError};
 use serde_json::Value;
 
 use super::pointer_token;
@@ -25,18 +23,10 @@ pub(super) fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> 
         }
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            vec![Fault::new(
-                format!("{place}/{}", pointer_token(name)),
-                "this field is required",
-            )]
+            vec![Fault::new(format!("{place}/{}", pointer_token(name)), "this field is required")]
         }
         ValidationErrorKind::Enum { options } => {
-            let names: Vec<&str> = options
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str)
-                .collect();
+            let names: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             vec![Fault::new(place, not_one_of(error.instance().as_ref(), &names))]
         }
         // schemars turns an enum whose variants have docs into a choice between constants.
@@ -51,37 +41,22 @@ pub(super) fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> 
             errors.iter().flat_map(|error| faults(error, schema)).collect()
         }
         ValidationErrorKind::Minimum { limit } => {
-            vec![Fault::new(
-                place,
-                format!("{} is too small: at least {limit} is valid", error.instance()),
-            )]
+            vec![Fault::new(place, format!("{} is too small: at least {limit} is valid", error.instance()))]
         }
         ValidationErrorKind::Maximum { limit } => {
-            vec![Fault::new(
-                place,
-                format!("{} is too large: at most {limit} is valid", error.instance()),
-            )]
+            vec![Fault::new(place, format!("{} is too large: at most {limit} is valid", error.instance()))]
         }
         ValidationErrorKind::MaxProperties { limit } => {
             let found = error.instance().as_object().map_or(0, |fields| fields.len());
-            vec![Fault::new(
-                place,
-                format!("it has {found} fields: at most {limit} are valid"),
-            )]
+            vec![Fault::new(place, format!("it has {found} fields: at most {limit} are valid"))]
         }
         ValidationErrorKind::MaxItems { limit } => {
             let found = error.instance().as_array().map_or(0, Vec::len);
-            vec![Fault::new(
-                place,
-                format!("it has {found} items: at most {limit} are valid"),
-            )]
+            vec![Fault::new(place, format!("it has {found} items: at most {limit} are valid"))]
         }
         ValidationErrorKind::MaxLength { limit } => {
             let found = error.instance().as_str().map_or(0, |text| text.chars().count());
-            vec![Fault::new(
-                place,
-                format!("it has {found} characters: at most {limit} are valid"),
-            )]
+            vec![Fault::new(place, format!("it has {found} characters: at most {limit} are valid"))]
         }
         ValidationErrorKind::Type { kind } => vec![Fault::new(place, wrong_type(error.instance().as_ref(), kind))],
         _ => vec![Fault::new(place, shorten_text(&error.to_string()))],
@@ -156,14 +131,8 @@ fn constants(choices: Option<&Value>) -> Option<Vec<&str>> {
 fn siblings<'a>(error: &ValidationError<'_>, schema: &'a Value) -> Vec<&'a str> {
     let place = error.schema_path().to_string();
     let object = place.rsplit_once('/').map_or("", |(object, _)| object);
-    let properties = schema
-        .pointer(&format!("{object}/properties"))
-        .and_then(Value::as_object);
-    properties
-        .into_iter()
-        .flat_map(|properties| properties.keys())
-        .map(String::as_str)
-        .collect()
+    let properties = schema.pointer(&format!("{object}/properties")).and_then(Value::as_object);
+    properties.into_iter().flat_map(|properties| properties.keys()).map(String::as_str).collect()
 }
 
 fn unknown_field(name: &str, known: &[&str]) -> String {
@@ -203,10 +172,7 @@ mod tests {
         let faults = Schema::new(schema).diagnose(&json!(["a", {"n": 0, "datset": "b"}, 3]));
         let mut told: Vec<String> = faults.iter().map(ToString::to_string).collect();
         told.sort_unstable();
-        assert!(
-            told[0].starts_with("/1/datset: there is no field `datset`; did you mean `dataset`?"),
-            "{told:?}"
-        );
+        assert!(told[0].starts_with("/1/datset: there is no field `datset`; did you mean `dataset`?"), "{told:?}");
         assert!(told[1].starts_with("/1/n: 0 is too small"), "{told:?}");
         assert!(told[2].starts_with("/2: "), "{told:?}");
         let tagged = |tag: &str, field: &str| {
@@ -270,16 +236,9 @@ mod tests {
         for schema in [choice, optional] {
             let faults = Schema::new(schema).diagnose(&json!("teecher"));
             assert_eq!(faults.len(), 1);
-            assert_eq!(
-                faults[0].detail,
-                "\"teecher\" is not one of teacher, student; did you mean `teacher`?"
-            );
+            assert_eq!(faults[0].detail, "\"teecher\" is not one of teacher, student; did you mean `teacher`?");
         }
         let mixed = json!({"anyOf": [{"const": "all"}, {"type": "integer"}]});
-        assert!(
-            !Schema::new(mixed).diagnose(&json!("al"))[0]
-                .detail
-                .contains("not one of all")
-        );
+        assert!(!Schema::new(mixed).diagnose(&json!("al"))[0].detail.contains("not one of all"));
     }
 }

@@ -3,7 +3,8 @@
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-use super::{diagnose::shorten, pointer_token};
+use super::diagnose::shorten;
+use super::pointer_token;
 use crate::fault::{Fault, Faults};
 
 /// Maximum overrides of a document.
@@ -22,10 +23,7 @@ const MAX_DEPTH: usize = 32;
 /// does not have.
 pub fn apply_overrides(document: &mut Value, overrides: &BTreeMap<String, Value>) -> Result<(), Faults> {
     if overrides.len() > MAX_OVERRIDES {
-        let detail = format!(
-            "there are {} overrides: at most {MAX_OVERRIDES} are valid",
-            overrides.len()
-        );
+        let detail = format!("there are {} overrides: at most {MAX_OVERRIDES} are valid", overrides.len());
         return Err(Faults(vec![Fault::new("/overrides", detail)]));
     }
     let mut faults = Vec::new();
@@ -48,9 +46,7 @@ fn misfit(path: &str) -> Option<String> {
     let depth = path.split('.').count();
     if path.len() > MAX_OVERRIDE_BYTES {
         let bytes = path.len();
-        return Some(format!(
-            "the path `{start}…` has {bytes} bytes: at most {MAX_OVERRIDE_BYTES} are valid"
-        ));
+        return Some(format!("the path `{start}…` has {bytes} bytes: at most {MAX_OVERRIDE_BYTES} are valid"));
     }
     (depth > MAX_DEPTH).then(|| {
         format!("the path `{start}…` has {depth} parts: at most {MAX_DEPTH} are valid; override a whole object")
@@ -61,9 +57,7 @@ fn slot<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, String
     let mut at = document;
     for part in path.split('.') {
         if part.is_empty() {
-            return Err(format!(
-                "`{path}` is not a path: separate fields by dots, such as `populations.main.lora.r`"
-            ));
+            return Err(format!("`{path}` is not a path: separate fields by dots, such as `populations.main.lora.r`"));
         }
         if at.is_null() {
             *at = Value::Object(Map::new());
@@ -74,10 +68,7 @@ fn slot<'a>(document: &'a mut Value, path: &str) -> Result<&'a mut Value, String
                 let length = items.len();
                 let item = part.parse::<usize>().ok().and_then(|index| items.get_mut(index));
                 item.ok_or_else(|| {
-                    format!(
-                        "`{part}` is not an index of a list of {length}: 0 to {}",
-                        length.max(1) - 1
-                    )
+                    format!("`{part}` is not an index of a list of {length}: 0 to {}", length.max(1) - 1)
                 })?
             }
             other => {
@@ -102,14 +93,8 @@ mod tests {
     #[test]
     fn a_path_reaches_fields_list_items_and_what_is_not_there_yet() {
         let document = json!({"a": {"b": [1, 2]}});
-        assert_eq!(
-            overridden(document.clone(), "a.b.1", json!(9)).unwrap(),
-            json!({"a": {"b": [1, 9]}})
-        );
-        assert_eq!(
-            overridden(document, "x.y", json!(true)).unwrap(),
-            json!({"a": {"b": [1, 2]}, "x": {"y": true}})
-        );
+        assert_eq!(overridden(document.clone(), "a.b.1", json!(9)).unwrap(), json!({"a": {"b": [1, 9]}}));
+        assert_eq!(overridden(document, "x.y", json!(true)).unwrap(), json!({"a": {"b": [1, 2]}, "x": {"y": true}}));
     }
 
     #[test]

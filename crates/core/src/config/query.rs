@@ -29,10 +29,7 @@ pub fn parse_query<T: DeserializeOwned + JsonSchema + 'static>(query: &str) -> R
     let document = Value::Object(given);
     let in_words = |fault: Fault| {
         let detail = fault.detail.replace("no field", "no parameter");
-        Fault {
-            detail: detail.replace("this field", "this parameter"),
-            ..fault
-        }
+        Fault { detail: detail.replace("this field", "this parameter"), ..fault }
     };
     faults.extend(schema.diagnose(&document).into_iter().map(in_words));
     Faults(faults).or(())?;
@@ -78,10 +75,7 @@ mod tests {
     #[test]
     fn values_are_read_as_what_they_should_be() {
         let asked: Asked = parse_query("limit=5&alive=true&name=7%20a").unwrap();
-        assert_eq!(
-            (asked.limit, asked.alive, asked.name.as_deref()),
-            (Some(5), Some(true), Some("7 a"))
-        );
+        assert_eq!((asked.limit, asked.alive, asked.name.as_deref()), (Some(5), Some(true), Some("7 a")));
         assert_eq!(parse_query::<Asked>("").unwrap().limit, None);
     }
 
@@ -92,13 +86,7 @@ mod tests {
         for name in ["/limit", "/alive", "/nmae", "/name"] {
             assert!(named.contains(&name), "{name} is missing in {faults:?}");
         }
-        assert!(
-            faults
-                .0
-                .iter()
-                .any(|fault| fault.detail.contains("did you mean `name`?")),
-            "{faults:?}"
-        );
+        assert!(faults.0.iter().any(|fault| fault.detail.contains("did you mean `name`?")), "{faults:?}");
     }
 
     #[test]

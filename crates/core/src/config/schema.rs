@@ -1,16 +1,17 @@
 //! JSON Schemas with their validators, each built once.
 
 use jsonschema::Validator;
-use schemars::{JsonSchema, generate::SchemaSettings};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
-use std::{
-    any::TypeId,
-    collections::HashMap,
-    sync::{LazyLock, PoisonError, RwLock},
-};
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{LazyLock, PoisonError, RwLock};
 
-use super::{RunConfig, diagnose::faults};
-use crate::{contract::Recipe, fault::Fault};
+use super::RunConfig;
+use super::diagnose::faults;
+use crate::contract::Recipe;
+use crate::fault::Fault;
 
 /// A JSON Schema (2020-12) and its validator.
 #[derive(Debug)]
@@ -31,17 +32,11 @@ impl Schema {
     pub fn of<T: JsonSchema + 'static>() -> &'static Self {
         static BUILT: LazyLock<RwLock<HashMap<TypeId, &'static Schema>>> = LazyLock::new(RwLock::default);
         let type_id = TypeId::of::<T>();
-        let built = BUILT
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&type_id)
-            .copied();
+        let built = BUILT.read().unwrap_or_else(PoisonError::into_inner).get(&type_id).copied();
         built.unwrap_or_else(|| {
             let mut built = BUILT.write().unwrap_or_else(PoisonError::into_inner);
             // Leaks one schema for each type that is ever needed.
-            built
-                .entry(type_id)
-                .or_insert_with(|| Box::leak(Box::new(Self::new(schema_of::<T>()))))
+            built.entry(type_id).or_insert_with(|| Box::leak(Box::new(Self::new(schema_of::<T>()))))
         })
     }
 
@@ -76,10 +71,7 @@ impl Schema {
     /// Every violation in `instance`, in document order.
     pub fn diagnose(&self, instance: &Value) -> Vec<Fault> {
         match &self.validator {
-            Ok(validator) => validator
-                .iter_errors(instance)
-                .flat_map(|error| faults(&error, &self.document))
-                .collect(),
+            Ok(validator) => validator.iter_errors(instance).flat_map(|error| faults(&error, &self.document)).collect(),
             Err(error) => vec![Fault::new("", format!("the schema itself is invalid: {error}"))],
         }
     }
@@ -88,9 +80,7 @@ impl Schema {
 /// The JSON Schema of `T`, without references. The `default` of a field in a group is what the field is if it alone is left
 /// out, whatever the group's default elsewhere.
 pub fn schema_of<T: JsonSchema>() -> Value {
-    let generator = SchemaSettings::draft2020_12()
-        .with(|settings| settings.inline_subschemas = true)
-        .into_generator();
+    let generator = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true).into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
     settle(&mut schema);
     schema
@@ -175,10 +165,7 @@ mod tests {
     #[test]
     fn a_schema_is_built_once() {
         assert!(std::ptr::eq(Schema::of::<RunConfig>(), Schema::of::<RunConfig>()));
-        assert!(!std::ptr::eq(
-            Schema::of::<RunConfig>(),
-            Schema::of::<crate::config::MemberGroup>()
-        ));
+        assert!(!std::ptr::eq(Schema::of::<RunConfig>(), Schema::of::<crate::config::MemberGroup>()));
     }
 
     #[test]
@@ -226,13 +213,7 @@ mod tests {
 
     /// The group as the outer one has it: with another rate and size.
     fn middle() -> Middle {
-        Middle {
-            inner: Inner {
-                rate: 0.1,
-                size: 32,
-                ..Inner::default()
-            },
-        }
+        Middle { inner: Inner { rate: 0.1, size: 32, ..Inner::default() } }
     }
 
     fn filled(mut document: Value) -> Outer {
@@ -247,9 +228,7 @@ mod tests {
         for part in [json!({}), json!({"inner": {}}), json!({"inner": {"size": 32}})] {
             assert_eq!(filled(json!({"required": 1, "middle": part})).middle, middle());
         }
-        let other = filled(json!({"required": 1, "middle": {"inner": {"size": 7}}}))
-            .middle
-            .inner;
+        let other = filled(json!({"required": 1, "middle": {"inner": {"size": 7}}})).middle.inner;
         assert_eq!((other.size, other.rate), (7, 0.1));
         let optional = filled(json!({"required": 1, "optional": {"inner": {"size": 7}}}));
         assert_eq!(optional.optional.unwrap().inner.rate, 0.5, "its own");

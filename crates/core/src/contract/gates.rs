@@ -90,11 +90,7 @@ mod tests {
 
     #[test]
     fn gates_open_from_8_and_4_of_10() {
-        let gates = Gates {
-            question: 0.7,
-            plan: Some(0.3),
-            scale: ScoreScale::Ten,
-        };
+        let gates = Gates { question: 0.7, plan: Some(0.3), scale: ScoreScale::Ten };
         let opened = |opens: &dyn Fn(f32) -> bool| -> Vec<u32> {
             let number = |number: &u32| opens(gates.score(Some(&format!("{number}/10"))));
             (1..=10).filter(number).collect()

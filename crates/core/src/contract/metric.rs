@@ -3,7 +3,8 @@
 //! A recipe lists its metrics as measures of its own type of outcome; [`records`] computes rows of them.
 
 use super::{MetricRecord, Side};
-use crate::{id::MemberId, verdict::Signal};
+use crate::id::MemberId;
+use crate::verdict::Signal;
 
 /// A metric, recorded for the run and, where meaningful, for each member.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,17 +79,7 @@ pub enum Growth {
 impl Metric {
     /// A metric without a sentence or places that show it, charts apart.
     pub const fn new(name: &'static str, unit: &'static str, charts: &'static [&'static Chart]) -> Self {
-        Self {
-            name,
-            unit,
-            summary: "",
-            charts,
-            side: None,
-            highlights: &[],
-            signal: None,
-            expense: None,
-            growth: None,
-        }
+        Self { name, unit, summary: "", charts, side: None, highlights: &[], signal: None, expense: None, growth: None }
     }
 
     /// A plain number.
@@ -148,10 +139,7 @@ impl Metric {
 
     /// How it is computed from a step's outcome, by a closure that captures values: its parameter needs a type.
     pub fn computed_by<'t, T>(self, value: impl Fn(&T) -> f64 + 't) -> Measure<'t, T> {
-        Measure {
-            metric: self,
-            value: Box::new(value),
-        }
+        Measure { metric: self, value: Box::new(value) }
     }
 
     /// Its place among the metrics that a run records.
@@ -202,21 +190,13 @@ pub const COST: ChartGroup = ChartGroup::new("Cost", None);
 
 /// A chart of one metric, also recorded per member.
 pub const fn chart(group: &'static ChartGroup, title: &'static str) -> Chart {
-    Chart {
-        title,
-        about: "",
-        has_parts: false,
-        group,
-    }
+    Chart { title, about: "", has_parts: false, group }
 }
 
 /// A chart of the parts of a whole.
 pub const fn parts(group: &'static ChartGroup, title: &'static str) -> Chart {
     let has_parts = true;
-    Chart {
-        has_parts,
-        ..chart(group, title)
-    }
+    Chart { has_parts, ..chart(group, title) }
 }
 
 impl Chart {

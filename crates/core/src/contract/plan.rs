@@ -4,12 +4,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::{Records, Want};
-use crate::{
-    artifact::Digest,
-    config::RunConfig,
-    id::ExecutionId,
-    work::{AdapterRef, NotAPhase, Payload, Requirements, WorkKey},
-};
+use crate::artifact::Digest;
+use crate::config::RunConfig;
+use crate::id::ExecutionId;
+use crate::work::{AdapterRef, NotAPhase, Payload, Requirements, WorkKey};
 
 /// Everything that should exist now.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -7,15 +7,13 @@
 use serde_json::Value;
 
 use super::{Gates, Metric, Plan, PlanError, Role, RunState, Stages, StepView};
-use crate::{
-    benchmark::PromptStyle,
-    config::{Ancestor, RunConfig},
-    dataset::{DatasetUse, problem},
-    fault::Faults,
-    id::{DatasetId, ExecutionId},
-    vocabulary_dropout::VocabularyDropout,
-    work::Prompt,
-};
+use crate::benchmark::PromptStyle;
+use crate::config::{Ancestor, RunConfig};
+use crate::dataset::{DatasetUse, problem};
+use crate::fault::Faults;
+use crate::id::{DatasetId, ExecutionId};
+use crate::vocabulary_dropout::VocabularyDropout;
+use crate::work::Prompt;
 
 /// Plans an execution: a run or an evaluation. It does no I/O, has no clock and draws only from seeds derived from (run
 /// seed, path, item).
@@ -217,12 +215,8 @@ impl RowsAsked {
     /// The row is not a problem, or the style has no prompt for its kind.
     pub fn prompt(style: &PromptStyle, place: u32, row: &Value) -> Result<Prompt, String> {
         let row = problem(place as usize, row)?;
-        style.render(&row).map_err(|_| {
-            format!(
-                "`{}` has no prompt for problems of type {}",
-                style.name(),
-                row.oracle.kind()
-            )
-        })
+        style
+            .render(&row)
+            .map_err(|_| format!("`{}` has no prompt for problems of type {}", style.name(), row.oracle.kind()))
     }
 }

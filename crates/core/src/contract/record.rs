@@ -12,11 +12,9 @@ use std::collections::{BTreeMap, HashSet};
 use uuid::Uuid;
 
 use super::Role;
-use crate::{
-    artifact::Digest,
-    id::{ExecutionId, MatchupId, MemberId, PopulationId, ProblemId, VersionId},
-    work::{BaseModel, LoraShape, PairGeometry, VersionGeometry, WorkKey},
-};
+use crate::artifact::Digest;
+use crate::id::{ExecutionId, MatchupId, MemberId, PopulationId, ProblemId, VersionId};
+use crate::work::{BaseModel, LoraShape, PairGeometry, VersionGeometry, WorkKey};
 
 /// Rows by table. Writing a row again changes nothing.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -85,13 +83,10 @@ impl Records {
         self.deaths.retain(|row| seen.insert(("death", row.member.0)));
         self.ratings.retain(|row| seen.insert((row.role.name(), row.member.0)));
         self.insertions.retain(|row| seen.insert(("insertion", row.problem.0)));
-        self.metrics
-            .retain(|row| seen.insert(("metrics", row.member.map_or(Uuid::nil(), |member| member.0))));
-        self.row_answers
-            .retain(|row| seen.insert(("row answers", row.problem.0)));
+        self.metrics.retain(|row| seen.insert(("metrics", row.member.map_or(Uuid::nil(), |member| member.0))));
+        self.row_answers.retain(|row| seen.insert(("row answers", row.problem.0)));
         self.held_out.retain(|row| seen.insert(("held out", row.solver.0.0)));
-        self.dataset_checks
-            .retain(|row| seen.insert(("dataset check", row.dataset.0)));
+        self.dataset_checks.retain(|row| seen.insert(("dataset check", row.dataset.0)));
     }
 
     /// Adds the rows of another plan.

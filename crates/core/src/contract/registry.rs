@@ -1,12 +1,11 @@
 //! The registry of recipes.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, OnceLock},
-};
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 
 use super::{Expense, Metric, Planner, Recipe};
-use crate::{config::Schema, fault::nearest};
+use crate::config::Schema;
+use crate::fault::nearest;
 
 /// Recipes, and the planners of evaluations, by name.
 #[derive(Clone, Default)]
@@ -33,10 +32,7 @@ pub struct UnknownRecipe {
 impl Registry {
     /// Adds `recipe`.
     pub fn with(mut self, recipe: impl Recipe + 'static) -> Self {
-        let entry = Entry {
-            recipe: Arc::new(recipe),
-            config_schema: Arc::default(),
-        };
+        let entry = Entry { recipe: Arc::new(recipe), config_schema: Arc::default() };
         self.recipes.insert(entry.recipe.name(), entry);
         self
     }
@@ -61,17 +57,13 @@ impl Registry {
     /// As [`Registry::get`].
     pub fn config_schema(&self, name: &str) -> Result<&Schema, UnknownRecipe> {
         let entry = self.entry(name)?;
-        Ok(entry
-            .config_schema
-            .get_or_init(|| Schema::of_runs(entry.recipe.as_ref())))
+        Ok(entry.config_schema.get_or_init(|| Schema::of_runs(entry.recipe.as_ref())))
     }
 
     fn entry(&self, name: &str) -> Result<&Entry, UnknownRecipe> {
         self.recipes.get(name).ok_or_else(|| UnknownRecipe {
             name: name.to_owned(),
-            hint: nearest(name, self.names())
-                .map(|near| format!(" (did you mean `{near}`?)"))
-                .unwrap_or_default(),
+            hint: nearest(name, self.names()).map(|near| format!(" (did you mean `{near}`?)")).unwrap_or_default(),
             known: match self.recipes.is_empty() {
                 true => "this server has none".to_owned(),
                 false => format!("valid are {}", self.names().collect::<Vec<_>>().join(", ")),

@@ -1,9 +1,7 @@
 //! Stages: steps of one purpose in a row, from which the length of a run follows.
 
-use crate::{
-    config::{MAX_STEPS, RunConfig},
-    fault::Fault,
-};
+use crate::config::{MAX_STEPS, RunConfig};
+use crate::fault::Fault;
 
 /// The stages of a run: a list of them, repeated every iteration.
 ///
@@ -31,10 +29,7 @@ pub struct Stage {
 impl Stages {
     /// `stages` by name with their steps, in order, `iterations` times. A stage of 0 steps is left out.
     pub fn new(iterations: u32, stages: impl IntoIterator<Item = (&'static str, u32)>) -> Self {
-        Self {
-            iterations,
-            stages: stages.into_iter().filter(|(_, steps)| *steps > 0).collect(),
-        }
+        Self { iterations, stages: stages.into_iter().filter(|(_, steps)| *steps > 0).collect() }
     }
 
     /// The steps of all iterations.
@@ -56,12 +51,7 @@ impl Stages {
         let mut index = (step % steps) as u32;
         for (name, of) in self.stages.iter().copied() {
             if index < of {
-                return Some(Stage {
-                    name,
-                    iteration,
-                    index,
-                    of,
-                });
+                return Some(Stage { name, iteration, index, of });
             }
             index -= of;
         }
@@ -79,10 +69,7 @@ impl Stages {
     /// Another number was given, or the stages have no steps or too many.
     pub fn settle(&self, config: &mut RunConfig) -> Result<(), Fault> {
         let total = self.total();
-        let Some(steps) = u32::try_from(total)
-            .ok()
-            .filter(|steps| (1..=MAX_STEPS).contains(steps))
-        else {
+        let Some(steps) = u32::try_from(total).ok().filter(|steps| (1..=MAX_STEPS).contains(steps)) else {
             let detail = format!("{self} make {total} steps: 1 to {MAX_STEPS} is valid; change the stages");
             return Err(Fault::new("/steps", detail));
         };
@@ -121,14 +108,7 @@ mod tests {
     fn every_step_has_its_place() {
         let stages = r_zero();
         assert_eq!(stages.total(), 63);
-        let place = |name, iteration, index, of| {
-            Some(Stage {
-                name,
-                iteration,
-                index,
-                of,
-            })
-        };
+        let place = |name, iteration, index, of| Some(Stage { name, iteration, index, of });
         assert_eq!(stages.at(0), place("proposer", 0, 0, 5));
         assert_eq!(stages.at(4), place("proposer", 0, 4, 5));
         assert_eq!(stages.at(5), place("curriculum", 0, 0, 1));
@@ -156,11 +136,8 @@ mod tests {
              `steps` to 63 or leave it out, or change the stages"
             )
         );
-        for stages in [
-            Stages::new(0, [("lemma", 1)]),
-            Stages::new(1, []),
-            Stages::new(u32::MAX, [("lemma", u32::MAX)]),
-        ] {
+        for stages in [Stages::new(0, [("lemma", 1)]), Stages::new(1, []), Stages::new(u32::MAX, [("lemma", u32::MAX)])]
+        {
             assert_eq!(stages.at(0).is_some(), stages.total() > 0);
             let fault = stages.settle(&mut RunConfig::default()).unwrap_err();
             assert!(fault.detail.contains("1 to 1000000 is valid"), "{}", fault.detail);

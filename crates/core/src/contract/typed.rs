@@ -1,19 +1,18 @@
 //! Planners with types for their parameters and their memory, and what callers see of them.
 
 use schemars::JsonSchema;
-use serde::{Deserialize as _, Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize as _, Serialize};
 
 use super::{
     Capabilities, Gates, Metric, Plan, PlanError, Planner, Recipe, Role, RowsAsked, RunState, Stages, StepView,
 };
-use crate::{
-    artifact::Digest,
-    config::{Ancestor, RunConfig, schema_of},
-    dataset::DatasetUse,
-    fault::Faults,
-    id::ExecutionId,
-    vocabulary_dropout::VocabularyDropout,
-};
+use crate::artifact::Digest;
+use crate::config::{Ancestor, RunConfig, schema_of};
+use crate::dataset::DatasetUse;
+use crate::fault::Faults;
+use crate::id::ExecutionId;
+use crate::vocabulary_dropout::VocabularyDropout;
 
 /// A planner with types for its parameters and its memory; [`Planner`] follows from it.
 pub trait TypedPlanner: Send + Sync {
@@ -126,9 +125,7 @@ impl<P: TypedPlanner> Planner for P {
     fn begin(&self, run: ExecutionId, config: &RunConfig) -> Result<RunState, PlanError> {
         let parameters = parameters(config)?;
         let state = RunState::first(run, config, &self.first_memory(config, &parameters))?;
-        Ok(state
-            .in_stage(self.first_stage(&parameters))
-            .keeping(self.held(&parameters)?))
+        Ok(state.in_stage(self.first_stage(&parameters)).keeping(self.held(&parameters)?))
     }
 
     fn size(&self, parameters: &serde_json::Value) -> Option<(u64, u64)> {

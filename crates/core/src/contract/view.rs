@@ -1,18 +1,16 @@
 //! The results of a step so far.
 
 use serde::{Deserialize, Serialize};
-use std::{
-    any::{Any, type_name},
-    collections::{BTreeMap, HashMap, HashSet},
-    fmt, mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::any::{Any, type_name};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{fmt, mem};
 
 use super::{PlanError, ProblemRecord, Records};
-use crate::{
-    artifact::Digest,
-    id::{DatasetId, ProblemId},
-    work::{BenchmarkResult, EvolveResult, Outcome, RolloutResult, UpdateResult, VerifyResult, WorkKey, WrongKind},
+use crate::artifact::Digest;
+use crate::id::{DatasetId, ProblemId};
+use crate::work::{
+    BenchmarkResult, EvolveResult, Outcome, RolloutResult, UpdateResult, VerifyResult, WorkKey, WrongKind,
 };
 
 /// The results of a step so far: its items, and the rows that the recipe requested.
@@ -70,10 +68,7 @@ impl StepView {
             return Ok(known.get(name));
         }
         let made = Arc::new(make()?);
-        let kept = Kept {
-            kind: type_name::<T>(),
-            value: made.clone(),
-        };
+        let kept = Kept { kind: type_name::<T>(), value: made.clone() };
         self.memo.lock().values.insert(name.to_owned(), kept);
         Ok(made)
     }
@@ -113,10 +108,8 @@ impl StepView {
         &'a T: TryFrom<&'a Outcome, Error = WrongKind>,
     {
         let result = self.outcome(key).map(TryInto::try_into).transpose();
-        result.map_err(|wrong: WrongKind| PlanError::Result {
-            key: key.clone(),
-            detail: format!("a result of {wrong}"),
-        })
+        result
+            .map_err(|wrong: WrongKind| PlanError::Result { key: key.clone(), detail: format!("a result of {wrong}") })
     }
 
     /// The result of the rollout at `key`, if it has ended.
@@ -167,13 +160,7 @@ struct Kept {
 impl Kept {
     fn get<T: Any + Send + Sync>(&self, name: &str) -> Arc<T> {
         let value = Arc::clone(&self.value).downcast();
-        value.unwrap_or_else(|_| {
-            panic!(
-                "`{name}` is kept as {} and requested as {}",
-                self.kind,
-                type_name::<T>()
-            )
-        })
+        value.unwrap_or_else(|_| panic!("`{name}` is kept as {} and requested as {}", self.kind, type_name::<T>()))
     }
 }
 
@@ -222,11 +209,7 @@ mod tests {
         assert_eq!(count(), 2);
         let failed: Result<Arc<u32>, &str> = view.once("failed", || Err("not yet"));
         assert!(failed.is_err());
-        assert_eq!(
-            *view.once("failed", || Ok::<_, &str>(3)).unwrap(),
-            3,
-            "a failure is not kept"
-        );
+        assert_eq!(*view.once("failed", || Ok::<_, &str>(3)).unwrap(), 3, "a failure is not kept");
         assert_eq!(view.clone(), view);
     }
 
@@ -241,11 +224,7 @@ mod tests {
     #[test]
     fn rows_are_planned_again_until_they_are_written() {
         let view = StepView::default();
-        let metrics = |value: f64| MetricRecord {
-            member: None,
-            values: vec![value],
-            ..MetricRecord::default()
-        };
+        let metrics = |value: f64| MetricRecord { member: None, values: vec![value], ..MetricRecord::default() };
         let planned = |new: Option<f64>| {
             let mut records = Records::default();
             records.metrics.extend(new.map(metrics));
@@ -253,11 +232,7 @@ mod tests {
             records.metrics
         };
         assert_eq!(planned(Some(1.0)), [metrics(1.0)]);
-        assert_eq!(
-            planned(None),
-            [metrics(1.0)],
-            "the first plan may not have been carried out"
-        );
+        assert_eq!(planned(None), [metrics(1.0)], "the first plan may not have been carried out");
         assert_eq!(planned(Some(1.0)), [metrics(1.0)], "each once");
         view.written();
         assert_eq!(planned(None), []);

@@ -5,11 +5,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::{
-    benchmark::format::{Format, Gold, RewardUse},
-    fault::nearest,
-    verify::{MAX_REWARD_TIMEOUT, RewardPackage},
-};
+use crate::benchmark::format::{Format, Gold, RewardUse};
+use crate::fault::nearest;
+use crate::verify::{MAX_REWARD_TIMEOUT, RewardPackage};
 
 /// What judges the answers to the rows of a field map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray)]
@@ -58,51 +56,16 @@ pub struct MapField {
 impl MapField {
     /// Every field that a map may name.
     pub const ALL: [Self; 22] = [
-        Self::new(
-            "question",
-            "the question or task",
-            &[Math, Tests, Python],
-            &[Math, Tests, Python],
-        ),
+        Self::new("question", "the question or task", &[Math, Tests, Python], &[Math, Tests, Python]),
         Self::new("gold", "the correct answer", &[Math], &[Math]),
-        Self::new(
-            "gold_after",
-            "not a column: the mark that the answer follows, such as ####",
-            &[Math],
-            &[],
-        ),
-        Self::new(
-            "gold_boxed",
-            "not a column: `true` takes the answer from the last \\boxed{}",
-            &[Math],
-            &[],
-        ),
-        Self::new(
-            "gold_first",
-            "not a column: `true` takes the first of a list of answers",
-            &[Math],
-            &[],
-        ),
-        Self::new(
-            "tests",
-            "Python code that tests the function, or a list of assertions",
-            &[Tests],
-            &[Tests],
-        ),
-        Self::new(
-            "entry_point",
-            "the function's name; without it, the function that the tests call",
-            &[Tests],
-            &[],
-        ),
+        Self::new("gold_after", "not a column: the mark that the answer follows, such as ####", &[Math], &[]),
+        Self::new("gold_boxed", "not a column: `true` takes the answer from the last \\boxed{}", &[Math], &[]),
+        Self::new("gold_first", "not a column: `true` takes the first of a list of answers", &[Math], &[]),
+        Self::new("tests", "Python code that tests the function, or a list of assertions", &[Tests], &[Tests]),
+        Self::new("entry_point", "the function's name; without it, the function that the tests call", &[Tests], &[]),
         Self::new("setup", "code to run before the tests", &[Tests], &[]),
         Self::new("solution", "a correct program", &[Tests], &[]),
-        Self::new(
-            "program",
-            "the program, with a function `f`",
-            &[CodeO, CodeI, CodeF],
-            &[CodeO, CodeI],
-        ),
+        Self::new("program", "the program, with a function `f`", &[CodeO, CodeI, CodeF], &[CodeO, CodeI]),
         Self::new("input", "the arguments of `f`", &[CodeO, CodeI], &[CodeO]),
         Self::new("output", "what `f` returns", &[CodeO, CodeI], &[CodeI]),
         Self::new("message", "the description shown to the solver", &[CodeF], &[CodeF]),
@@ -116,30 +79,15 @@ impl MapField {
             &[Python],
             &[Python],
         ),
-        Self::new(
-            "timeout",
-            "not a column: seconds of CPU time for a completion; 5 without it",
-            &[Python],
-            &[],
-        ),
+        Self::new("timeout", "not a column: seconds of CPU time for a completion; 5 without it", &[Python], &[]),
         Self::new(
             "packages",
             "not a column: packages that the reward needs, numpy or sympy, with commas between them",
             &[Python],
             &[],
         ),
-        Self::new(
-            "task_id",
-            "the task's name; without it, the row's number",
-            &OracleKind::ALL,
-            &[],
-        ),
-        Self::new(
-            "tags",
-            "columns to keep as tags, with commas between them",
-            &OracleKind::ALL,
-            &[],
-        ),
+        Self::new("task_id", "the task's name; without it, the row's number", &OracleKind::ALL, &[]),
+        Self::new("tags", "columns to keep as tags, with commas between them", &OracleKind::ALL, &[]),
     ];
 
     const fn new(
@@ -148,12 +96,7 @@ impl MapField {
         oracles: &'static [OracleKind],
         needed: &'static [OracleKind],
     ) -> Self {
-        Self {
-            name,
-            about,
-            oracles,
-            needed,
-        }
+        Self { name, about, oracles, needed }
     }
 
     /// Whether rows with this oracle have the field.
@@ -285,10 +228,7 @@ impl FieldMap {
         }
         let is_named = |name: &str| self.columns.contains_key(name);
         for field in own().filter(|field| field.needed.contains(&oracle) && !is_named(field.name)) {
-            faults.push(format!(
-                "oracle `{oracle}` needs a column for `{}`: {}",
-                field.name, field.about
-            ));
+            faults.push(format!("oracle `{oracle}` needs a column for `{}`: {}", field.name, field.about));
         }
         if oracle == CodeF {
             match (is_named("pairs"), is_named("inputs"), is_named("outputs")) {
@@ -308,28 +248,14 @@ mod tests {
 
     fn map(oracle: OracleKind, columns: &[(&str, &str)]) -> FieldMap {
         let own = |(name, column): &(&str, &str)| ((*name).to_owned(), (*column).to_owned());
-        FieldMap {
-            oracle,
-            columns: columns.iter().map(own).collect(),
-        }
+        FieldMap { oracle, columns: columns.iter().map(own).collect() }
     }
 
     #[test]
     fn a_map_is_a_format() {
-        let format = map(
-            Math,
-            &[("question", "a"), ("gold", "b"), ("gold_after", "=>"), ("tags", "c, d")],
-        );
-        let Format::Math {
-            question, gold, tags, ..
-        } = format.format().unwrap()
-        else {
-            panic!("another format")
-        };
-        assert_eq!(
-            (question, tags),
-            (vec!["a".to_owned()], vec!["c".to_owned(), "d".to_owned()])
-        );
+        let format = map(Math, &[("question", "a"), ("gold", "b"), ("gold_after", "=>"), ("tags", "c, d")]);
+        let Format::Math { question, gold, tags, .. } = format.format().unwrap() else { panic!("another format") };
+        assert_eq!((question, tags), (vec!["a".to_owned()], vec!["c".to_owned(), "d".to_owned()]));
         assert_eq!((gold.field.as_str(), gold.after.as_deref()), ("b", Some("=>")));
         for (oracle, columns) in [
             (Tests, &[("question", "a"), ("tests", "b")][..]),
@@ -337,14 +263,7 @@ mod tests {
             (CodeI, &[("program", "a"), ("output", "b")]),
             (CodeF, &[("message", "a"), ("pairs", "b")]),
             (CodeF, &[("message", "a"), ("inputs", "b"), ("outputs", "c")]),
-            (
-                Python,
-                &[
-                    ("question", "a"),
-                    ("reward", &"0".repeat(64)),
-                    ("packages", "numpy, sympy"),
-                ],
-            ),
+            (Python, &[("question", "a"), ("reward", &"0".repeat(64)), ("packages", "numpy, sympy")]),
         ] {
             assert!(map(oracle, columns).format().is_ok(), "{oracle}");
         }
@@ -363,19 +282,14 @@ mod tests {
             let mut map = map(Python, &[("question", "a"), ("reward", &digest)]);
             map.columns.insert(field.to_owned(), value.to_owned());
             let faults = map.format().unwrap_err();
-            assert!(
-                faults.len() == 1 && faults[0].contains(said),
-                "{field}={value}: {faults:?}"
-            );
+            assert!(faults.len() == 1 && faults[0].contains(said), "{field}={value}: {faults:?}");
         }
     }
 
     #[test]
     fn every_fault_of_a_map_is_named() {
-        let faults = map(Math, &[("qestion", "a"), ("tests", "b"), ("gold_boxed", "yes")])
-            .format()
-            .unwrap_err()
-            .join("\n");
+        let faults =
+            map(Math, &[("qestion", "a"), ("tests", "b"), ("gold_boxed", "yes")]).format().unwrap_err().join("\n");
         for said in [
             "no field `qestion` (did you mean `question`?)",
             "no field `tests`",

@@ -68,10 +68,7 @@ mod tests {
     #[test]
     fn a_question_is_the_same_in_other_spaces_and_letters_and_with_another_answer() {
         let one = fingerprints(&json!({"question": "What is  2+2?\n", "answer": "4"}));
-        assert_eq!(
-            one,
-            fingerprints(&json!({"question": "what is 2+2?", "answer": "four"}))
-        );
+        assert_eq!(one, fingerprints(&json!({"question": "what is 2+2?", "answer": "four"})));
         assert_ne!(one, fingerprints(&json!({"question": "what is 2+3?"})));
         assert_ne!(fingerprints(&json!({"a": 1})), fingerprints(&json!({"a": 2})));
         assert_eq!(one.program, None);

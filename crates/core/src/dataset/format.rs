@@ -1,17 +1,14 @@
 //! Named formats of training rows, as described in `configs/formats`.
 
 use serde::Deserialize;
-use std::{collections::BTreeMap, sync::LazyLock};
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use super::{FieldMap, OracleKind};
-use crate::{
-    benchmark::{
-        Suite,
-        format::{Expect, Format},
-        reader::RowReader,
-    },
-    fault::nearest,
-};
+use crate::benchmark::Suite;
+use crate::benchmark::format::{Expect, Format};
+use crate::benchmark::reader::RowReader;
+use crate::fault::nearest;
 
 /// A format of rows, described by one file of `configs/formats`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -90,9 +87,7 @@ pub fn row_format(name: &str) -> Result<&'static RowFormat, UnknownFormat> {
     let plain = |name: &str| name.to_lowercase().replace(['-', '_', ' '], "");
     let names = |format: &'static RowFormat| [&format.name].into_iter().chain(&format.aliases);
     let asked = plain(name);
-    let found = row_formats()
-        .iter()
-        .find(|format| names(format).any(|name| plain(name) == asked));
+    let found = row_formats().iter().find(|format| names(format).any(|name| plain(name) == asked));
     found.ok_or_else(|| {
         let known: Vec<&str> = row_formats().iter().map(|format| format.name.as_str()).collect();
         UnknownFormat {
@@ -140,9 +135,9 @@ impl ReadAs {
                 Some(suite) => Ok(Self::Suite(suite)),
                 None => fault("suite", "the format `suite` is that of a suite's own file: set `suite`"),
             },
-            (Some(name), None, None) => row_format(name)
-                .map(Self::Format)
-                .map_err(|unknown| vec![("format", unknown.to_string())]),
+            (Some(name), None, None) => {
+                row_format(name).map(Self::Format).map_err(|unknown| vec![("format", unknown.to_string())])
+            }
             (None, Some(oracle), Some(columns)) => {
                 let map = FieldMap { oracle, columns };
                 let format = map.format();
@@ -150,14 +145,12 @@ impl ReadAs {
                     format.map_err(|faults| faults.into_iter().map(|detail| ("map", detail)).collect::<Vec<_>>())?;
                 Ok(Self::Map(map, Box::new(format)))
             }
-            (None, Some(_), None) => fault(
-                "map",
-                "`oracle` is for rows that are read by a map: set `map`, or `format` instead",
-            ),
-            (None, None, Some(_)) => fault(
-                "oracle",
-                "a map needs the kind of oracle: math, tests, code_o, code_i, code_f or python",
-            ),
+            (None, Some(_), None) => {
+                fault("map", "`oracle` is for rows that are read by a map: set `map`, or `format` instead")
+            }
+            (None, None, Some(_)) => {
+                fault("oracle", "a map needs the kind of oracle: math, tests, code_o, code_i, code_f or python")
+            }
             (Some(_), ..) => fault("format", "set `format`, or `oracle` and `map`, but not both"),
         }
     }
@@ -176,16 +169,10 @@ impl ReadAs {
         match self {
             Self::Lyceum => None,
             Self::Suite(suite) => Some(RowReader::of(suite)),
-            Self::Format(format) => Some(RowReader {
-                prefix: Some(&format.name),
-                format: &format.format,
-                expect: &format.expect,
-            }),
-            Self::Map(_, format) => Some(RowReader {
-                prefix: None,
-                format,
-                expect: &ANY,
-            }),
+            Self::Format(format) => {
+                Some(RowReader { prefix: Some(&format.name), format: &format.format, expect: &format.expect })
+            }
+            Self::Map(_, format) => Some(RowReader { prefix: None, format, expect: &ANY }),
         }
     }
 }
@@ -196,10 +183,8 @@ mod tests {
 
     #[test]
     fn every_file_of_the_folder_is_built_in_and_can_be_read() {
-        let mut known: Vec<String> = SHIPPED
-            .iter()
-            .map(|text| toml::from_str::<RowFormat>(text).unwrap().name)
-            .collect();
+        let mut known: Vec<String> =
+            SHIPPED.iter().map(|text| toml::from_str::<RowFormat>(text).unwrap().name).collect();
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/formats");
         let files = std::fs::read_dir(folder).unwrap().filter_map(|entry| {
             let path = entry.unwrap().path();

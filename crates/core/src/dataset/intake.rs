@@ -6,7 +6,8 @@ use sha2::{Digest as _, Sha256};
 use std::collections::HashSet;
 
 use super::{Purpose, ReadAs, RowCheck, RowFault, SeedProblem, fingerprints};
-use crate::{benchmark::Suite, verify::null_spelling};
+use crate::benchmark::Suite;
+use crate::verify::null_spelling;
 
 /// Which rows are left out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -83,11 +84,7 @@ impl Intake {
         Self {
             purpose,
             check: RowCheck::new(purpose, suite),
-            report: ImportReport {
-                format: read_as.name(),
-                map,
-                ..ImportReport::default()
-            },
+            report: ImportReport { format: read_as.name(), map, ..ImportReport::default() },
             read_as,
             filters,
             seen: HashSet::new(),
@@ -148,11 +145,7 @@ impl Intake {
         let reasons = &mut self.report.reasons;
         match reasons.iter().position(|reason| reason.detail == detail) {
             Some(known) => reasons[known].rows += 1,
-            None if reasons.len() < REASONS => reasons.push(BadRows {
-                line: line as u64,
-                detail,
-                rows: 1,
-            }),
+            None if reasons.len() < REASONS => reasons.push(BadRows { line: line as u64, detail, rows: 1 }),
             None => {}
         }
         true
@@ -207,9 +200,7 @@ fn holds_nul(value: &Value) -> bool {
     match value {
         Value::String(text) => text.contains('\0'),
         Value::Array(items) => items.iter().any(holds_nul),
-        Value::Object(fields) => fields
-            .iter()
-            .any(|(name, field)| name.contains('\0') || holds_nul(field)),
+        Value::Object(fields) => fields.iter().any(|(name, field)| name.contains('\0') || holds_nul(field)),
         _ => false,
     }
 }

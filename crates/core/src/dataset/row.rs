@@ -7,10 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{Purpose, SeedProblem};
-use crate::{
-    benchmark::{BenchmarkRow, Question, Suite, reader},
-    verify::{JsonText, MAX_REWARD_TIMEOUT, Tolerance},
-};
+use crate::benchmark::{BenchmarkRow, Question, Suite, reader};
+use crate::verify::{JsonText, MAX_REWARD_TIMEOUT, Tolerance};
 
 /// The problem of a row of training, goalposts or a benchmark. The row is a [`BenchmarkRow`], or a problem of self-play: `type`
 /// (`code_o`, `code_i` or `code_f`) with `program`, `input` and `output`, or with `program`, `message` and `pairs`. Without
@@ -47,13 +45,7 @@ fn check_oracle(oracle: &Question) -> Result<(), String> {
     };
     match oracle {
         Question::Script { entry_point, test } => filled(&[("entry_point", entry_point), ("test", test)]),
-        Question::Reference {
-            entry_point,
-            reference,
-            base_inputs,
-            plus_inputs,
-            atol,
-        } => {
+        Question::Reference { entry_point, reference, base_inputs, plus_inputs, atol } => {
             filled(&[("entry_point", entry_point), ("reference", reference)])?;
             check_python("oracle.reference", reference)?;
             if base_inputs.is_empty() && plus_inputs.is_empty() {
@@ -67,11 +59,7 @@ fn check_oracle(oracle: &Question) -> Result<(), String> {
                 None => Err(format!("field `oracle.atol` is {atol}: 0 or more is valid")),
             }
         }
-        Question::LiveCodeBench {
-            public_test_cases,
-            private_test_cases,
-            ..
-        } => {
+        Question::LiveCodeBench { public_test_cases, private_test_cases, .. } => {
             let has_tests = |cases: &Option<String>| {
                 let cases = cases.as_deref().unwrap_or_default().trim();
                 !(cases.is_empty() || cases == "[]")
@@ -94,16 +82,12 @@ fn check_oracle(oracle: &Question) -> Result<(), String> {
         }
         Question::Python { source, timeout, .. } => {
             if source.is_some() {
-                return Err(
-                    "field `oracle.source` is not read: store the file, and name its digest in `oracle.file`"
-                        .to_owned(),
-                );
+                return Err("field `oracle.source` is not read: store the file, and name its digest in `oracle.file`"
+                    .to_owned());
             }
             match (1..=MAX_REWARD_TIMEOUT).contains(timeout) {
                 true => Ok(()),
-                false => Err(format!(
-                    "field `oracle.timeout` is {timeout} s: 1 to {MAX_REWARD_TIMEOUT} are valid"
-                )),
+                false => Err(format!("field `oracle.timeout` is {timeout} s: 1 to {MAX_REWARD_TIMEOUT} are valid")),
             }
         }
         Question::CodeF { pairs, .. } => match pairs.is_empty() {
@@ -147,11 +131,7 @@ pub enum RowFault {
 impl RowCheck {
     /// For rows of `purpose`, and of `suite` where they belong to one.
     pub fn new(purpose: Purpose, suite: Option<&'static Suite>) -> Self {
-        Self {
-            purpose,
-            suite,
-            first: HashMap::new(),
-        }
+        Self { purpose, suite, first: HashMap::new() }
     }
 
     /// Checks the row at `place`, which is the number by which faults name it.
@@ -250,11 +230,7 @@ mod tests {
         assert!(said.contains("has a test"), "{said}");
         let said = oracle(json!({"type": "code_f", "message": "m", "pairs": []}));
         assert!(said.contains("no pair"), "{said}");
-        let said = refused(
-            Purpose::Training,
-            None,
-            json!({"type": "code_o", "program": "def f(): pass"}),
-        );
+        let said = refused(Purpose::Training, None, json!({"type": "code_o", "program": "def f(): pass"}));
         assert!(said.contains("missing field `input`"), "{said}");
         let said = refused(
             Purpose::Training,
@@ -270,10 +246,7 @@ mod tests {
     fn a_row_belongs_to_its_suite_and_stands_there_once() {
         let mut check = RowCheck::new(Purpose::Benchmark, suite("gsm8k").ok());
         assert_eq!(check.check(4, &math("2")), Ok(()));
-        let repeated = RowFault::Repeated {
-            task_id: "a".to_owned(),
-            first: 4,
-        };
+        let repeated = RowFault::Repeated { task_id: "a".to_owned(), first: 4 };
         assert_eq!(check.check(9, &math("2")), Err(repeated));
         let said = refused(Purpose::Goalposts, Some("humaneval"), math("2"));
         assert_eq!(said, "an oracle of type `math` does not belong to a row of `humaneval`");

@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::{
-    benchmark::{BenchmarkRow, Question, task},
-    verify::{Status, Task, Verdict},
-};
+use crate::benchmark::{BenchmarkRow, Question, task};
+use crate::verify::{Status, Task, Verdict};
 
 /// Why tests cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
@@ -54,9 +52,7 @@ pub fn trial(place: u32, row: &BenchmarkRow, completion: Option<&str>) -> Vec<Ta
         ("canonical", row.canonical.clone()),
         ("completion", completion.map(str::to_owned)),
     ];
-    let tasks = programs
-        .into_iter()
-        .filter_map(|(name, program)| task(row, format!("{place}/{name}"), program?).ok());
+    let tasks = programs.into_iter().filter_map(|(name, program)| task(row, format!("{place}/{name}"), program?).ok());
     tasks.collect()
 }
 
@@ -66,10 +62,7 @@ pub fn test_fault(verdicts: &[Verdict]) -> Option<TestFault> {
     if empty.parts.is_some() {
         // A reward may give any score, but it has to give one.
         let failed = verdicts.iter().find(|verdict| verdict.status != Status::Ok)?;
-        return Some(TestFault {
-            reason: TestFaultKind::Unusable,
-            message: failed.reason.clone(),
-        });
+        return Some(TestFault { reason: TestFaultKind::Unusable, message: failed.reason.clone() });
     }
     let (reason, verdict) = match canonical {
         _ if empty.correct == Some(true) => (TestFaultKind::PassesEmpty, empty),
@@ -77,10 +70,7 @@ pub fn test_fault(verdicts: &[Verdict]) -> Option<TestFault> {
         None if empty.status == Status::Malformed => (TestFaultKind::Unusable, empty),
         _ => return None,
     };
-    Some(TestFault {
-        reason,
-        message: verdict.reason.clone(),
-    })
+    Some(TestFault { reason, message: verdict.reason.clone() })
 }
 
 #[cfg(test)]
@@ -88,10 +78,7 @@ mod tests {
     use super::*;
 
     fn verdict(correct: bool, status: Status) -> Verdict {
-        Verdict {
-            correct: Some(correct),
-            ..Verdict::bare(None, status, "said")
-        }
+        Verdict { correct: Some(correct), ..Verdict::bare(None, status, "said") }
     }
 
     #[test]
@@ -102,10 +89,7 @@ mod tests {
         };
         assert_eq!(test_fault(&[scored(Status::Ok, 1.0), scored(Status::Ok, 0.0)]), None);
         let fault = test_fault(&[scored(Status::Ok, 0.0), scored(Status::Error, 0.0)]).unwrap();
-        assert_eq!(
-            (fault.reason, fault.message.as_str()),
-            (TestFaultKind::Unusable, "said")
-        );
+        assert_eq!((fault.reason, fault.message.as_str()), (TestFaultKind::Unusable, "said"));
     }
 
     #[test]
@@ -125,10 +109,6 @@ mod tests {
             assert_eq!(kind(&verdicts), Some(TestFaultKind::FailsCanonical));
         }
         assert_eq!(kind(std::slice::from_ref(&malformed)), Some(TestFaultKind::Unusable));
-        assert_eq!(
-            kind(&[malformed, right]),
-            None,
-            "its solution shows that they can judge"
-        );
+        assert_eq!(kind(&[malformed, right]), None, "its solution shows that they can judge");
     }
 }

@@ -44,10 +44,7 @@ impl Wordlists {
                 }
                 counted(starts.clone())
             });
-            Grams {
-                words: ids.len(),
-                counts,
-            }
+            Grams { words: ids.len(), counts }
         };
         Self(texts.iter().map(AsRef::as_ref).map(of).collect())
     }

@@ -10,20 +10,16 @@ mod spec;
 mod tests;
 
 pub(super) use self::evaluation_set::{Answers, EvaluationSet};
-pub use self::{
-    plan::{BenchmarkParameters, BenchmarkSubject, SuiteSlice},
-    spec::BenchmarkSpec,
-};
+pub use self::plan::{BenchmarkParameters, BenchmarkSubject, SuiteSlice};
+pub use self::spec::BenchmarkSpec;
 
 pub(super) use self::plan::SuiteStep;
 
 use self::plan::Scored;
-use crate::{
-    artifact::Digest,
-    config::RunConfig,
-    contract::{self, Plan, PlanError, RunState, StepView},
-    fault::Faults,
-};
+use crate::artifact::Digest;
+use crate::config::RunConfig;
+use crate::contract::{self, Plan, PlanError, RunState, StepView};
+use crate::fault::Faults;
 
 /// The planner of evaluations of type `benchmark`.
 #[derive(Clone, Copy, Debug, Default)]

@@ -12,18 +12,14 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    plan::{Contestant, CrossPlayCell, CrossPlayParameters},
-    spec::{CrossPlaySpec, Pairing},
-};
+pub use self::plan::{Contestant, CrossPlayCell, CrossPlayParameters};
+pub use self::spec::{CrossPlaySpec, Pairing};
 
 use self::plan::CrossPlayStep;
-use crate::{
-    artifact::Digest,
-    config::RunConfig,
-    contract::{self, Plan, PlanError, RunState, StepView},
-    fault::Faults,
-};
+use crate::artifact::Digest;
+use crate::config::RunConfig;
+use crate::contract::{self, Plan, PlanError, RunState, StepView};
+use crate::fault::Faults;
 
 /// The planner of evaluations of type `cross_play`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,11 +41,7 @@ impl contract::TypedPlanner for CrossPlayEvaluation {
     fn first_memory(&self, _: &RunConfig, _: &CrossPlayParameters) {}
 
     fn held(&self, parameters: &CrossPlayParameters) -> Result<Vec<Digest>, PlanError> {
-        Ok(parameters
-            .students
-            .iter()
-            .map(|student| student.adapter.artifact)
-            .collect())
+        Ok(parameters.students.iter().map(|student| student.adapter.artifact).collect())
     }
 
     fn size(&self, parameters: &CrossPlayParameters) -> Option<(u64, u64)> {

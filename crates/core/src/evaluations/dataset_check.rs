@@ -10,17 +10,15 @@ mod tests;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use crate::{
-    benchmark::OwnOracle,
-    config::RunConfig,
-    contract::{self, DatasetCheckRecord, Plan, PlanError, RunState, StepView},
-    dataset::{problem, test_fault, trial},
-    evaluations::read,
-    fault::{Fault, Faults},
-    id::DatasetId,
-    kit::{Draft, Progress, join},
-    verify::{Status, Task, Verdict},
-};
+use crate::benchmark::OwnOracle;
+use crate::config::RunConfig;
+use crate::contract::{self, DatasetCheckRecord, Plan, PlanError, RunState, StepView};
+use crate::dataset::{problem, test_fault, trial};
+use crate::evaluations::read;
+use crate::fault::{Fault, Faults};
+use crate::id::DatasetId;
+use crate::kit::{Draft, Progress, join};
+use crate::verify::{Status, Task, Verdict};
 
 /// Rows of a step, which the coordinator holds in memory together.
 pub const ROWS_PER_STEP: u32 = 512;
@@ -169,11 +167,7 @@ impl contract::TypedPlanner for DatasetCheckEvaluation {
 }
 
 fn check(draft: &mut Draft<'_>, parameters: &DatasetCheckParameters, memory: Memory) -> Progress<RunState> {
-    let DatasetCheckParameters {
-        dataset,
-        rows,
-        ref dry_run,
-    } = *parameters;
+    let DatasetCheckParameters { dataset, rows, ref dry_run } = *parameters;
     let DryRun { oracle, completion } = dry_run.clone().unwrap_or_default();
     let oracle = match &oracle {
         Some(oracle) => Some((oracle, draft.reward(oracle.file)?)),
@@ -213,12 +207,7 @@ fn check(draft: &mut Draft<'_>, parameters: &DatasetCheckParameters, memory: Mem
                 bad.extend(test_fault(own).map(|fault| (*place, fault)));
             }
             if *place < limit {
-                scored.extend(
-                    tasks
-                        .iter()
-                        .zip(own)
-                        .filter_map(|(task, verdict)| score(*place, task, verdict)),
-                );
+                scored.extend(tasks.iter().zip(own).filter_map(|(task, verdict)| score(*place, task, verdict)));
             }
         }
         Ok((bad, scored))
@@ -229,19 +218,10 @@ fn check(draft: &mut Draft<'_>, parameters: &DatasetCheckParameters, memory: Mem
     let bad_rows = earlier + bad.len() as u32;
     let next = draft.run.next("", &Memory::of(bad_rows, scores.clone()))?;
     if dry_run.is_none() {
-        draft.plan.records.dataset_checks = vec![DatasetCheckRecord {
-            dataset,
-            bad,
-            is_last: next.completed,
-        }];
+        draft.plan.records.dataset_checks = vec![DatasetCheckRecord { dataset, bad, is_last: next.completed }];
     }
-    draft.plan.result = Some(serde_json::to_value(DatasetCheckResult {
-        dataset,
-        rows,
-        bad_rows,
-        scores,
-        dry_run: dry_run.is_some(),
-    })?);
+    draft.plan.result =
+        Some(serde_json::to_value(DatasetCheckResult { dataset, rows, bad_rows, scores, dry_run: dry_run.is_some() })?);
     Ok(next)
 }
 
@@ -281,20 +261,12 @@ pub struct DatasetCheckSpec {
 impl DatasetCheckSpec {
     /// The check of all rows of a dataset.
     pub fn of(dataset: String) -> Self {
-        Self {
-            dataset,
-            rows: None,
-            oracle: None,
-            completion: None,
-        }
+        Self { dataset, rows: None, oracle: None, completion: None }
     }
 
     /// What a dry run tries, and on how many rows; `None` for a check.
     pub fn dry_run(&self) -> Option<(u32, DryRun)> {
-        let tried = DryRun {
-            oracle: self.oracle.clone(),
-            completion: self.completion.clone(),
-        };
+        let tried = DryRun { oracle: self.oracle.clone(), completion: self.completion.clone() };
         let is_dry = self.rows.is_some() || tried != DryRun::default();
         is_dry.then(|| (self.rows.unwrap_or(SCORED_ROWS), tried))
     }

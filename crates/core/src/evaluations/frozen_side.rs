@@ -10,19 +10,15 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    plan::{FrozenSideParameters, FrozenVersion},
-    result::{FrozenCell, FrozenSideResult, FrozenTeacher, Trend},
-    spec::{FrozenSideSpec, Moment},
-};
+pub use self::plan::{FrozenSideParameters, FrozenVersion};
+pub use self::result::{FrozenCell, FrozenSideResult, FrozenTeacher, Trend};
+pub use self::spec::{FrozenSideSpec, Moment};
 
 use self::plan::Matrix;
-use crate::{
-    artifact::Digest,
-    config::RunConfig,
-    contract::{self, Plan, PlanError, RunState, StepView},
-    fault::Faults,
-};
+use crate::artifact::Digest;
+use crate::config::RunConfig;
+use crate::contract::{self, Plan, PlanError, RunState, StepView};
+use crate::fault::Faults;
 
 /// The planner of evaluations of type `frozen_side`.
 #[derive(Clone, Copy, Debug, Default)]

@@ -9,19 +9,16 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    plan::{GoalpostParameters, GoalpostSubject},
-    result::{GoalpostsMeasured, GoalpostsResult},
-    spec::{GoalpostsSpec, RunCheckpoints},
-};
+pub use self::plan::{GoalpostParameters, GoalpostSubject};
+pub use self::result::{GoalpostsMeasured, GoalpostsResult};
+pub use self::spec::{GoalpostsSpec, RunCheckpoints};
 
-use self::{plan::GoalpostStep, result::Tally};
-use crate::{
-    artifact::Digest,
-    config::RunConfig,
-    contract::{self, Plan, PlanError, RunState, StepView},
-    fault::Faults,
-};
+use self::plan::GoalpostStep;
+use self::result::Tally;
+use crate::artifact::Digest;
+use crate::config::RunConfig;
+use crate::contract::{self, Plan, PlanError, RunState, StepView};
+use crate::fault::Faults;
 
 /// The planner of evaluations of type `goalposts`.
 #[derive(Clone, Copy, Debug, Default)]

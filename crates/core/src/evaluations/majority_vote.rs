@@ -8,20 +8,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{
-    BenchmarkParameters, SuiteSlice,
-    benchmark::{Answers, SuiteStep},
-};
-use crate::{
-    artifact::Digest,
-    benchmark::{Spread, Subject, format::Format, suite},
-    config::RunConfig,
-    contract::{self, BenchmarkSampleRecord, Plan, PlanError, RunState, StepView, WorkItem},
-    fault::{Fault, Faults},
-    verify::{Check, Task},
-    vote::Vote,
-    work::{Payload, ProgramLimits, Requirements, VerifyPayload, WorkKey},
-};
+use super::benchmark::{Answers, SuiteStep};
+use super::{BenchmarkParameters, SuiteSlice};
+use crate::artifact::Digest;
+use crate::benchmark::format::Format;
+use crate::benchmark::{Spread, Subject, suite};
+use crate::config::RunConfig;
+use crate::contract::{self, BenchmarkSampleRecord, Plan, PlanError, RunState, StepView, WorkItem};
+use crate::fault::{Fault, Faults};
+use crate::verify::{Check, Task};
+use crate::vote::Vote;
+use crate::work::{Payload, ProgramLimits, Requirements, VerifyPayload, WorkKey};
 
 /// The planner of evaluations of type `majority_vote`, a suite a step.
 #[derive(Clone, Copy, Debug, Default)]
@@ -105,11 +102,7 @@ impl contract::TypedPlanner for MajorityVoteEvaluation {
             let key = WorkKey::new(run.step, "vote").chunk(chunk);
             let ballots = ballots(&answers);
             let clusters = match view.verify(&key)? {
-                Some(result) => result
-                    .verdicts
-                    .iter()
-                    .map(|verdict| verdict.clusters.as_deref())
-                    .collect(),
+                Some(result) => result.verdicts.iter().map(|verdict| verdict.clusters.as_deref()).collect(),
                 None if ballots.values().all(|ballot| ballot.task(0).is_none()) => Vec::new(),
                 None => {
                     if !view.work.contains_key(&key) {
@@ -181,16 +174,9 @@ struct Ballot<'a>(Vec<(Option<&'a str>, bool)>);
 impl Ballot<'_> {
     /// The task that groups the answers that can be read; `None` if none can.
     fn task(&self, row: u32) -> Option<Task> {
-        let answers: Vec<String> = self
-            .0
-            .iter()
-            .filter_map(|(answer, _)| answer.map(str::to_owned))
-            .collect();
+        let answers: Vec<String> = self.0.iter().filter_map(|(answer, _)| answer.map(str::to_owned)).collect();
         let is_readable = !answers.is_empty();
-        let task = Task {
-            id: row.to_string(),
-            check: Check::Cluster(answers),
-        };
+        let task = Task { id: row.to_string(), check: Check::Cluster(answers) };
         is_readable.then_some(task)
     }
 }
@@ -207,11 +193,7 @@ fn ballots<'a>(answers: &Answers<'a>) -> BTreeMap<u32, Ballot<'a>> {
 
 fn item(key: WorkKey, ballots: &BTreeMap<u32, Ballot<'_>>, limits: ProgramLimits) -> WorkItem {
     let tasks = ballots.iter().filter_map(|(row, ballot)| ballot.task(*row)).collect();
-    WorkItem {
-        key,
-        payload: Payload::Verify(VerifyPayload::new(tasks, limits)),
-        requirements: Requirements::default(),
-    }
+    WorkItem { key, payload: Payload::Verify(VerifyPayload::new(tasks, limits)), requirements: Requirements::default() }
 }
 
 /// By row: whether the majority is right, the share of right answers, and that of the largest group.
@@ -226,11 +208,8 @@ impl Tally {
     /// Counts a row; `clusters` has the group of each answer that can be read.
     fn add(&mut self, ballot: &Ballot<'_>, clusters: &[Option<u32>]) {
         let mut clusters = clusters.iter().copied();
-        let groups: Vec<Option<u32>> = ballot
-            .0
-            .iter()
-            .map(|(answer, _)| answer.and_then(|_| clusters.next().flatten()))
-            .collect();
+        let groups: Vec<Option<u32>> =
+            ballot.0.iter().map(|(answer, _)| answer.and_then(|_| clusters.next().flatten())).collect();
         let vote = Vote::of(&groups);
         let is_right = vote.is_some_and(|vote| ballot.0[vote.label].1);
         let right = ballot.0.iter().filter(|(_, is_right)| *is_right).count();

@@ -15,22 +15,18 @@ mod spec;
 #[cfg(test)]
 mod tests;
 
+pub use self::parameters::{ParentVersion, RetentionParameters, RetentionTask};
+pub use self::recovery::{PassRate, Recovery, RowCounts};
+pub use self::result::{ChildPoint, ChildResult, ParentPoint, RetentionResult, SeedPoint, TaskResult};
 pub(crate) use self::spec::arity;
-pub use self::{
-    parameters::{ParentVersion, RetentionParameters, RetentionTask},
-    recovery::{PassRate, Recovery, RowCounts},
-    result::{ChildPoint, ChildResult, ParentPoint, RetentionResult, SeedPoint, TaskResult},
-    spec::{OperatorRetentionSpec, Parent},
-};
+pub use self::spec::{OperatorRetentionSpec, Parent};
 
 use self::plan::{Step, children};
-use crate::{
-    artifact::Digest,
-    config::RunConfig,
-    contract::{self, Plan, PlanError, Records, Role, RunState, StepView},
-    fault::Faults,
-    kit::Member,
-};
+use crate::artifact::Digest;
+use crate::config::RunConfig;
+use crate::contract::{self, Plan, PlanError, Records, Role, RunState, StepView};
+use crate::fault::Faults;
+use crate::kit::Member;
 
 /// The planner of evaluations of type `operator_retention`.
 #[derive(Clone, Copy, Debug, Default)]
@@ -52,11 +48,7 @@ impl contract::TypedPlanner for OperatorRetentionEvaluation {
 
     fn first_memory(&self, _: &RunConfig, parameters: &RetentionParameters) -> plan::Memory {
         let members = children(parameters).map(|child| Member::unborn(child.name(), vec![Role::Solver], 0));
-        plan::Memory {
-            members: members.collect(),
-            references: Vec::new(),
-            result: RetentionResult::default(),
-        }
+        plan::Memory { members: members.collect(), references: Vec::new(), result: RetentionResult::default() }
     }
 
     fn held(&self, parameters: &RetentionParameters) -> Result<Vec<Digest>, PlanError> {
@@ -64,11 +56,7 @@ impl contract::TypedPlanner for OperatorRetentionEvaluation {
     }
 
     fn size(&self, parameters: &RetentionParameters) -> Option<(u64, u64)> {
-        let rows = parameters
-            .tasks
-            .iter()
-            .map(|task| u64::from(task.rows.min(parameters.rows)))
-            .sum();
+        let rows = parameters.tasks.iter().map(|task| u64::from(task.rows.min(parameters.rows))).sum();
         let children = (parameters.snapshots.len() * parameters.operators.len()) as u64 * u64::from(parameters.seeds);
         let moments = u64::from(parameters.steps / parameters.every.max(1)) + 2;
         Some((rows, rows * u64::from(parameters.n) * moments * children))

@@ -9,16 +9,14 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 use super::read;
-use crate::{
-    artifact::Digest,
-    config::RunConfig,
-    contract::{self, Plan, PlanError, RunState, StepView},
-    csv::Csv,
-    fault::{Fault, Faults},
-    id::{AttemptId, ExecutionId, ProblemId, WorkId},
-    kit::{Draft, Progress},
-    work::{Completion, FinishReason, RolloutPayload, RolloutResult},
-};
+use crate::artifact::Digest;
+use crate::config::RunConfig;
+use crate::contract::{self, Plan, PlanError, RunState, StepView};
+use crate::csv::Csv;
+use crate::fault::{Fault, Faults};
+use crate::id::{AttemptId, ExecutionId, ProblemId, WorkId};
+use crate::kit::{Draft, Progress};
+use crate::work::{Completion, FinishReason, RolloutPayload, RolloutResult};
 
 /// The planner of evaluations of type `regenerate`.
 #[derive(Clone, Copy, Debug, Default)]

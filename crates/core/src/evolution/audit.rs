@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{Culling, EvolutionConfig, Protection, Standing, culled, inherited};
-use crate::{
-    contract::Role,
-    id::MemberId,
-    rating::{MatchupScore, Rating, RunRatings, Scores, TrueSkillConfig},
-    wilson::Interval,
-};
+use crate::contract::Role;
+use crate::id::MemberId;
+use crate::rating::{MatchupScore, Rating, RunRatings, Scores, TrueSkillConfig};
+use crate::wilson::Interval;
 
 /// A member's life.
 #[derive(Clone, Debug, PartialEq)]
@@ -96,10 +94,7 @@ pub struct Differential {
 
 /// Replays the ratings of a run by every rule, and returns its culls. `score` is the run's own rule.
 pub fn audit(past: &Past, score: MatchupScore, evolution: &EvolutionConfig, ratings: &TrueSkillConfig) -> Vec<Cull> {
-    let by_rating = EvolutionConfig {
-        culling: Culling::Rating,
-        ..evolution.clone()
-    };
+    let by_rating = EvolutionConfig { culling: Culling::Rating, ..evolution.clone() };
     let mut tables: [RunRatings; 3] = Default::default();
     let mut protection = Protection::default();
     let mut matchups = past.matchups.iter().peekable();
@@ -121,11 +116,7 @@ pub fn audit(past: &Past, score: MatchupScore, evolution: &EvolutionConfig, rati
         let standings = |table: &RunRatings| -> Vec<Standing> {
             let standing = |life: &&Life| Standing {
                 member: life.member,
-                roles: life
-                    .roles
-                    .iter()
-                    .map(|&role| (role, table.ratings.get(life.member, role, ratings)))
-                    .collect(),
+                roles: life.roles.iter().map(|&role| (role, table.ratings.get(life.member, role, ratings))).collect(),
                 protected: protection.protects(life.member, step, evolution),
             };
             living.iter().map(standing).collect()
@@ -133,33 +124,19 @@ pub fn audit(past: &Past, score: MatchupScore, evolution: &EvolutionConfig, rati
         let verdicts = tables.each_ref().map(|table| {
             let standings = standings(table);
             let gone = culled(&standings, &by_rating, ratings, 0, step);
-            gone.into_iter()
-                .map(|(place, role)| (standings[place].member, role))
-                .collect::<Vec<_>>()
+            gone.into_iter().map(|(place, role)| (standings[place].member, role)).collect::<Vec<_>>()
         });
-        let own = AUDITED
-            .iter()
-            .position(|&rule| rule == score)
-            .map_or_else(Vec::new, |own| standings(&tables[own]));
+        let own = AUDITED.iter().position(|&rule| rule == score).map_or_else(Vec::new, |own| standings(&tables[own]));
         for role in Role::ALL {
-            let dead = living
-                .iter()
-                .filter(|life| life.died == Some(step) && life.roles.first() == Some(&role));
+            let dead = living.iter().filter(|life| life.died == Some(step) && life.roles.first() == Some(&role));
             let dead: Vec<MemberId> = dead.map(|life| life.member).collect();
             if dead.is_empty() {
                 continue;
             }
-            let (measured, candidates) = candidates(
-                &own,
-                role,
-                past.measured.iter().filter(|one| one.step <= step + 1),
-                ratings,
-            );
+            let (measured, candidates) =
+                candidates(&own, role, past.measured.iter().filter(|one| one.step <= step + 1), ratings);
             let of_role = |all: &Vec<(MemberId, Role)>| -> Vec<MemberId> {
-                all.iter()
-                    .filter(|(_, of)| *of == role)
-                    .map(|(member, _)| *member)
-                    .collect()
+                all.iter().filter(|(_, of)| *of == role).map(|(member, _)| *member).collect()
             };
             culls.push(Cull {
                 step,
@@ -170,11 +147,7 @@ pub fn audit(past: &Past, score: MatchupScore, evolution: &EvolutionConfig, rati
                 verdicts: verdicts.each_ref().map(of_role),
             });
         }
-        for life in past
-            .lives
-            .iter()
-            .filter(|life| life.born == step && !life.parents.is_empty())
-        {
+        for life in past.lives.iter().filter(|life| life.born == step && !life.parents.is_empty()) {
             for table in &mut tables {
                 table.born(
                     life.member,
@@ -200,14 +173,7 @@ fn candidates<'m>(
     let mut candidates: Vec<Candidate> = standings
         .iter()
         .filter(|one| !one.protected)
-        .filter_map(|one| {
-            Some(Candidate {
-                member: one.member,
-                rating: one.rating(role)?,
-                accuracy: None,
-                rank: None,
-            })
-        })
+        .filter_map(|one| Some(Candidate { member: one.member, rating: one.rating(role)?, accuracy: None, rank: None }))
         .collect();
     candidates.sort_by(|a, b| ratings.lower_bound(a.rating).total_cmp(&ratings.lower_bound(b.rating)));
     let mut by_step: BTreeMap<u32, BTreeMap<MemberId, f64>> = BTreeMap::new();
@@ -219,9 +185,7 @@ fn candidates<'m>(
     };
     for candidate in &mut candidates {
         candidate.accuracy = found.get(&candidate.member).copied();
-        candidate.rank = candidate
-            .accuracy
-            .map(|own| 1 + found.values().filter(|other| **other > own).count());
+        candidate.rank = candidate.accuracy.map(|own| 1 + found.values().filter(|other| **other > own).count());
     }
     (Some(step), candidates)
 }
@@ -232,12 +196,8 @@ pub fn differential(culls: &[Cull]) -> Option<Differential> {
     for cull in culls {
         let accuracies: Option<Vec<f64>> = cull.candidates.iter().map(|candidate| candidate.accuracy).collect();
         let is_culled = |candidate: &&Candidate| cull.culled.contains(&candidate.member);
-        let gone: Vec<f64> = cull
-            .candidates
-            .iter()
-            .filter(is_culled)
-            .filter_map(|candidate| candidate.accuracy)
-            .collect();
+        let gone: Vec<f64> =
+            cull.candidates.iter().filter(is_culled).filter_map(|candidate| candidate.accuracy).collect();
         let Some(all) = accuracies.filter(|all| all.len() > 1 && !gone.is_empty()) else {
             continue;
         };
@@ -292,10 +252,7 @@ mod tests {
         ];
         let found = differential(&culls).unwrap();
         assert_eq!(found.culled, 2);
-        assert!(
-            (found.mean - (0.2 - 0.1) / 2.0).abs() < 1e-12,
-            "0.3 − 0.1 and 0.3 − 0.4"
-        );
+        assert!((found.mean - (0.2 - 0.1) / 2.0).abs() < 1e-12, "0.3 − 0.1 and 0.3 − 0.4");
         // One drawn from {0.1, 0.3, 0.5} has the variance 0.08 / 3, one from {0.2, 0.4} 0.01.
         let variance: f64 = 0.08 / 3.0 + 0.01;
         assert!((found.neutral - Interval::Z_95 * variance.sqrt() / 2.0).abs() < 1e-12);
@@ -309,24 +266,10 @@ mod tests {
             roles: vec![(Role::Student, Rating { mu, sigma: 1.0 })],
             protected: member == 3,
         };
-        let standings = [
-            standing(0, 30.0),
-            standing(1, 20.0),
-            standing(2, 25.0),
-            standing(3, 1.0),
-        ];
-        let measured = |step, member: u128, accuracy| Measured {
-            step,
-            member: id(member),
-            accuracy,
-        };
-        let measured = [
-            measured(5, 0, 0.2),
-            measured(5, 1, 0.2),
-            measured(5, 2, 0.1),
-            measured(5, 3, 0.9),
-            measured(9, 0, 0.7),
-        ];
+        let standings = [standing(0, 30.0), standing(1, 20.0), standing(2, 25.0), standing(3, 1.0)];
+        let measured = |step, member: u128, accuracy| Measured { step, member: id(member), accuracy };
+        let measured =
+            [measured(5, 0, 0.2), measured(5, 1, 0.2), measured(5, 2, 0.1), measured(5, 3, 0.9), measured(9, 0, 0.7)];
         let (step, found) = candidates(&standings, Role::Student, measured.iter(), &TrueSkillConfig::default());
         assert_eq!(step, Some(5));
         let found: Vec<_> = found.iter().map(|one| (one.member, one.rank)).collect();

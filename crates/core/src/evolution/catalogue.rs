@@ -32,11 +32,7 @@ const fn crossover(
     description: &'static str,
     parameters: &'static [Parameter],
 ) -> Operator {
-    Operator {
-        family: Family::Crossover,
-        arity: 2,
-        ..mutation(name, title, description, parameters)
-    }
+    Operator { family: Family::Crossover, arity: 2, ..mutation(name, title, description, parameters) }
 }
 
 const fn live(operator: Operator) -> Operator {
@@ -44,17 +40,11 @@ const fn live(operator: Operator) -> Operator {
 }
 
 const fn deterministic(operator: Operator) -> Operator {
-    Operator {
-        stochastic: false,
-        ..operator
-    }
+    Operator { stochastic: false, ..operator }
 }
 
 const fn control(operator: Operator) -> Operator {
-    Operator {
-        family: Family::Control,
-        ..deterministic(operator)
-    }
+    Operator { family: Family::Control, ..deterministic(operator) }
 }
 
 /// Every operator, mutations before crossovers, each family's control last.
@@ -88,12 +78,7 @@ pub static CATALOGUE: [Operator; 17] = [
         "M3",
         "component masking",
         "Zeroes a random share of the update's singular values.",
-        &[Parameter::real(
-            "rho",
-            0.3,
-            (0.0, 1.0),
-            "Share of the singular values to zero, rounded up.",
-        )],
+        &[Parameter::real("rho", 0.3, (0.0, 1.0), "Share of the singular values to zero, rounded up.")],
     )),
     live(mutation(
         "M4",
@@ -152,12 +137,7 @@ pub static CATALOGUE: [Operator; 17] = [
         "Drops random values of each parent's factors, rescales the rest, and averages the parents.",
         &[Parameter::real("p", 0.7, (0.0, 1.0), "Probability that a value is dropped.").below_max()],
     )),
-    live(crossover(
-        "X2",
-        "layer-wise crossover",
-        "Takes each module whole from either parent, by a coin flip.",
-        &[],
-    )),
+    live(crossover("X2", "layer-wise crossover", "Takes each module whole from either parent, by a coin flip.", &[])),
     live(crossover(
         "X3",
         "SVD subspace crossover",
@@ -191,12 +171,7 @@ pub static CATALOGUE: [Operator; 17] = [
         "X6",
         "TIES merge",
         "Trims each parent's smallest values, elects a sign for each position, and averages the parents that agree with it.",
-        &[Parameter::real(
-            "tau",
-            0.2,
-            (0.0, 1.0),
-            "Share of values to trim, smallest first.",
-        )],
+        &[Parameter::real("tau", 0.2, (0.0, 1.0), "Share of values to trim, smallest first.")],
     )),
     crossover(
         "X7",
@@ -214,23 +189,13 @@ pub static CATALOGUE: [Operator; 17] = [
         "X8",
         "SLERP",
         "Interpolates the parents' factors spherically, each factor treated as one vector.",
-        &[Parameter::real(
-            "t",
-            0.5,
-            (0.0, 1.0),
-            "Position between the first parent (0) and the second (1).",
-        )],
+        &[Parameter::real("t", 0.5, (0.0, 1.0), "Position between the first parent (0) and the second (1).")],
     )),
     deterministic(crossover(
         "X9",
         "Fisher-weighted merge",
         "Averages the parents' values weighted by their squares, so that the larger one dominates.",
-        &[Parameter::real(
-            "epsilon",
-            1e-12,
-            (1e-30, 1.0),
-            "Avoids division by zero where both values are zero.",
-        )],
+        &[Parameter::real("epsilon", 1e-12, (1e-30, 1.0), "Avoids division by zero where both values are zero.")],
     )),
     control(crossover(
         "linear_0_5",
@@ -246,14 +211,11 @@ pub static CATALOGUE: [Operator; 17] = [
 /// There is no such operator; names the one most likely meant.
 pub fn operator(name: &str) -> Result<&'static Operator, OperatorError> {
     let names = || CATALOGUE.iter().map(|operator| operator.name);
-    CATALOGUE
-        .iter()
-        .find(|operator| operator.name == name)
-        .ok_or_else(|| OperatorError::Unknown {
-            name: name.to_owned(),
-            nearest: nearest(name, names()),
-            valid: names().collect::<Vec<_>>().join(", "),
-        })
+    CATALOGUE.iter().find(|operator| operator.name == name).ok_or_else(|| OperatorError::Unknown {
+        name: name.to_owned(),
+        nearest: nearest(name, names()),
+        valid: names().collect::<Vec<_>>().join(", "),
+    })
 }
 
 #[cfg(test)]
@@ -271,11 +233,7 @@ mod tests {
         assert_eq!(of(Family::Mutation).count(), 6);
         assert_eq!(of(Family::Crossover).count(), 9);
         assert_eq!(of(Family::Control).count(), 2);
-        let live: Vec<_> = CATALOGUE
-            .iter()
-            .filter(|operator| operator.live)
-            .map(|operator| operator.name)
-            .collect();
+        let live: Vec<_> = CATALOGUE.iter().filter(|operator| operator.live).map(|operator| operator.name).collect();
         assert_eq!(live, ["M1", "M2", "M3", "M4", "X1", "X2", "X3", "X4"]);
         for operator in &CATALOGUE {
             assert!(operator.resolve(&BTreeMap::new()).is_ok(), "{}", operator.name);
@@ -287,17 +245,11 @@ mod tests {
     fn every_end_of_every_range_holds() {
         for operator in &CATALOGUE {
             for parameter in operator.parameters {
-                assert!(
-                    parameter.admits(parameter.default) && parameter.admits(parameter.min),
-                    "{parameter:?}"
-                );
+                assert!(parameter.admits(parameter.default) && parameter.admits(parameter.min), "{parameter:?}");
                 assert_eq!(parameter.admits(parameter.max), !parameter.below_max, "{parameter:?}");
                 for wrong in [parameter.min - 1e-3, parameter.max + 1e-3, f64::NAN, f64::INFINITY] {
                     let refused = operator.resolve(&set(parameter.name, wrong)).unwrap_err().to_string();
-                    assert!(
-                        refused.contains(parameter.name) && refused.contains("valid are"),
-                        "{refused}"
-                    );
+                    assert!(refused.contains(parameter.name) && refused.contains("valid are"), "{refused}");
                 }
             }
         }
@@ -312,20 +264,14 @@ mod tests {
             said(x1.resolve(&set("q", 0.5))),
             "operator X1 has no parameter `q` (did you mean `p`?); valid are p"
         );
-        assert_eq!(
-            said(x1.resolve(&set("p", 1.0))),
-            "operator X1: `p` is 1; valid are numbers from 0 to below 1"
-        );
+        assert_eq!(said(x1.resolve(&set("p", 1.0))), "operator X1: `p` is 1; valid are numbers from 0 to below 1");
         let m6 = operator("M6").unwrap();
         assert!(said(m6.resolve(&set("k", 1.5))).contains("whole numbers"));
         let x2 = operator("X2").unwrap();
         assert!(said(x2.resolve(&set("p", 0.5))).contains("it has none"));
         let x4 = operator("X4").unwrap();
         assert!(said(x4.resolve(&set("eta_min", 1.6))).contains("`eta_max`, which is 1.5"));
-        assert_eq!(
-            x4.check_arity(1).unwrap_err().to_string(),
-            "operator X4 takes 2 parents; 1 was given"
-        );
+        assert_eq!(x4.check_arity(1).unwrap_err().to_string(), "operator X4 takes 2 parents; 1 was given");
         assert_eq!(
             operator("M1").unwrap().check_arity(2).unwrap_err().to_string(),
             "operator M1 takes 1 parent; 2 were given"

@@ -147,10 +147,7 @@ impl EvolutionConfig {
             let given = self.parameters.get(operator.name).unwrap_or(&none);
             let error = operator.check_rank(given, rank).err()?;
             let parameter = operator.below_rank.unwrap_or_default();
-            Some(Fault::new(
-                format!("{pointer}/parameters/{}/{parameter}", operator.name),
-                error.to_string(),
-            ))
+            Some(Fault::new(format!("{pointer}/parameters/{}/{parameter}", operator.name), error.to_string()))
         };
         known.filter_map(fault).collect()
     }
@@ -163,10 +160,7 @@ mod tests {
     #[test]
     fn evolution_comes_after_every_so_many_steps() {
         let config = EvolutionConfig::default();
-        assert_eq!(
-            (0..30).filter(|&step| config.due(step)).collect::<Vec<_>>(),
-            [9, 19, 29]
-        );
+        assert_eq!((0..30).filter(|&step| config.due(step)).collect::<Vec<_>>(), [9, 19, 29]);
         let never = EvolutionConfig { every: 0, ..config };
         assert!((0..30).all(|step| !never.due(step)));
     }
@@ -174,14 +168,8 @@ mod tests {
     #[test]
     fn at_least_one_is_replaced_and_never_the_last() {
         let config = EvolutionConfig::default();
-        assert_eq!(
-            [0, 1, 2, 3, 4, 6, 8, 10].map(|size| config.quota(size)),
-            [0, 0, 1, 1, 1, 2, 2, 3]
-        );
-        let all = EvolutionConfig {
-            fraction: 1.0,
-            ..config
-        };
+        assert_eq!([0, 1, 2, 3, 4, 6, 8, 10].map(|size| config.quota(size)), [0, 0, 1, 1, 1, 2, 2, 3]);
+        let all = EvolutionConfig { fraction: 1.0, ..config };
         assert_eq!([1, 2, 8].map(|size| all.quota(size)), [0, 1, 7]);
     }
 
@@ -193,66 +181,36 @@ mod tests {
             parameters: BTreeMap::from([("X1".to_owned(), BTreeMap::from([("p".to_owned(), 2.0)]))]),
             ..EvolutionConfig::default()
         };
-        let places: Vec<_> = config
-            .faults("/evolution", Some(4), 8, 5e-5)
-            .into_iter()
-            .map(|fault| fault.pointer)
-            .collect();
-        assert_eq!(
-            places,
-            [
-                "/evolution/fraction",
-                "/evolution/operators/1",
-                "/evolution/parameters/X1"
-            ]
-        );
+        let places: Vec<_> =
+            config.faults("/evolution", Some(4), 8, 5e-5).into_iter().map(|fault| fault.pointer).collect();
+        assert_eq!(places, ["/evolution/fraction", "/evolution/operators/1", "/evolution/parameters/X1"]);
         assert_eq!(EvolutionConfig::default().faults("", Some(2), 8, 5e-5), []);
-        let crossovers = EvolutionConfig {
-            operators: vec!["X1".to_owned()],
-            ..EvolutionConfig::default()
-        };
+        let crossovers = EvolutionConfig { operators: vec!["X1".to_owned()], ..EvolutionConfig::default() };
         assert_eq!(crossovers.faults("", Some(4), 8, 5e-5), []);
         assert_eq!(crossovers.faults("", None, 8, 5e-5), []);
-        assert!(
-            crossovers.faults("", Some(2), 8, 5e-5)[0]
-                .detail
-                .contains("of 2 members 1 survive")
-        );
+        assert!(crossovers.faults("", Some(2), 8, 5e-5)[0].detail.contains("of 2 members 1 survive"));
     }
 
     #[test]
     fn an_operator_that_no_parent_has_the_rank_for_is_refused() {
         let config = |k: Option<f64>| EvolutionConfig {
             operators: vec!["M6".to_owned(), "M1".to_owned(), "M6".to_owned()],
-            parameters: k
-                .map(|k| ("M6".to_owned(), BTreeMap::from([("k".to_owned(), k)])))
-                .into_iter()
-                .collect(),
+            parameters: k.map(|k| ("M6".to_owned(), BTreeMap::from([("k".to_owned(), k)]))).into_iter().collect(),
             ..EvolutionConfig::default()
         };
         assert_eq!(config(Some(7.0)).faults("/evolution", Some(4), 8, 5e-5), []);
-        let [fault] = &config(Some(8.0)).faults("/evolution", Some(4), 8, 5e-5)[..] else {
-            panic!("one fault")
-        };
+        let [fault] = &config(Some(8.0)).faults("/evolution", Some(4), 8, 5e-5)[..] else { panic!("one fault") };
         assert_eq!(fault.pointer, "/evolution/parameters/M6/k");
         assert!(
-            fault
-                .detail
-                .contains("`k` is 8; valid are whole numbers from 0 to 7, as the rank of the adapters is 8"),
+            fault.detail.contains("`k` is 8; valid are whole numbers from 0 to 7, as the rank of the adapters is 8"),
             "{fault}"
         );
         // The default k is 2.
         assert_eq!(config(None).faults("", Some(4), 2, 5e-5)[0].pointer, "/parameters/M6/k");
         assert_eq!(config(None).faults("", Some(4), 3, 5e-5), []);
-        let unused = EvolutionConfig {
-            operators: vec!["M1".to_owned()],
-            ..config(Some(9.0))
-        };
+        let unused = EvolutionConfig { operators: vec!["M1".to_owned()], ..config(Some(9.0)) };
         assert_eq!(unused.faults("", Some(4), 2, 5e-5), []);
-        let never = EvolutionConfig {
-            every: 0,
-            ..config(Some(9.0))
-        };
+        let never = EvolutionConfig { every: 0, ..config(Some(9.0)) };
         assert_eq!(never.faults("", Some(4), 2, 5e-5), []);
     }
 }

@@ -7,12 +7,10 @@ use std::collections::BTreeMap;
 use strum::IntoStaticStr;
 
 use super::EvolutionConfig;
-use crate::{
-    fault::Fault,
-    id::MemberId,
-    rating::{Rating, TrueSkillConfig},
-    seed,
-};
+use crate::fault::Fault;
+use crate::id::MemberId;
+use crate::rating::{Rating, TrueSkillConfig};
+use crate::seed;
 
 /// A newborn's rating: the mean of its parents' mu and of their sigma, or the configured share of the prior's sigma.
 /// Without parents it is the prior.
@@ -23,9 +21,7 @@ pub fn inherited(parents: &[Rating], config: &EvolutionConfig, ratings: &TrueSki
     let mean = |value: fn(&Rating) -> f64| parents.iter().map(value).sum::<f64>() / parents.len() as f64;
     Rating {
         mu: mean(|parent| parent.mu),
-        sigma: config
-            .child_sigma
-            .map_or_else(|| mean(|parent| parent.sigma), |share| ratings.sigma * share),
+        sigma: config.child_sigma.map_or_else(|| mean(|parent| parent.sigma), |share| ratings.sigma * share),
     }
 }
 
@@ -51,9 +47,7 @@ impl Protection {
     /// number of evolution intervals. Founding members are never protected.
     pub fn protects(&self, member: MemberId, step: u32, config: &EvolutionConfig) -> bool {
         let span = u64::from(config.protection) * u64::from(config.every);
-        self.0
-            .get(&member)
-            .is_some_and(|&born| u64::from(step) < u64::from(born) + span)
+        self.0.get(&member).is_some_and(|&born| u64::from(step) < u64::from(born) + span)
     }
 }
 
@@ -92,12 +86,7 @@ pub struct LearningRateConfig {
 
 impl Default for LearningRateConfig {
     fn default() -> Self {
-        Self {
-            rule: RateRule::default(),
-            sigma: 0.2,
-            min: 1e-7,
-            max: 1e-2,
-        }
+        Self { rule: RateRule::default(), sigma: 0.2, min: 1e-7, max: 1e-2 }
     }
 }
 
@@ -134,10 +123,7 @@ impl LearningRateConfig {
             }
         }
         if self.min > self.max {
-            fault(
-                "min",
-                format!("{}: numbers up to `max`, {}, are valid", self.min, self.max),
-            );
+            fault("min", format!("{}: numbers up to `max`, {}, are valid", self.min, self.max));
         }
         if self.rule == RateRule::Inherited {
             if !gives_birth {
@@ -179,10 +165,7 @@ mod tests {
     }
 
     fn inherited() -> LearningRateConfig {
-        LearningRateConfig {
-            rule: RateRule::Inherited,
-            ..LearningRateConfig::default()
-        }
+        LearningRateConfig { rule: RateRule::Inherited, ..LearningRateConfig::default() }
     }
 
     proptest! {
@@ -232,27 +215,13 @@ mod tests {
         assert_eq!(found(LearningRateConfig::default(), 1.0, false), [""; 0]);
         for sigma in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let faults = found(LearningRateConfig { sigma, ..inherited() }, 5e-5, true);
-            assert_eq!(
-                faults,
-                [format!("/learning_rate/sigma: {sigma}: numbers above 0 are valid")]
-            );
+            assert_eq!(faults, [format!("/learning_rate/sigma: {sigma}: numbers above 0 are valid")]);
         }
-        let inverted = LearningRateConfig {
-            min: 1e-3,
-            max: 1e-5,
-            ..LearningRateConfig::default()
-        };
-        assert_eq!(
-            found(inverted, 5e-5, true),
-            ["/learning_rate/min: 0.001: numbers up to `max`, 0.00001, are valid"]
-        );
-        let [births] = &found(inherited(), 5e-5, false)[..] else {
-            panic!("one fault")
-        };
+        let inverted = LearningRateConfig { min: 1e-3, max: 1e-5, ..LearningRateConfig::default() };
+        assert_eq!(found(inverted, 5e-5, true), ["/learning_rate/min: 0.001: numbers up to `max`, 0.00001, are valid"]);
+        let [births] = &found(inherited(), 5e-5, false)[..] else { panic!("one fault") };
         assert!(births.starts_with("/learning_rate/rule: \"inherited\": this run has no births"));
-        let [founders] = &found(inherited(), 0.5, true)[..] else {
-            panic!("one fault")
-        };
+        let [founders] = &found(inherited(), 0.5, true)[..] else { panic!("one fault") };
         assert!(founders.ends_with("is 0.5; 0.0000001 to 0.01 is valid"), "{founders}");
     }
 }

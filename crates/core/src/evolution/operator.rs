@@ -151,11 +151,7 @@ impl Operator {
         if given == self.arity {
             return Ok(());
         }
-        Err(OperatorError::Arity {
-            operator: self.name,
-            arity: self.arity,
-            given,
-        })
+        Err(OperatorError::Arity { operator: self.name, arity: self.arity, given })
     }
 
     fn parameter(&self, name: &str) -> Option<&'static Parameter> {
@@ -168,12 +164,7 @@ impl Operator {
     }
 
     fn out_of_range(&self, name: &'static str, value: f64, valid: String) -> OperatorError {
-        OperatorError::OutOfRange {
-            operator: self.name,
-            name,
-            value,
-            valid,
-        }
+        OperatorError::OutOfRange { operator: self.name, name, value, valid }
     }
 }
 
@@ -182,11 +173,7 @@ fn hint(nearest: &Option<&'static str>) -> String {
 }
 
 fn plural(count: usize, noun: &str) -> String {
-    if count == 1 {
-        noun.to_owned()
-    } else {
-        format!("{noun}s")
-    }
+    if count == 1 { noun.to_owned() } else { format!("{noun}s") }
 }
 
 fn were(count: usize) -> &'static str {
@@ -220,23 +207,12 @@ impl Parameter {
         (min, max): (f64, f64),
         description: &'static str,
     ) -> Self {
-        Self {
-            name,
-            default,
-            min,
-            max,
-            below_max: false,
-            integer: false,
-            description,
-        }
+        Self { name, default, min, max, below_max: false, integer: false, description }
     }
 
     /// The same parameter with `max` excluded.
     pub(super) const fn below_max(self) -> Self {
-        Self {
-            below_max: true,
-            ..self
-        }
+        Self { below_max: true, ..self }
     }
 
     /// The same parameter restricted to whole numbers.
@@ -246,12 +222,7 @@ impl Parameter {
 
     /// Whether `value` is valid.
     pub fn admits(&self, value: f64) -> bool {
-        let within = value >= self.min
-            && if self.below_max {
-                value < self.max
-            } else {
-                value <= self.max
-            };
+        let within = value >= self.min && if self.below_max { value < self.max } else { value <= self.max };
         within && (!self.integer || value.fract() == 0.0)
     }
 

@@ -1,16 +1,16 @@
 //! Which members are replaced, and by whose children.
 
-use rand::{Rng as _, seq::SliceRandom as _};
+use rand::Rng as _;
+use rand::seq::SliceRandom as _;
 use std::collections::BTreeMap;
 
-use super::{Culling, EvolutionConfig, Operator, Standing, culled, standing::ranked};
-use crate::{
-    contract::{BirthRecord, DeathRecord, PlanError, Role},
-    id::{MemberId, VersionId},
-    rating::TrueSkillConfig,
-    seed,
-    work::WorkKey,
-};
+use super::standing::ranked;
+use super::{Culling, EvolutionConfig, Operator, Standing, culled};
+use crate::contract::{BirthRecord, DeathRecord, PlanError, Role};
+use crate::id::{MemberId, VersionId};
+use crate::rating::TrueSkillConfig;
+use crate::seed;
+use crate::work::WorkKey;
 
 /// A member that dies, and how its successor is made.
 #[derive(Clone, Debug, PartialEq)]
@@ -59,10 +59,7 @@ impl Replacement {
             replaces: Some(self.dead),
             notes: lineage.notes,
         };
-        let death = DeathRecord {
-            member: self.dead,
-            cause: self.cause.clone(),
-        };
+        let death = DeathRecord { member: self.dead, cause: self.cause.clone() };
         Ok((birth, death))
     }
 }
@@ -84,11 +81,8 @@ pub fn replacements(
     let replace = |(index, &(dead, role)): (usize, &(usize, Role))| {
         let mut random = seed::stream(root, &path, index as u64);
         let order = ranked(members, role, ratings);
-        let survivors: Vec<usize> = order
-            .iter()
-            .copied()
-            .filter(|&member| culled.iter().all(|&(other, _)| other != member))
-            .collect();
+        let survivors: Vec<usize> =
+            order.iter().copied().filter(|&member| culled.iter().all(|&(other, _)| other != member)).collect();
         let operators = config.operators_for(survivors.len());
         let operator = *operators.get(random.random_range(0..operators.len().max(1)))?;
         let mut pool = survivors[..config.parent_pool(survivors.len(), operator.arity)].to_vec();
@@ -120,11 +114,7 @@ fn cause(
     };
     let bound = dead.rating(role).map_or(f64::NAN, |rating| ratings.lower_bound(rating));
     let rank = order.iter().position(|&other| other == index).unwrap_or_default() + 1;
-    format!(
-        "culled {how}as {}: lower bound {bound:.1}, rank {rank} of {}",
-        role.name(),
-        order.len()
-    )
+    format!("culled {how}as {}: lower bound {bound:.1}, rank {rank} of {}", role.name(), order.len())
 }
 
 #[cfg(test)]
@@ -133,10 +123,9 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{
-        evolution::{CATALOGUE, standing::tests::members},
-        rating::Rating,
-    };
+    use crate::evolution::CATALOGUE;
+    use crate::evolution::standing::tests::members;
+    use crate::rating::Rating;
 
     fn teachers(mus: &[f64]) -> Vec<Standing> {
         let standing = |(index, &mu): (usize, &f64)| Standing {
@@ -173,11 +162,7 @@ mod tests {
             let [only] = &made[..] else { panic!("{made:?}") };
             assert_eq!(only.dead, members[2].member);
             assert_eq!(only.cause, "culled as teacher: lower bound 7.0, rank 4 of 4");
-            assert!(
-                only.parents
-                    .iter()
-                    .all(|parent| [members[1].member, members[3].member].contains(parent))
-            );
+            assert!(only.parents.iter().all(|parent| [members[1].member, members[3].member].contains(parent)));
             drawn.insert(only.operator.name);
         }
         let live = CATALOGUE.iter().filter(|operator| operator.live);
@@ -202,13 +187,7 @@ mod tests {
             parameters: BTreeMap::from([("X1".to_owned(), BTreeMap::from([("p".to_owned(), 0.5)]))]),
             ..EvolutionConfig::default()
         };
-        let made = replacements(
-            &teachers(&[20.0, 30.0, 10.0]),
-            &config,
-            &TrueSkillConfig::default(),
-            1,
-            9,
-        );
+        let made = replacements(&teachers(&[20.0, 30.0, 10.0]), &config, &TrueSkillConfig::default(), 1, 9);
         let lineage = Lineage {
             child: MemberId(Uuid::from_u128(9)),
             source: WorkKey::new(9, "evolve"),
@@ -216,10 +195,7 @@ mod tests {
             notes: vec!["met nothing".to_owned()],
         };
         let (birth, death) = made[0].records(lineage).unwrap();
-        assert_eq!(
-            (birth.operator.as_str(), &birth.parameters),
-            ("X1", &serde_json::json!({ "p": 0.5 }))
-        );
+        assert_eq!((birth.operator.as_str(), &birth.parameters), ("X1", &serde_json::json!({ "p": 0.5 })));
         assert_eq!((birth.replaces, birth.seed), (Some(death.member), made[0].seed));
         assert_eq!(birth.parents.len(), 2);
     }

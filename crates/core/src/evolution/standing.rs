@@ -4,12 +4,10 @@ use rand::seq::SliceRandom as _;
 use std::cmp::Ordering;
 
 use super::{Culling, EvolutionConfig};
-use crate::{
-    contract::Role,
-    id::MemberId,
-    rating::{Rating, TrueSkillConfig},
-    seed::stream,
-};
+use crate::contract::Role;
+use crate::id::MemberId;
+use crate::rating::{Rating, TrueSkillConfig};
+use crate::seed::stream;
 
 /// A living member at an evolution.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,10 +21,7 @@ pub struct Standing {
 impl Standing {
     /// Its rating in `role`, if it plays it.
     pub fn rating(&self, role: Role) -> Option<Rating> {
-        self.roles
-            .iter()
-            .find(|(played, _)| *played == role)
-            .map(|&(_, rating)| rating)
+        self.roles.iter().find(|(played, _)| *played == role).map(|&(_, rating)| rating)
     }
 }
 
@@ -138,36 +133,22 @@ pub(super) mod tests {
     fn at_random_every_unprotected_member_goes_equally_often_and_the_same_one_by_the_same_seed() {
         let standing = |id: u32| Standing {
             member: MemberId(Uuid::from_u128(u128::from(id))),
-            roles: vec![(
-                Role::Student,
-                Rating {
-                    mu: f64::from(id) * 10.0,
-                    sigma: 1.0,
-                },
-            )],
+            roles: vec![(Role::Student, Rating { mu: f64::from(id) * 10.0, sigma: 1.0 })],
             protected: id == 2,
         };
         let members: Vec<Standing> = (0..4).map(standing).collect();
         let ratings = TrueSkillConfig::default();
-        let config = EvolutionConfig {
-            culling: Culling::Random,
-            ..EvolutionConfig::default()
-        };
+        let config = EvolutionConfig { culling: Culling::Random, ..EvolutionConfig::default() };
         let mut gone = [0; 4];
         for step in 0..3000 {
             let drawn = culled(&members, &config, &ratings, 7, step);
-            let [(dead, Role::Student)] = drawn[..] else {
-                panic!("{drawn:?}")
-            };
+            let [(dead, Role::Student)] = drawn[..] else { panic!("{drawn:?}") };
             gone[dead] += 1;
             assert_eq!(drawn, culled(&members, &config, &ratings, 7, step));
         }
         assert_eq!(gone[2], 0, "it is protected");
         // Five standard deviations of a binomial of 3000 draws and 1/3 are 129.
-        assert!(
-            [0, 1, 3].iter().all(|&member| (871..=1129).contains(&gone[member])),
-            "{gone:?}"
-        );
+        assert!([0, 1, 3].iter().all(|&member| (871..=1129).contains(&gone[member])), "{gone:?}");
     }
 
     #[test]
@@ -191,19 +172,8 @@ pub(super) mod tests {
             "2 has a lower bound than 1, but the highest mu"
         );
         members[4].protected = true;
-        assert_eq!(
-            culled(&members, &config, &ratings, 1, 9),
-            [(1, Role::Teacher)],
-            "3 is the only candidate"
-        );
-        let equals = vec![
-            standing(0, Role::Teacher, 25.0, 1.0),
-            standing(1, Role::Teacher, 25.0, 1.0),
-        ];
-        assert_eq!(
-            culled(&equals, &config, &ratings, 1, 9),
-            [(1, Role::Teacher)],
-            "one of them goes"
-        );
+        assert_eq!(culled(&members, &config, &ratings, 1, 9), [(1, Role::Teacher)], "3 is the only candidate");
+        let equals = vec![standing(0, Role::Teacher, 25.0, 1.0), standing(1, Role::Teacher, 25.0, 1.0)];
+        assert_eq!(culled(&equals, &config, &ratings, 1, 9), [(1, Role::Teacher)], "one of them goes");
     }
 }

@@ -36,9 +36,7 @@ impl BaseShape {
     pub fn of_config(config: &serde_json::Value) -> Result<Self, String> {
         let size = |name: &str| match config[name].as_u64() {
             Some(size @ 1..=LARGEST_SIZE) => Ok(size),
-            _ => Err(format!(
-                "config.json has no size `{name}`, a whole number from 1 to {LARGEST_SIZE}"
-            )),
+            _ => Err(format!("config.json has no size `{name}`, a whole number from 1 to {LARGEST_SIZE}")),
         };
         let optional = |name: &str| match config[name] {
             serde_json::Value::Null => Ok(None),
@@ -74,13 +72,7 @@ impl BaseShape {
 
     /// Hidden size, intermediate size, layers, and tokens of the vocabulary.
     pub(super) fn dimensions(&self) -> [u128; 4] {
-        [
-            self.hidden_size,
-            self.intermediate_size,
-            self.num_hidden_layers,
-            self.vocab_size,
-        ]
-        .map(u128::from)
+        [self.hidden_size, self.intermediate_size, self.num_hidden_layers, self.vocab_size].map(u128::from)
     }
 
     /// Output widths of the q projection and the k projection.
@@ -147,15 +139,8 @@ const KNOWN: [Sizes; 18] = [
 
 /// Variants with the same sizes; the word may come between the family and the size, or after the size.
 const KINDS: [&str; 2] = ["Coder", "Math"];
-const VARIANTS: [&str; 7] = [
-    "Base",
-    "Instruct",
-    "Instruct-2507",
-    "Thinking-2507",
-    "Chat-v1.0",
-    "v0.3",
-    "Instruct-v0.3",
-];
+const VARIANTS: [&str; 7] =
+    ["Base", "Instruct", "Instruct-2507", "Thinking-2507", "Chat-v1.0", "v0.3", "Instruct-v0.3"];
 
 impl BaseShape {
     /// The base model that ships with Lyceum.
@@ -183,9 +168,7 @@ impl BaseShape {
             let of_kind = KINDS.iter().find_map(|kind| rest.strip_prefix(kind)?.strip_prefix('-'));
             match of_kind.unwrap_or(rest).strip_prefix(parameters) {
                 Some("") => true,
-                Some(variant) => variant
-                    .strip_prefix('-')
-                    .is_some_and(|variant| VARIANTS.contains(&variant)),
+                Some(variant) => variant.strip_prefix('-').is_some_and(|variant| VARIANTS.contains(&variant)),
                 None => false,
             }
         };
@@ -227,10 +210,7 @@ pub fn context_length(name: &str) -> Option<u32> {
         ("Llama-3.2", 131_072),
         ("Mistral-7B", 32768),
     ];
-    known
-        .iter()
-        .find(|(stem, _)| model.starts_with(stem))
-        .map(|(_, positions)| *positions)
+    known.iter().find(|(stem, _)| model.starts_with(stem)).map(|(_, positions)| *positions)
 }
 
 #[cfg(test)]
@@ -266,10 +246,7 @@ mod tests {
                 "vocab_size": 1000, "hidden_size": 96, "intermediate_size": 300, "num_hidden_layers": 2,
                 "num_attention_heads": 4
             });
-            config
-                .as_object_mut()
-                .unwrap()
-                .extend(further.as_object().unwrap().clone());
+            config.as_object_mut().unwrap().extend(further.as_object().unwrap().clone());
             BaseShape::of_config(&config)
         };
         let heads = |further| config(further).map(|base| (base.num_key_value_heads, base.head_dim));
@@ -278,10 +255,7 @@ mod tests {
         let qwen3 = serde_json::json!({"architectures": ["Qwen3ForCausalLM"], "num_key_value_heads": 2});
         assert_eq!(heads(qwen3), Ok((2, 128)));
         assert_eq!(heads(serde_json::json!({"model_type": "qwen3"})), Ok((4, 128)));
-        assert_eq!(
-            heads(serde_json::json!({"model_type": "qwen3", "head_dim": 64})),
-            Ok((4, 64))
-        );
+        assert_eq!(heads(serde_json::json!({"model_type": "qwen3", "head_dim": 64})), Ok((4, 64)));
         let fault = config(serde_json::json!({"head_dim": 0})).unwrap_err();
         assert!(fault.contains("`head_dim`"), "{fault}");
         let fault = config(serde_json::json!({"num_attention_heads": 7})).unwrap_err();
@@ -317,11 +291,7 @@ mod tests {
             let billions = |parameters: u64| parameters as f64 / 1e9;
             // Cards round to a tenth or a hundredth, sometimes down.
             let is_near = |found: f64, said: f64| (found - said).abs() <= 0.013 * said + 0.005;
-            assert!(
-                is_near(billions(base.parameters()), all),
-                "{name}: {}",
-                billions(base.parameters())
-            );
+            assert!(is_near(billions(base.parameters()), all), "{name}: {}", billions(base.parameters()));
             let found = billions(base.parameters() - embeddings);
             assert!(is_near(found, without), "{name}: {found} without embeddings");
         }

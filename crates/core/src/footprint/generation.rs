@@ -79,10 +79,7 @@ impl GenerationShape {
         let room = memory.saturating_sub(none.total());
         let slots = room / one.cache.saturating_add(one.logits).max(1);
         let slots = slots.clamp(1, self.slots.max(1));
-        GenerationFit {
-            slots,
-            cache: room.saturating_sub(of(slots).logits),
-        }
+        GenerationFit { slots, cache: room.saturating_sub(of(slots).logits) }
     }
 }
 
@@ -94,12 +91,7 @@ mod tests {
     #[test]
     fn the_cache_of_a_7b_base_takes_56_kib_a_token() {
         let (base, adapter) = (qwen_7b(), attention_only());
-        let shape = |slots, length| GenerationShape {
-            members: 8,
-            slots,
-            length,
-            bytes: 2,
-        };
+        let shape = |slots, length| GenerationShape { members: 8, slots, length, bytes: 2 };
         let one = shape(1, 1).peak(&base, &adapter);
         assert_eq!(one.cache, 2 * 2 * 28 * 4 * 128);
         let many = shape(192, 8192).peak(&base, &adapter);
@@ -111,12 +103,7 @@ mod tests {
     #[test]
     fn a_larger_device_has_more_sequences_in_flight_and_none_has_more_than_its_memory() {
         let (base, adapter) = (qwen_7b(), attention_only());
-        let shape = GenerationShape {
-            members: 8,
-            slots: 1024,
-            length: 4096,
-            bytes: 2,
-        };
+        let shape = GenerationShape { members: 8, slots: 1024, length: 4096, bytes: 2 };
         let fits = [12u64, 24, 48, 80, 141, 1000].map(|gib| (gib << 30, shape.fit(&base, &adapter, gib << 30)));
         for (memory, GenerationFit { slots, cache }) in fits {
             let peak = GenerationShape { slots, ..shape.clone() }.peak(&base, &adapter);
@@ -124,10 +111,7 @@ mod tests {
             assert!(peak.cache <= cache || slots == 1, "the planned length has room");
             if slots > 1 && slots < 1024 {
                 assert_eq!(peak.total() - peak.cache + cache, memory, "all of the memory is used");
-                let more = GenerationShape {
-                    slots: slots + 1,
-                    ..shape.clone()
-                };
+                let more = GenerationShape { slots: slots + 1, ..shape.clone() };
                 assert!(more.peak(&base, &adapter).total() > memory);
             }
         }

@@ -81,14 +81,7 @@ pub struct UpdateFootprint {
 impl UpdateFootprint {
     /// The sum of all parts.
     pub fn total(&self) -> u64 {
-        let parts = [
-            self.base,
-            self.adapters,
-            self.moments,
-            self.gradient,
-            self.activations,
-            self.transient,
-        ];
+        let parts = [self.base, self.adapters, self.moments, self.gradient, self.activations, self.transient];
         parts.into_iter().fold(0, u64::saturating_add)
     }
 }
@@ -120,10 +113,7 @@ impl UpdateShape {
         let bounded = |count: u64| u128::from(count.min(1 << 16));
         let (samples, prompt) = (bounded(samples.max(1)), bounded(prompt));
         let places = u128::from(self.rows) * samples * (prompt + 1) / (prompt + samples);
-        Self {
-            places: saturating(places).max(self.places),
-            ..self
-        }
+        Self { places: saturating(places).max(self.places), ..self }
     }
 
     /// The same with as many positions in attention as sequences of any lengths have on a GPU; `shared` if they may share
@@ -132,10 +122,7 @@ impl UpdateShape {
     pub fn with_any_lengths(self, shared: bool) -> Self {
         let copies = if shared { SHARED } else { 1 };
         let places = self.rows.saturating_mul(copies * PADDED);
-        Self {
-            places: places.max(self.places),
-            ..self
-        }
+        Self { places: places.max(self.places), ..self }
     }
 
     /// The peak. With hidden size d, MLP width I, query width q, key width k, joint width J = q + 2k, rank sum R over the
@@ -220,13 +207,8 @@ impl UpdateShape {
     /// inputs and outputs.
     fn merged(&self, base: &BaseShape) -> u128 {
         let (query, key) = base.attention_widths();
-        let [hidden, intermediate, layers, members] = [
-            base.hidden_size,
-            base.intermediate_size,
-            base.num_hidden_layers,
-            self.together.max(1),
-        ]
-        .map(u128::from);
+        let [hidden, intermediate, layers, members] =
+            [base.hidden_size, base.intermediate_size, base.num_hidden_layers, self.together.max(1)].map(u128::from);
         let kept = |inputs: u128, outputs: u128, rows: u64| {
             let rows = u128::from(rows) / members;
             let small = rows >= u128::from(ROWS_TO_MERGE) && 2 * inputs * outputs <= rows * (inputs + outputs);
@@ -243,10 +225,8 @@ impl UpdateShape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::footprint::{
-        LARGEST_SIZE,
-        fixtures::{attention_only, qwen_7b},
-    };
+    use crate::footprint::LARGEST_SIZE;
+    use crate::footprint::fixtures::{attention_only, qwen_7b};
 
     #[test]
     fn eight_members_of_a_7b_base_fit_one_large_gpu_only_with_recomputation() {
@@ -272,11 +252,8 @@ mod tests {
     fn logits_take_the_room_that_the_layers_leave_and_no_more() {
         let (base, adapter) = (qwen_7b(), attention_only());
         for (recompute, learned) in [(true, 16_384), (true, 4096), (false, 8192)] {
-            let shape = |logits| UpdateShape {
-                logits,
-                learned,
-                ..UpdateShape::largest(8, 16_384, Dtype::Bf16, recompute)
-            };
+            let shape =
+                |logits| UpdateShape { logits, learned, ..UpdateShape::largest(8, 16_384, Dtype::Bf16, recompute) };
             let total = |logits| shape(logits).peak(&base, &adapter).total();
             let most = shape(LOGITS).logits_below_the_peak(&base, &adapter);
             let rows = most / base.vocab_size;
@@ -290,10 +267,7 @@ mod tests {
     #[test]
     fn logits_never_become_fewer() {
         let small = UpdateShape::largest(1, 16, Dtype::Bf16, true);
-        assert_eq!(
-            small.logits_below_the_peak(&BaseShape::SEEDLING, &attention_only()),
-            LOGITS
-        );
+        assert_eq!(small.logits_below_the_peak(&BaseShape::SEEDLING, &attention_only()), LOGITS);
     }
 
     #[test]
@@ -316,10 +290,7 @@ mod tests {
         let extra = |base: &BaseShape| per_number(base, Dtype::Fp32) - per_number(base, Dtype::Bf16);
         // Keys and values of one layer, as wide as the queries.
         assert_eq!(extra(&qwen_7b()), 16_384 * 2 * 3584);
-        let ungrouped = BaseShape {
-            num_key_value_heads: 28,
-            ..qwen_7b()
-        };
+        let ungrouped = BaseShape { num_key_value_heads: 28, ..qwen_7b() };
         assert_eq!(extra(&ungrouped), 0);
     }
 
@@ -332,10 +303,7 @@ mod tests {
         let more = peak(&alone.clone().with_any_lengths(true)) - peak(&alone);
         // One layer's queries, keys, values and outputs, three times more often, and all of them gathered.
         assert_eq!(more, 2 * 16_384 * (3 * (2 * 3584 + 512) + 4 * (3584 + 2 * 512)));
-        let larger = UpdateShape {
-            places: 1 << 20,
-            ..alone
-        };
+        let larger = UpdateShape { places: 1 << 20, ..alone };
         assert_eq!(larger.clone().with_any_lengths(true), larger);
     }
 
@@ -352,10 +320,7 @@ mod tests {
             head_dim: size,
             tie_word_embeddings: false,
         };
-        let adapter = LoraShape {
-            r: 512,
-            ..attention_only()
-        };
+        let adapter = LoraShape { r: 512, ..attention_only() };
         for recompute in [true, false] {
             let peak =
                 UpdateShape::largest(u64::from(u32::MAX), u32::MAX, Dtype::Fp32, recompute).peak(&base, &adapter);

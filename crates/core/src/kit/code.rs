@@ -12,17 +12,13 @@ mod scene;
 mod seeds;
 mod solve;
 
-pub(crate) use self::{
-    check::{shown, solvable},
-    config::{Groups, MOST_PROPOSALS, Play, STRETCHED, context_faults, resolve_prompts},
-    metrics::{Tally, metrics},
-    problem::Problem,
-    propose::{Ask, Judged},
-    scene::{Experience, Scene},
-    seeds::SEED,
-    solve::{Assignment, Attempt, AttemptBatch, SolveProtocol},
-};
-pub use self::{
-    config::{PoolFilter, ProblemConfig, SeedDataset},
-    seeds::shipped_seeds,
-};
+pub(crate) use self::check::{shown, solvable};
+pub(crate) use self::config::{Groups, MOST_PROPOSALS, Play, STRETCHED, context_faults, resolve_prompts};
+pub use self::config::{PoolFilter, ProblemConfig, SeedDataset};
+pub(crate) use self::metrics::{Tally, metrics};
+pub(crate) use self::problem::Problem;
+pub(crate) use self::propose::{Ask, Judged};
+pub(crate) use self::scene::{Experience, Scene};
+pub(crate) use self::seeds::SEED;
+pub use self::seeds::shipped_seeds;
+pub(crate) use self::solve::{Assignment, Attempt, AttemptBatch, SolveProtocol};

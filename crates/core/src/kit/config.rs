@@ -4,15 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::cmp::Ordering;
 
-use crate::{
-    advantage::{Sampled, shuffle_rewards},
-    config::{MemberGroup, RunConfig, pointer_token},
-    contract::{Role, RunState},
-    fault::Fault,
-    named::UnknownName,
-    seed::stream,
-    work::{Compute, Optimizer, PolicyLoss, Sampling, Trainer},
-};
+use crate::advantage::{Sampled, shuffle_rewards};
+use crate::config::{MemberGroup, RunConfig, pointer_token};
+use crate::contract::{Role, RunState};
+use crate::fault::Fault;
+use crate::named::UnknownName;
+use crate::seed::stream;
+use crate::work::{Compute, Optimizer, PolicyLoss, Sampling, Trainer};
 
 /// How completions are sampled.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -92,12 +90,7 @@ pub struct ItemConfig {
 
 impl Default for ItemConfig {
     fn default() -> Self {
-        Self {
-            propose: 72,
-            solve: 72,
-            update: 8,
-            gradient_pieces: 1,
-        }
+        Self { propose: 72, solve: 72, update: 8, gradient_pieces: 1 }
     }
 }
 
@@ -110,10 +103,7 @@ impl ItemConfig {
             return Vec::new();
         }
         let mut details = Vec::new();
-        for Optimizer {
-            epochs, minibatches, ..
-        } in lessons.iter().map(|learning| &learning.optimizer)
-        {
+        for Optimizer { epochs, minibatches, .. } in lessons.iter().map(|learning| &learning.optimizer) {
             if (*epochs, *minibatches) != (1, 1) {
                 details.push(format!(
                     "{pieces} pieces of a gradient make one optimizer step, and {epochs} epochs of {minibatches} minibatches \
@@ -150,18 +140,9 @@ impl LearningConfig {
         let mut faults = Vec::new();
         let mut fault = |field: &str, detail: String| faults.push(Fault::new(format!("{pointer}/{field}"), detail));
         if !self.reward_scale.is_finite() {
-            fault(
-                "reward_scale",
-                format!("{}: any finite number is valid", self.reward_scale),
-            );
+            fault("reward_scale", format!("{}: any finite number is valid", self.reward_scale));
         }
-        let Optimizer {
-            beta1,
-            beta2,
-            eps,
-            minibatches,
-            ..
-        } = self.optimizer;
+        let Optimizer { beta1, beta2, eps, minibatches, .. } = self.optimizer;
         for (name, beta) in [("beta1", beta1), ("beta2", beta2)] {
             if beta >= 1.0 {
                 // The moments' bias correction divides by 1 − beta^t.
@@ -205,12 +186,7 @@ impl SamplingConfig {
 /// Settings under which samples do not come from the policy that learns from them. Updates take its log-probabilities
 /// at temperature 1 over the whole vocabulary.
 fn policy_faults(pointer: &str, sampling: &Sampling) -> Vec<Fault> {
-    let Sampling {
-        temperature,
-        top_p,
-        top_k,
-        ..
-    } = *sampling;
+    let Sampling { temperature, top_p, top_k, .. } = *sampling;
     let settings = [
         ("temperature", temperature != 1.0, temperature, 1),
         ("top_p", top_p != 1.0, top_p, 1),
@@ -252,10 +228,7 @@ pub fn sampling_faults(pointer: &str, sampling: &Sampling, learns: bool) -> Vec<
         fault("max_tokens", "0 is too small: at least 1 is valid".to_owned());
     }
     if sampling.temperature.partial_cmp(&0.0) != Some(Ordering::Greater) {
-        let detail = format!(
-            "{}: more than 0 is valid, since samples of one prompt must differ",
-            sampling.temperature
-        );
+        let detail = format!("{}: more than 0 is valid, since samples of one prompt must differ", sampling.temperature);
         fault("temperature", detail);
     }
     if sampling.top_p.partial_cmp(&0.0) != Some(Ordering::Greater) {
@@ -305,9 +278,7 @@ pub(crate) fn player_faults(config: &RunConfig, roles: &[Role], is_needed: impl 
         }
     }
     for role in roles.iter().copied() {
-        let playing = groups
-            .iter()
-            .flat_map(|(place, group)| group.roles.iter().map(move |role| (place, *role)));
+        let playing = groups.iter().flat_map(|(place, group)| group.roles.iter().map(move |role| (place, *role)));
         let mut homes = playing.filter(|(_, played)| *played == role).map(|(place, _)| place);
         match (homes.next(), homes.next()) {
             (None, _) if is_needed(role) => {

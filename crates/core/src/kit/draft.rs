@@ -4,27 +4,23 @@ mod generate;
 mod members;
 mod update;
 
-pub use self::{
-    generate::{Generation, Sample, completions},
-    members::{
-        Member, Names, founders, population_faults, read_parameters, resolved, single_population_fault, written_out,
-    },
-    update::{Learner, Lesson, Sequence},
+pub use self::generate::{Generation, Sample, completions};
+pub use self::members::{
+    Member, Names, founders, population_faults, read_parameters, resolved, single_population_fault, written_out,
 };
+pub use self::update::{Learner, Lesson, Sequence};
 
 use super::{Pause, Progress};
-use crate::{
-    artifact::Digest,
-    config::PopulationConfig,
-    contract::{DatasetRow, Plan, PlanError, RunState, StepView, Want, WorkItem},
-    footprint::{BaseShape, UpdateShape},
-    id::{DatasetId, ProblemId},
-    seed::derive,
-    verify::{Task, Verdict},
-    work::{
-        EvolvePayload, EvolveResult, Payload, Requirements, RolloutPayload, RolloutResult, SequenceRef, UpdatePayload,
-        VerifyPayload, WorkKey,
-    },
+use crate::artifact::Digest;
+use crate::config::PopulationConfig;
+use crate::contract::{DatasetRow, Plan, PlanError, RunState, StepView, Want, WorkItem};
+use crate::footprint::{BaseShape, UpdateShape};
+use crate::id::{DatasetId, ProblemId};
+use crate::seed::derive;
+use crate::verify::{Task, Verdict};
+use crate::work::{
+    EvolvePayload, EvolveResult, Payload, Requirements, RolloutPayload, RolloutResult, SequenceRef, UpdatePayload,
+    VerifyPayload, WorkKey,
 };
 
 /// A step being planned: its view, and the plan so far.
@@ -45,12 +41,7 @@ pub struct Draft<'a> {
 impl<'a> Draft<'a> {
     /// A step of these members with nothing planned.
     pub fn new(run: &'a RunState, view: &'a StepView, members: Vec<Member>) -> Self {
-        Self {
-            run,
-            view,
-            plan: Plan::default(),
-            members,
-        }
+        Self { run, view, plan: Plan::default(), members }
     }
 
     /// The plan of a step with this `outcome`: the run's next state, or a pause.
@@ -152,14 +143,9 @@ impl<'a> Draft<'a> {
 
     pub fn rows(&mut self, dataset: DatasetId, places: &[u32]) -> Progress<Vec<&'a DatasetRow>> {
         let view = self.view;
-        let missing = places
-            .iter()
-            .filter(|place| !view.rows.contains_key(&(dataset, **place)));
+        let missing = places.iter().filter(|place| !view.rows.contains_key(&(dataset, **place)));
         self.want(missing.map(|place| Want::Row(dataset, *place)))?;
-        Ok(places
-            .iter()
-            .filter_map(|place| view.rows.get(&(dataset, *place)))
-            .collect())
+        Ok(places.iter().filter_map(|place| view.rows.get(&(dataset, *place))).collect())
     }
 
     /// The text of a reward.
@@ -173,11 +159,7 @@ impl<'a> Draft<'a> {
     fn want(&mut self, wants: impl Iterator<Item = Want>) -> Progress<()> {
         let before = self.plan.wants.len();
         self.plan.wants.extend(wants);
-        if self.plan.wants.len() == before {
-            Ok(())
-        } else {
-            Err(Pause::Waiting)
-        }
+        if self.plan.wants.len() == before { Ok(()) } else { Err(Pause::Waiting) }
     }
 
     fn is_asked(&self, key: &WorkKey) -> bool {
@@ -193,19 +175,12 @@ impl<'a> Draft<'a> {
         {
             requirements.memory_bytes = update_memory(update, population);
         }
-        self.plan.work.push(WorkItem {
-            key,
-            payload,
-            requirements,
-        });
+        self.plan.work.push(WorkItem { key, payload, requirements });
     }
 
     /// The error of a result that does not match its request.
     pub fn misfit(key: &WorkKey, detail: impl Into<String>) -> PlanError {
-        PlanError::Result {
-            key: key.clone(),
-            detail: detail.into(),
-        }
+        PlanError::Result { key: key.clone(), detail: detail.into() }
     }
 }
 
@@ -216,26 +191,17 @@ fn update_memory(update: &UpdatePayload, population: &PopulationConfig) -> u64 {
         return 0;
     };
     let members = update.members.len() as u64;
-    let largest = UpdateShape::largest(
-        members,
-        update.micro_batch_tokens,
-        update.compute.dtype,
-        update.recompute,
-    );
+    let largest = UpdateShape::largest(members, update.micro_batch_tokens, update.compute.dtype, update.recompute);
     let named = update.members.iter().any(|member| member.kl_reference.is_some());
-    let shape = UpdateShape {
-        references: if named { members } else { 0 },
-        ..largest.with_any_lengths(shares_prompts(update))
-    };
+    let shape =
+        UpdateShape { references: if named { members } else { 0 }, ..largest.with_any_lengths(shares_prompts(update)) };
     shape.peak(&base, &population.lora).total()
 }
 
 /// Whether some samples are of one prompt.
 fn shares_prompts(update: &UpdatePayload) -> bool {
     let neighbours = |sequences: &[SequenceRef]| {
-        sequences
-            .windows(2)
-            .any(|pair| pair[0].rollout == pair[1].rollout && pair[0].request == pair[1].request)
+        sequences.windows(2).any(|pair| pair[0].rollout == pair[1].rollout && pair[0].request == pair[1].request)
     };
     update.members.iter().any(|member| neighbours(&member.sequences))
 }

@@ -1,15 +1,13 @@
 //! Answers judged by a verifier. Shared by recipes whose solvers answer questions (R-Zero, SAGE).
 
 use super::{Draft, Progress};
-use crate::{
-    arithmetic,
-    contract::{PlanError, StepView},
-    id::ProblemId,
-    problem::Values,
-    prompt::{Answer, Field, PromptError, PromptSet, Template, Variable},
-    verify::{Check, MathPair, Status, Task},
-    work::{Completion, Prompt, WorkKey},
-};
+use crate::arithmetic;
+use crate::contract::{PlanError, StepView};
+use crate::id::ProblemId;
+use crate::problem::Values;
+use crate::prompt::{Answer, Field, PromptError, PromptSet, Template, Variable};
+use crate::verify::{Check, MathPair, Status, Task};
+use crate::work::{Completion, Prompt, WorkKey};
 
 /// An answer to be judged.
 #[derive(Clone, Debug)]
@@ -30,11 +28,7 @@ impl Given {
 
     /// An answer that cannot be read.
     pub(crate) fn unreadable(id: String, reason: String) -> Self {
-        Self {
-            id,
-            answer: String::new(),
-            check: Err(reason),
-        }
+        Self { id, answer: String::new(), check: Err(reason) }
     }
 }
 
@@ -51,12 +45,7 @@ pub(crate) struct Judged {
 impl Draft<'_> {
     /// Judges answers, in order, in the item at `key`.
     pub(crate) fn judge(&mut self, key: &WorkKey, given: Vec<Given>) -> Progress<Vec<Judged>> {
-        let tasks = given.iter().filter_map(|one| {
-            Some(Task {
-                id: one.id.clone(),
-                check: one.check.clone().ok()?,
-            })
-        });
+        let tasks = given.iter().filter_map(|one| Some(Task { id: one.id.clone(), check: one.check.clone().ok()? }));
         let readable = given.iter().map(|one| one.check.is_ok());
         let verdicts = self.verify_some(key, readable, || tasks.collect())?;
         let judged = given.into_iter().zip(verdicts);
@@ -125,11 +114,7 @@ pub(crate) fn is_right(question: &str, stated: &str) -> Option<bool> {
 pub(crate) fn given(id: String, gold: &str, answer: Answer) -> Given {
     match answer {
         Ok(answer) => {
-            let pair = MathPair {
-                gold: gold.to_owned(),
-                answer: answer.clone(),
-                plain: false,
-            };
+            let pair = MathPair { gold: gold.to_owned(), answer: answer.clone(), plain: false };
             Given::checked(id, answer, Check::Math(pair))
         }
         Err(reason) => Given::unreadable(id, reason),

@@ -3,17 +3,14 @@
 use std::collections::BTreeMap;
 use strum::EnumCount as _;
 
-use crate::{
-    advantage::{Sampled, has_signal},
-    contract::{
-        COST, Chart, CostClass, Expense,
-        Highlight::Comparison,
-        LEARNING, Metric, Phase, PlanError, SOLVING, StepView, WorkState,
-        metric::{Measure, chart, mean, parts, share},
-    },
-    verdict::Signal,
-    work::{MemberUpdated, Outcome},
+use crate::advantage::{Sampled, has_signal};
+use crate::contract::Highlight::Comparison;
+use crate::contract::metric::{Measure, chart, mean, parts, share};
+use crate::contract::{
+    COST, Chart, CostClass, Expense, LEARNING, Metric, Phase, PlanError, SOLVING, StepView, WorkState,
 };
+use crate::verdict::Signal;
+use crate::work::{MemberUpdated, Outcome};
 
 /// An answer that is learned from.
 #[derive(Clone, Copy, Debug)]
@@ -183,12 +180,7 @@ pub(crate) trait HasCosts {
 
 impl Costs {
     fn all(value: f64) -> Self {
-        Self {
-            prompt_tokens: value,
-            completion_tokens: value,
-            halvings: value,
-            seconds: [value; CostClass::COUNT],
-        }
+        Self { prompt_tokens: value, completion_tokens: value, halvings: value, seconds: [value; CostClass::COUNT] }
     }
 
     /// The costs of a member: none, since items are shared by several members.
@@ -209,9 +201,7 @@ impl Costs {
                 phase.map(|phase| phase.cost).ok_or_else(|| {
                     let known: Vec<&str> = phases.iter().map(|phase| phase.name).collect();
                     let (phase, known) = (&key.phase, known.join(", "));
-                    PlanError::Other(format!(
-                        "the cost of phase `{phase}` has no class; phases that have one: {known}"
-                    ))
+                    PlanError::Other(format!("the cost of phase `{phase}` has no class; phases that have one: {known}"))
                 })
             };
             let (class, seconds, halvings) = match outcome {
@@ -275,21 +265,15 @@ pub(crate) fn seconds<'t, T: HasCosts + 't>(class: CostClass) -> Measure<'t, T> 
         CostClass::Plan => ("plan_seconds", "Worker time on plans."),
         CostClass::Critique => ("critique_seconds", "Worker time on scores of questions and plans."),
         CostClass::Solve => ("solve_seconds", "Worker time on attempts."),
-        CostClass::Grade => (
-            "grade_seconds",
-            "Verifier time on attempts, summed over its slots, and a judge's.",
-        ),
+        CostClass::Grade => ("grade_seconds", "Verifier time on attempts, summed over its slots, and a judge's."),
         CostClass::Measure => ("measure_seconds", "Worker and verifier time on held-out rows."),
-        CostClass::Diversity => (
-            "diversity_seconds",
-            "Worker time on embedding questions and measuring their diversity.",
-        ),
+        CostClass::Diversity => {
+            ("diversity_seconds", "Worker time on embedding questions and measuring their diversity.")
+        }
         CostClass::Update => ("update_seconds", "Worker time on updates."),
         CostClass::Evolve => ("evolve_seconds", "Worker time on births."),
     };
-    Metric::seconds(name, &[&SECONDS])
-        .summary(summary)
-        .computed_by(move |of: &T| of.costs().seconds[class as usize])
+    Metric::seconds(name, &[&SECONDS]).summary(summary).computed_by(move |of: &T| of.costs().seconds[class as usize])
 }
 
 pub(crate) fn halvings<'t, T: HasCosts + 't>() -> Measure<'t, T> {
@@ -303,23 +287,15 @@ pub(crate) fn halvings<'t, T: HasCosts + 't>() -> Measure<'t, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        contract::phase,
-        work::{VerifyResult, WorkKey},
-    };
+    use crate::contract::phase;
+    use crate::work::{VerifyResult, WorkKey};
 
     #[test]
     fn time_of_an_undeclared_phase_counts_as_no_other() {
         let mut view = StepView::default();
         let done = WorkState::Done(Outcome::Verify(VerifyResult { verdicts: Vec::new() }));
         view.work.insert(WorkKey::new(0, "dream"), done);
-        let refused = Costs::of(&view, &[phase::SOLVE, phase::GRADE])
-            .err()
-            .unwrap()
-            .to_string();
-        assert!(
-            refused.contains("`dream`") && refused.contains("solve, grade"),
-            "{refused}"
-        );
+        let refused = Costs::of(&view, &[phase::SOLVE, phase::GRADE]).err().unwrap().to_string();
+        assert!(refused.contains("`dream`") && refused.contains("solve, grade"), "{refused}");
     }
 }

@@ -78,18 +78,9 @@ mod tests {
 
     #[test]
     fn a_failure_goes_before_waiting() {
-        let joined = join(0..2, |part| {
-            if part == 0 {
-                Err(Pause::Waiting)
-            } else {
-                failed::<u32>()
-            }
-        });
+        let joined = join(0..2, |part| if part == 0 { Err(Pause::Waiting) } else { failed::<u32>() });
         assert!(matches!(joined, Err(Pause::Failed(_))));
-        assert!(matches!(
-            both::<(), ()>(Err(Pause::Waiting), failed()),
-            Err(Pause::Failed(_))
-        ));
+        assert!(matches!(both::<(), ()>(Err(Pause::Waiting), failed()), Err(Pause::Failed(_))));
         assert!(matches!(both(Ok(1), Err::<(), _>(Pause::Waiting)), Err(Pause::Waiting)));
         assert_eq!(both(Ok(1), Ok(2)).unwrap(), (1, 2));
     }

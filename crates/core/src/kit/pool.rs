@@ -1,14 +1,13 @@
 //! The pool: earlier problems shown to proposers, and used for practice by solvers.
 
-use rand::{Rng, seq::index};
+use rand::Rng;
+use rand::seq::index;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use crate::{
-    id::{ExecutionId, ProblemId, WorkId},
-    verify::ProblemKind,
-    work::WorkKey,
-};
+use crate::id::{ExecutionId, ProblemId, WorkId};
+use crate::verify::ProblemKind;
+use crate::work::WorkKey;
 
 /// Valid problems by kind, oldest first. Only their origin is remembered; identifiers follow from it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -100,18 +99,13 @@ impl Pool {
     /// Up to `count` problems of `kinds`, drawn uniformly without replacement, in the order drawn.
     pub fn draw(&self, kinds: &[ProblemKind], count: usize, random: &mut impl Rng) -> Vec<ProblemId> {
         let total = self.len(kinds);
-        index::sample(random, total, count.min(total))
-            .into_iter()
-            .filter_map(|place| self.at(kinds, place))
-            .collect()
+        index::sample(random, total, count.min(total)).into_iter().filter_map(|place| self.at(kinds, place)).collect()
     }
 
     /// Problems of `kind` from step `from` or later, oldest first.
     pub fn since(&self, kind: ProblemKind, from: u32) -> Vec<ProblemId> {
         let recent = self.of(std::slice::from_ref(&kind)).filter(|block| block.step >= from);
-        recent
-            .flat_map(|block| block.slots.iter().map(|&slot| block.problem(slot)))
-            .collect()
+        recent.flat_map(|block| block.slots.iter().map(|&slot| block.problem(slot))).collect()
     }
 
     /// The problem of `kinds` at `place`, oldest first; `None` beyond the last one.
@@ -135,10 +129,8 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::{
-        seed::stream,
-        verify::ProblemKind::{CodeF, CodeI, CodeO},
-    };
+    use crate::seed::stream;
+    use crate::verify::ProblemKind::{CodeF, CodeI, CodeO};
 
     const RUN: ExecutionId = ExecutionId(Uuid::from_u128(1));
 

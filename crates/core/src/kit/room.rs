@@ -1,12 +1,10 @@
 //! Room in a context for what models write into the prompts of others. Only the contexts of well-known bases are known here
 //! ([`context_length`]), and what a chat template adds to a prompt is not counted.
 
-use crate::{
-    fault::Fault,
-    footprint::context_length,
-    prompt::{PromptError, PromptSet, Size, Template},
-    work::Sampling,
-};
+use crate::fault::Fault;
+use crate::footprint::context_length;
+use crate::prompt::{PromptError, PromptSet, Size, Template};
+use crate::work::Sampling;
 
 /// Completions: their group in the parameters, such as `vote.sampling`, and how they are sampled.
 pub(crate) type Group<'c> = (&'c str, &'c Sampling);
@@ -64,11 +62,7 @@ struct Shown {
 impl Room {
     /// Room for anything; `None` for a base whose context is not known.
     pub(crate) fn of(base: &str) -> Option<Self> {
-        Some(Self {
-            base: base.to_owned(),
-            context: context_length(base)? as usize,
-            prompts: Vec::new(),
-        })
+        Some(Self { base: base.to_owned(), context: context_length(base)? as usize, prompts: Vec::new() })
     }
 
     /// Less so much that prompts of `template` leave tokens for the answer, and for other texts that they show.
@@ -79,11 +73,7 @@ impl Room {
         numbers: &[(&str, u64)],
         besides: u32,
     ) -> Result<Self, PromptError> {
-        self.prompts.push(Shown {
-            template: template.name,
-            size: prompts.measure(template, numbers)?,
-            besides,
-        });
+        self.prompts.push(Shown { template: template.name, size: prompts.measure(template, numbers)?, besides });
         Ok(self)
     }
 
@@ -128,20 +118,13 @@ mod tests {
     };
 
     fn sampling(max_tokens: u32) -> Sampling {
-        Sampling {
-            max_tokens,
-            ..Sampling::default()
-        }
+        Sampling { max_tokens, ..Sampling::default() }
     }
 
     #[test]
     fn completions_that_are_shown_to_others_leave_room_for_the_answer() {
         let fault = |base, shown: u32, answer: u32| {
-            room_fault(
-                base,
-                ("vote.sampling", &sampling(answer)),
-                &[("proposer.sampling", &sampling(shown))],
-            )
+            room_fault(base, ("vote.sampling", &sampling(answer)), &[("proposer.sampling", &sampling(shown))])
         };
         assert_eq!(fault("seedling-math", 412, 100), None);
         assert_eq!(fault("unknown", 4096, 4096), None);
@@ -152,12 +135,7 @@ mod tests {
             "101 after 412 of `proposer.sampling`, which its prompts show, are 513 together, beyond the 512 positions of \
          seedling-math: at most 100 is valid here"
         );
-        assert!(
-            fault("seedling", 512, 1)
-                .unwrap()
-                .detail
-                .ends_with("lower the others first")
-        );
+        assert!(fault("seedling", 512, 1).unwrap().detail.ends_with("lower the others first"));
         assert!(fault("seedling", u32::MAX, u32::MAX).is_some());
     }
 
@@ -171,10 +149,7 @@ mod tests {
         let prompts = PromptSet::compile(&config.resolve_for("", &[SHOW], |_| true).unwrap()).unwrap();
         assert!(Room::of("unknown").is_none());
         // 11 bytes of the template's own.
-        let room = Room::of("seedling")
-            .unwrap()
-            .showing(&prompts, &SHOW, &[], 401)
-            .unwrap();
+        let room = Room::of("seedling").unwrap().showing(&prompts, &SHOW, &[], 401).unwrap();
         let misfit = |question: usize, hint: usize, tokens: u32| {
             let (question, hint) = ("q".repeat(question), "h".repeat(hint));
             let texts = [("question", question.as_str()), ("hint", &hint), ("unused", &question)];

@@ -7,35 +7,31 @@ mod metrics;
 mod question;
 mod reward;
 
-pub use self::{
-    answer::Answer,
-    held_out::{HeldOut, Measured},
-    judge::JudgeConfig,
-    question::{Asking, Fitted, PlacedRow, Question},
-    reward::{Reward, RewardConfig, SolutionReward},
-};
-pub(crate) use self::{
-    judge::JUDGE,
-    metrics::{Outcomes, all_metrics, metrics, records, row_answers},
-    question::FIT,
-};
+pub use self::answer::Answer;
+pub use self::held_out::{HeldOut, Measured};
+pub(crate) use self::judge::JUDGE;
+pub use self::judge::JudgeConfig;
+pub(crate) use self::metrics::{Outcomes, all_metrics, metrics, records, row_answers};
+pub(crate) use self::question::FIT;
+pub use self::question::{Asking, Fitted, PlacedRow, Question};
+pub use self::reward::{Reward, RewardConfig, SolutionReward};
 pub use crate::contract::RowsAsked;
 
-use rand::{Rng as _, seq::SliceRandom as _};
+use rand::Rng as _;
+use rand::seq::SliceRandom as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Draft, Learner, LearningConfig, Member, Sequence};
-use crate::{
-    advantage::{AdvantageConfig, Sampled},
-    benchmark::{OwnOracle, PromptStyle},
-    contract::{PlanError, RunState, StepView},
-    dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy},
-    fault::Fault,
-    id::DatasetId,
-    seed::stream,
-};
+use crate::advantage::{AdvantageConfig, Sampled};
+use crate::benchmark::{OwnOracle, PromptStyle};
+use crate::contract::{PlanError, RunState, StepView};
+use crate::dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy};
+use crate::fault::Fault;
+use crate::id::DatasetId;
+use crate::seed::stream;
 
 /// A step being planned, with rows of a dataset as its problems.
 pub struct Rows<'a> {
@@ -50,11 +46,7 @@ impl<'a> Rows<'a> {
     /// A step of these members, with the prompt style called `style`.
     pub fn new(run: &'a RunState, view: &'a StepView, style: &str, members: Vec<Member>) -> Result<Self, PlanError> {
         let shipped = || PromptStyle::shipped(style).map_err(|error| PlanError::Other(error.to_string()));
-        Ok(Self {
-            draft: Draft::new(run, view, members),
-            style: view.once("style", shipped)?,
-            oracle: None,
-        })
+        Ok(Self { draft: Draft::new(run, view, members), style: view.once("style", shipped)?, oracle: None })
     }
 
     /// The same step, in which `oracle`, if there is one, scores answers in place of what rows name themselves.
@@ -77,12 +69,7 @@ impl<'a> Rows<'a> {
             let sequences: Vec<Sequence> = own.map(|answer| answer.sequence.clone()).collect();
             let mut batch: Vec<((), Sampled)> = sequences.iter().map(|sequence| ((), sequence.sampled)).collect();
             learning.alter(&mut batch, self.draft.run, &member.name);
-            Learner {
-                member: place,
-                advantages: advantages.advantages(&batch),
-                sequences,
-                ..Learner::default()
-            }
+            Learner { member: place, advantages: advantages.advantages(&batch), sequences, ..Learner::default() }
         });
         learner.collect()
     }
@@ -194,10 +181,7 @@ impl TrainingSet {
             rows: self.rows,
             reward: None,
             allow_overlap: self.allow_overlap,
-            tests: TestPolicy {
-                allow_unchecked: self.allow_unchecked,
-                leave_out_bad_rows: self.leave_out_bad_rows,
-            },
+            tests: TestPolicy { allow_unchecked: self.allow_unchecked, leave_out_bad_rows: self.leave_out_bad_rows },
         })
     }
 
@@ -250,16 +234,8 @@ mod tests {
     fn each_pass_has_an_order_of_its_own() {
         let pass = |step| Sampler::Epochs.draw(0..32, 32, 1, "member", step);
         assert_ne!(pass(0), pass(1));
-        assert_ne!(
-            pass(0),
-            Sampler::Epochs.draw(0..32, 32, 2, "member", 0),
-            "the seed counts"
-        );
-        assert_ne!(
-            pass(0),
-            Sampler::Epochs.draw(0..32, 32, 1, "other", 0),
-            "members differ"
-        );
+        assert_ne!(pass(0), Sampler::Epochs.draw(0..32, 32, 2, "member", 0), "the seed counts");
+        assert_ne!(pass(0), Sampler::Epochs.draw(0..32, 32, 1, "other", 0), "members differ");
         assert_eq!(pass(1), pass(1));
     }
 

@@ -1,17 +1,13 @@
 //! A recipe that records the work it plans, for tests.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
-use crate::{
-    config::RunConfig,
-    contract::{Plan, PlanError, Planner, Recipe, RunState, StepView},
-    fault::Faults,
-    id::ExecutionId,
-    work::{Payload, WorkKey},
-};
+use crate::config::RunConfig;
+use crate::contract::{Plan, PlanError, Planner, Recipe, RunState, StepView};
+use crate::fault::Faults;
+use crate::id::ExecutionId;
+use crate::work::{Payload, WorkKey};
 
 /// A recipe that records the work it plans.
 pub(crate) struct Watched<'r> {
@@ -21,10 +17,7 @@ pub(crate) struct Watched<'r> {
 
 impl<'r> Watched<'r> {
     pub(crate) fn new(recipe: &'r dyn Recipe) -> Self {
-        Self {
-            recipe,
-            work: Mutex::default(),
-        }
+        Self { recipe, work: Mutex::default() }
     }
 
     /// All work planned.

@@ -3,10 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{Values, parts};
-use crate::{
-    benchmark::{BenchmarkRow, PromptStyle, Question},
-    verify::ProblemKind,
-};
+use crate::benchmark::{BenchmarkRow, PromptStyle, Question};
+use crate::verify::ProblemKind;
 
 /// A row of each kind whose texts are all different, and a prompt style that can render it.
 fn row(kind: ProblemKind) -> (BenchmarkRow, &'static str) {
@@ -101,15 +99,9 @@ fn a_rejected_proposal_has_the_parts_it_was_written_with() {
         parts.iter().map(|part| part.name.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(of(ProblemKind::CodeI, serde_json::json!({})), ["program"]);
-    assert_eq!(
-        of(ProblemKind::CodeI, serde_json::json!({"input": "1"})),
-        ["program", "input"]
-    );
+    assert_eq!(of(ProblemKind::CodeI, serde_json::json!({"input": "1"})), ["program", "input"]);
     let function = serde_json::json!({"inputs": ["1", "2"], "message": "m"});
-    assert_eq!(
-        of(ProblemKind::CodeF, function),
-        ["message", "program", "input 1", "input 2"]
-    );
+    assert_eq!(of(ProblemKind::CodeF, function), ["message", "program", "input 1", "input 2"]);
 }
 
 #[test]

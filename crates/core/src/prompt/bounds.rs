@@ -5,10 +5,8 @@
 //! of them. A template has no state that survives an iteration of a loop (there are no namespaces, and macros do not
 //! call macros), so the size of its values follows from the joins in its source.
 
-use minijinja::{
-    machinery::{Token, tokenize},
-    syntax::SyntaxConfig,
-};
+use minijinja::machinery::{Token, tokenize};
+use minijinja::syntax::SyntaxConfig;
 
 use super::filters::FILTERS;
 
@@ -48,10 +46,7 @@ pub(super) struct Extent {
 
 impl Extent {
     /// The extent of a template without expressions.
-    pub(super) const PLAIN: Self = Self {
-        instructions: INSTRUCTIONS as u64,
-        copies: 1,
-    };
+    pub(super) const PLAIN: Self = Self { instructions: INSTRUCTIONS as u64, copies: 1 };
 
     /// Checks `source`.
     ///
@@ -65,18 +60,14 @@ impl Extent {
         for token in tokenize(source, false, SyntaxConfig::default()) {
             // The compiler reports what is not a token; it sees no more than this loop has.
             let Ok((token, span)) = token else { break };
-            scan.take(&token)
-                .map_err(|detail| format!("{detail} (line {})", span.start_line))?;
+            scan.take(&token).map_err(|detail| format!("{detail} (line {})", span.start_line))?;
         }
         Ok(scan.extent())
     }
 
     /// What a set with both templates may do.
     pub(super) fn and(self, other: Self) -> Self {
-        Self {
-            instructions: self.instructions.min(other.instructions),
-            copies: self.copies.max(other.copies),
-        }
+        Self { instructions: self.instructions.min(other.instructions), copies: self.copies.max(other.copies) }
     }
 }
 
@@ -129,17 +120,12 @@ impl<'t> Scan<'t> {
 
     /// Whether what is written here becomes a value.
     fn is_kept(&self) -> bool {
-        self.blocks
-            .iter()
-            .any(|(block, _)| matches!(*block, "macro" | "set" | "filter"))
+        self.blocks.iter().any(|(block, _)| matches!(*block, "macro" | "set" | "filter"))
     }
 
     fn end(&mut self, expression: &Expression<'t>) -> Result<(), String> {
         let keyword = expression.keyword.unwrap_or_default();
-        let size = Size {
-            joins: expression.joins + 1,
-            nesting: expression.deepest + expression.pipes,
-        };
+        let size = Size { joins: expression.joins + 1, nesting: expression.deepest + expression.pipes };
         let binds = matches!(keyword, "set" | "with" | "for" | "macro" | "filter") || expression.calls;
         if binds {
             self.kept.joins = self.kept.joins.max(1).saturating_mul(size.joins);
@@ -157,9 +143,7 @@ impl<'t> Scan<'t> {
         }
         let nesting = self.kept.nesting + self.shown.nesting;
         if nesting > MAX_NESTING {
-            return Err(format!(
-                "lists and filters may nest a value {nesting} deep: at most {MAX_NESTING} is valid"
-            ));
+            return Err(format!("lists and filters may nest a value {nesting} deep: at most {MAX_NESTING} is valid"));
         }
         match keyword {
             "macro" if !self.blocks.is_empty() => {
@@ -178,9 +162,9 @@ impl<'t> Scan<'t> {
         self.keeps |= self.is_kept();
         let depth: usize = self.blocks.iter().map(|(_, levels)| levels).sum();
         match depth > MAX_BLOCKS {
-            true => Err(format!(
-                "blocks are {depth} deep: at most {MAX_BLOCKS} is valid, where each `elif` counts as one"
-            )),
+            true => {
+                Err(format!("blocks are {depth} deep: at most {MAX_BLOCKS} is valid, where each `elif` counts as one"))
+            }
             false => Ok(()),
         }
     }
@@ -197,10 +181,7 @@ impl<'t> Scan<'t> {
         let written = MAX_PLAIN / self.plain.max(1);
         let kept = MAX_PLAIN / 64 / self.kept_plain.max(1);
         let instructions = INSTRUCTIONS.min(moved).min(written).min(kept).max(1);
-        Extent {
-            instructions: instructions as u64,
-            copies: copies as u64,
-        }
+        Extent { instructions: instructions as u64, copies: copies as u64 }
     }
 }
 
@@ -265,9 +246,7 @@ impl<'t> Expression<'t> {
     fn take(&mut self, token: &Token<'t>, in_macro: bool) -> Result<(), String> {
         self.tokens += 1;
         if self.tokens > MAX_TOKENS {
-            return Err(format!(
-                "an expression has more than {MAX_TOKENS} names, values and operators"
-            ));
+            return Err(format!("an expression has more than {MAX_TOKENS} names, values and operators"));
         }
         self.before = match token {
             Token::Ident(name) => self.name(name)?,

@@ -3,7 +3,9 @@
 use minijinja::{Value, context};
 
 use super::{PromptConfig, PromptError, PromptSet, Rendered, Template, Variable};
-use crate::{fault::Fault, problem::Statement, verify::ProblemKind};
+use crate::fault::Fault;
+use crate::problem::Statement;
+use crate::verify::ProblemKind;
 
 const PROGRAM: &str = "def f(a):\n return a";
 
@@ -109,11 +111,9 @@ impl PromptSet {
                 context! { message => *message, pairs }
             }
             Statement::Math { question } => context! { question => *question },
-            Statement::Code {
-                question,
-                entry_point,
-                starter_code,
-            } => context! { question => *question, entry_point => *entry_point, starter_code => *starter_code },
+            Statement::Code { question, entry_point, starter_code } => {
+                context! { question => *question, entry_point => *entry_point, starter_code => *starter_code }
+            }
         };
         self.render(&task_name("solve", statement.kind()), variables)
     }

@@ -1,7 +1,9 @@
 //! The compact grammar: parts between markers. `configs/prompts/seedling/README.md` describes the format.
 
-use super::{Answer, Field, ProposalText, Reading, Take, reading::Part};
-use crate::{verify::ProblemKind, work::FinishReason};
+use super::reading::Part;
+use super::{Answer, Field, ProposalText, Reading, Take};
+use crate::verify::ProblemKind;
+use crate::work::FinishReason;
 
 const MARKERS: [&str; 15] = [
     "<po>",
@@ -31,25 +33,17 @@ pub(super) fn proposal(
     match problem {
         ProblemKind::CodeI | ProblemKind::CodeO => {
             let (program, input) = before_inputs(text)?;
-            Ok(ProposalText::Io {
-                program,
-                input: bare("arguments", input)?.trim().to_owned(),
-            })
+            Ok(ProposalText::Io { program, input: bare("arguments", input)?.trim().to_owned() })
         }
         ProblemKind::CodeF => {
             let (inputs, message) = text.split_once("<msg>").ok_or("there is no <msg> before a message")?;
-            let mut inputs = inputs
-                .split("<in>")
-                .map(|input| part("arguments", input))
-                .collect::<Result<Vec<_>, _>>()?;
+            let mut inputs =
+                inputs.split("<in>").map(|input| part("arguments", input)).collect::<Result<Vec<_>, _>>()?;
             if inputs.len() < num_inputs {
                 return Err(format!("{} argument lists where {num_inputs} are needed", inputs.len()));
             }
             inputs.drain(..inputs.len() - num_inputs);
-            Ok(ProposalText::Function {
-                inputs,
-                message: part("message", message)?,
-            })
+            Ok(ProposalText::Function { inputs, message: part("message", message)? })
         }
         ProblemKind::Math | ProblemKind::Code => {
             Err(format!("the compact grammar has no {} proposals", problem.name()))
@@ -59,9 +53,7 @@ pub(super) fn proposal(
 
 /// The program at the start of a text, and what follows the first `<in>`.
 pub(super) fn before_inputs(text: &str) -> Result<(String, &str), String> {
-    let (program, inputs) = text
-        .split_once("<in>")
-        .ok_or("there is no <in> between a program and its arguments")?;
+    let (program, inputs) = text.split_once("<in>").ok_or("there is no <in> between a program and its arguments")?;
     Ok((part("program", program)?, inputs))
 }
 
@@ -153,24 +145,17 @@ fn bare<'a>(name: &str, text: &'a str) -> Result<&'a str, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        verify::ProblemKind::{CodeF, CodeI, CodeO},
-        work::FinishReason::{Length, Stop},
-    };
+    use crate::verify::ProblemKind::{CodeF, CodeI, CodeO};
+    use crate::work::FinishReason::{Length, Stop};
 
     #[test]
     fn the_parts_of_a_proposal_are_found() {
         let io = proposal(CodeO, "def f(a):\n return a<in>1,'x'", Stop, 2).unwrap();
-        let expected = ProposalText::Io {
-            program: "def f(a):\n return a".to_owned(),
-            input: "1,'x'".to_owned(),
-        };
+        let expected = ProposalText::Io { program: "def f(a):\n return a".to_owned(), input: "1,'x'".to_owned() };
         assert_eq!(io, expected);
         let function = proposal(CodeF, "0<in>1<in>2<msg>adds one", Stop, 2).unwrap();
-        let expected = ProposalText::Function {
-            inputs: vec!["1".to_owned(), "2".to_owned()],
-            message: "adds one".to_owned(),
-        };
+        let expected =
+            ProposalText::Function { inputs: vec!["1".to_owned(), "2".to_owned()], message: "adds one".to_owned() };
         assert_eq!(function, expected);
     }
 
@@ -190,10 +175,7 @@ mod tests {
             assert!(proposal(problem, text, Stop, 2).is_err(), "{text}");
         }
         let function_without_parameters = proposal(CodeO, "def f():\n return 1<in>", Stop, 2);
-        assert!(
-            function_without_parameters.is_ok(),
-            "the verifier decides whether it is correct"
-        );
+        assert!(function_without_parameters.is_ok(), "the verifier decides whether it is correct");
         assert!(proposal(CodeO, "def f(a):\n return a<in>1", Length, 2).is_err());
     }
 
@@ -208,10 +190,7 @@ mod tests {
         assert_eq!(answer(CodeO, "1<so>#r=1<so>2", Stop).unwrap(), "2");
         assert_eq!(answer(CodeI, "#1:r=2;2#3:r=4;4<si>3", Stop).unwrap(), "3");
         let program = "def f(a):\n return a";
-        assert_eq!(
-            answer(CodeF, &format!("#{program}#1<sf>{program}"), Stop).unwrap(),
-            program
-        );
+        assert_eq!(answer(CodeF, &format!("#{program}#1<sf>{program}"), Stop).unwrap(), program);
         // Steps alone are read as an answer, which the verifier cannot parse.
         assert_eq!(answer(CodeO, "#r=1;r=2", Stop).unwrap(), "#r=1;r=2");
     }
@@ -222,10 +201,7 @@ mod tests {
     #[test]
     fn any_fields_are_read_between_their_markers() {
         let both = read(&[QUESTION, ANSWER], "what is 2+2<answer>4", Stop);
-        assert_eq!(
-            (both.text("question"), both.text("answer")),
-            (Ok("what is 2+2"), Ok("4"))
-        );
+        assert_eq!((both.text("question"), both.text("answer")), (Ok("what is 2+2"), Ok("4")));
         assert_eq!(both.score(), 1.0);
         let several = [QUESTION, Field::times("in", 2), ANSWER];
         let listed = read(&several, "q<in>1<in>2<in>3<answer>4", Stop);
@@ -240,21 +216,12 @@ mod tests {
         let missing = read(&[QUESTION, ANSWER], "what is 2+2", Stop);
         assert_eq!(missing.text("answer"), Err("there is no <answer>".to_owned()));
         let stray = read(&[ANSWER], "4<question>5", Stop);
-        assert_eq!(
-            stray.text("answer"),
-            Err("there is a <question> in the answer".to_owned())
-        );
+        assert_eq!(stray.text("answer"), Err("there is a <question> in the answer".to_owned()));
         assert_eq!(stray.score(), 0.0);
         let compared = read(&[ANSWER], "1<2 and a <b> c > d", Stop);
         assert!(compared.text("answer").is_err(), "<b> looks like a marker");
         assert_eq!(read(&[ANSWER], "1<2 and 3>2", Stop).text("answer"), Ok("1<2 and 3>2"));
-        assert_eq!(
-            read(&[ANSWER], "4", Length).text("answer"),
-            Err("it was cut at the token limit".to_owned())
-        );
-        assert_eq!(
-            read(&[ANSWER], " ", Stop).text("answer"),
-            Err("the answer is empty".to_owned())
-        );
+        assert_eq!(read(&[ANSWER], "4", Length).text("answer"), Err("it was cut at the token limit".to_owned()));
+        assert_eq!(read(&[ANSWER], " ", Stop).text("answer"), Err("the answer is empty".to_owned()));
     }
 }

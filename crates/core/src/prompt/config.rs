@@ -5,11 +5,10 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Grammar, PromptSet, Template, set::TemplateFault};
-use crate::{
-    config::pointer_token,
-    fault::{Fault, nearest},
-};
+use super::set::TemplateFault;
+use super::{Grammar, PromptSet, Template};
+use crate::config::pointer_token;
+use crate::fault::{Fault, nearest};
 
 /// The prompts of a run. Once resolved, it contains every template and its hash, so that a run can be repeated after
 /// the shipped sets have changed.
@@ -34,13 +33,7 @@ pub struct PromptConfig {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self {
-            set: "azr".to_owned(),
-            style: None,
-            grammar: None,
-            templates: BTreeMap::new(),
-            hashes: BTreeMap::new(),
-        }
+        Self { set: "azr".to_owned(), style: None, grammar: None, templates: BTreeMap::new(), hashes: BTreeMap::new() }
     }
 }
 
@@ -117,9 +110,7 @@ impl PromptConfig {
 /// Every valid template name.
 fn names(catalogue: &[Template]) -> BTreeSet<String> {
     let frames = [Style::Base, Style::Chat].map(|style| style.frame().to_owned());
-    let of_recipe = catalogue
-        .iter()
-        .flat_map(|template| [template.name.to_owned(), template.system()]);
+    let of_recipe = catalogue.iter().flat_map(|template| [template.name.to_owned(), template.system()]);
     of_recipe.chain(frames).collect()
 }
 
@@ -248,9 +239,7 @@ pub fn shipped_sets() -> impl Iterator<Item = &'static str> {
 
 /// The names of the shipped sets that have all of `templates`.
 pub(super) fn sets_with(templates: &[&Template]) -> Vec<&'static str> {
-    let fitting = SHIPPED
-        .iter()
-        .filter(|set| templates.iter().all(|template| set.has(template)));
+    let fitting = SHIPPED.iter().filter(|set| templates.iter().all(|template| set.has(template)));
     fitting.map(|set| set.name).collect()
 }
 
@@ -260,7 +249,9 @@ pub(super) fn shipped(name: &str) -> Option<&'static Shipped> {
 
 #[cfg(test)]
 mod tests {
-    use std::{collections::BTreeSet, fs, path::Path};
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
 
     use super::*;
 

@@ -1,10 +1,9 @@
 //! Fenced blocks: anywhere in the text, or as in Absolute Zero: `<think>` reasoning `</think>`, `<answer>` blocks `</answer>`.
 
-use super::{Answer, Field, ProposalText, Reading, Take, reading::Part};
-use crate::{
-    answer::{Block, fenced_blocks, last_block, last_boxed, tagged},
-    verify::ProblemKind,
-};
+use super::reading::Part;
+use super::{Answer, Field, ProposalText, Reading, Take};
+use crate::answer::{Block, fenced_blocks, last_block, last_boxed, tagged};
+use crate::verify::ProblemKind;
 
 pub(super) fn proposal(problem: ProblemKind, part: &str, num_inputs: usize) -> Result<ProposalText, String> {
     let blocks = fenced_blocks(part);
@@ -14,16 +13,10 @@ pub(super) fn proposal(problem: ProblemKind, part: &str, num_inputs: usize) -> R
             input: first(&blocks, "input").ok_or("there is no ```input block in the answer")?,
         }),
         ProblemKind::CodeF => {
-            let mut inputs: Vec<String> = blocks
-                .iter()
-                .filter(|block| block.is("input"))
-                .map(|block| block.body.to_owned())
-                .collect();
+            let mut inputs: Vec<String> =
+                blocks.iter().filter(|block| block.is("input")).map(|block| block.body.to_owned()).collect();
             if inputs.len() < num_inputs {
-                return Err(format!(
-                    "{} ```input blocks where {num_inputs} are needed",
-                    inputs.len()
-                ));
+                return Err(format!("{} ```input blocks where {num_inputs} are needed", inputs.len()));
             }
             inputs.drain(..inputs.len() - num_inputs);
             let message = first(&blocks, "message").ok_or("there is no ```message block in the answer")?;
@@ -83,10 +76,7 @@ pub(super) fn read(fields: &[Field], text: &str, part: Result<&str, String>) -> 
 }
 
 fn first(blocks: &[Block<'_>], tag: &str) -> Option<String> {
-    blocks
-        .iter()
-        .find(|block| block.is(tag))
-        .map(|block| block.body.to_owned())
+    blocks.iter().find(|block| block.is(tag)).map(|block| block.body.to_owned())
 }
 
 /// The text between the last answer tags, provided the completion has the required form. Text after them is allowed.
@@ -94,10 +84,7 @@ pub(super) fn answer_part<'a>(text: &'a str, opening: &str) -> Result<&'a str, S
     let is_open = opening.trim_end().ends_with("<think>");
     let thought = match is_open {
         true => text,
-        false => text
-            .trim_start()
-            .strip_prefix("<think>")
-            .ok_or("it does not begin with <think>")?,
+        false => text.trim_start().strip_prefix("<think>").ok_or("it does not begin with <think>")?,
     };
     let (_, rest) = thought.split_once("</think>").ok_or("there is no </think>")?;
     if !rest.trim_start().starts_with("<answer>") {
@@ -128,17 +115,12 @@ mod tests {
     #[test]
     fn a_proposal_is_found_whatever_the_order_of_its_blocks() {
         let text = "hm</think>\n<answer>```input\n1, 'x'\n```\n```python\ndef f(a, b):\n    return a\n```</answer> bye";
-        let expected = ProposalText::Io {
-            program: "def f(a, b):\n    return a".to_owned(),
-            input: "1, 'x'".to_owned(),
-        };
+        let expected =
+            ProposalText::Io { program: "def f(a, b):\n    return a".to_owned(), input: "1, 'x'".to_owned() };
         assert_eq!(proposal(CodeO, text, OPEN, 10).unwrap(), expected);
         let closed = format!("<think>{text}");
         assert_eq!(proposal(CodeI, &closed, "a chat template", 10).unwrap(), expected);
-        assert!(
-            proposal(CodeI, text, "a chat template", 10).is_err(),
-            "<think> is missing"
-        );
+        assert!(proposal(CodeI, text, "a chat template", 10).is_err(), "<think> is missing");
     }
 
     #[test]
@@ -146,10 +128,8 @@ mod tests {
         let input = |value: u32| format!("```input\n{value}\n```\n");
         let inputs = format!("{}{}{}", input(1), input(2), input(3));
         let text = format!("</think><answer>{inputs}```message\nIt adds.\n```</answer>");
-        let expected = ProposalText::Function {
-            inputs: vec!["2".to_owned(), "3".to_owned()],
-            message: "It adds.".to_owned(),
-        };
+        let expected =
+            ProposalText::Function { inputs: vec!["2".to_owned(), "3".to_owned()], message: "It adds.".to_owned() };
         assert_eq!(proposal(CodeF, &text, OPEN, 2).unwrap(), expected);
         assert!(proposal(CodeF, &text, OPEN, 4).unwrap_err().contains("4 are needed"));
         let silent = format!("</think><answer>{inputs}</answer>");
@@ -160,10 +140,7 @@ mod tests {
     fn an_answer_is_the_last_block_of_its_kind_or_the_bare_text() {
         let two = "t</think><answer>```output\n1\n```\n```output\n2\n```</answer>";
         assert_eq!(answer(CodeO, two, OPEN).unwrap(), "2");
-        assert_eq!(
-            answer(CodeO, "t</think> <answer> [1, 2] </answer>", OPEN).unwrap(),
-            "[1, 2]"
-        );
+        assert_eq!(answer(CodeO, "t</think> <answer> [1, 2] </answer>", OPEN).unwrap(), "[1, 2]");
         let program = "t</think><answer>```\ndef f(a):\n    return a\n```</answer>";
         assert_eq!(answer(CodeF, program, OPEN).unwrap(), "def f(a):\n    return a");
         for bad in [

@@ -4,11 +4,10 @@
 //! and write, and those that lengthen a text find out by how much before they do. Filters that make lists of any length
 //! from a short one (`slice`, `batch`) or that print (`pprint`, `format`) are left out.
 
-use minijinja::{
-    Environment, Error, ErrorKind, Output, State, Value, escape_formatter, filters,
-    value::{Rest, ValueKind, ValueOrKwargs},
-};
-use std::{iter, sync::LazyLock};
+use minijinja::value::{Rest, ValueKind, ValueOrKwargs};
+use minijinja::{Environment, Error, ErrorKind, Output, State, Value, escape_formatter, filters};
+use std::iter;
+use std::sync::LazyLock;
 
 /// Maximum bytes that a rendering may show and that its filters may read and write.
 const MAX_BYTES: usize = 1 << 20;
@@ -97,18 +96,8 @@ pub(super) fn install(environment: &mut Environment<'static>) {
 }
 
 /// The filters of minijinja's that templates do not have. `map` could reach them by name.
-const REMOVED: [&str; 10] = [
-    "batch",
-    "chain",
-    "format",
-    "groupby",
-    "pprint",
-    "slice",
-    "sum",
-    "tojson",
-    "urlencode",
-    "zip",
-];
+const REMOVED: [&str; 10] =
+    ["batch", "chain", "format", "groupby", "pprint", "slice", "sum", "tojson", "urlencode", "zip"];
 
 /// Jinja's `range`, with at most [`MAX_NUMBERS`].
 fn range(lower: i64, upper: Option<i64>, step: Option<i64>) -> Result<Value, Error> {
@@ -181,10 +170,7 @@ fn take(state: &mut State, bytes: usize) -> Result<(), Error> {
     let taken = state.get_or_insert_extension_with(Taken::default);
     taken.0 = taken.0.saturating_add(bytes);
     match taken.0 > MAX_BYTES {
-        true => Err(Error::new(
-            ErrorKind::OutOfFuel,
-            format!("it shows or filters more than {MAX_BYTES} bytes"),
-        )),
+        true => Err(Error::new(ErrorKind::OutOfFuel, format!("it shows or filters more than {MAX_BYTES} bytes"))),
         false => Ok(()),
     }
 }

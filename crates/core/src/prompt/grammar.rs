@@ -4,10 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Reading, compact, fenced, tagged};
-use crate::{
-    verify::{ProblemKind, Proposal, Status},
-    work::FinishReason,
-};
+use crate::verify::{ProblemKind, Proposal, Status};
+use crate::work::FinishReason;
 
 /// How completions are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -104,11 +102,7 @@ impl Grammar {
             Self::Tagged => (tagged::program(text, finish, opening)?, text),
         };
         match self.proposal(ProblemKind::CodeF, rest, finish, opening, num_inputs)? {
-            ProposalText::Function { inputs, message } => Ok(Proposal::Function {
-                program,
-                inputs,
-                message,
-            }),
+            ProposalText::Function { inputs, message } => Ok(Proposal::Function { program, inputs, message }),
             ProposalText::Io { .. } => Err("it has no message".to_owned()),
         }
     }
@@ -189,18 +183,11 @@ impl Field {
 
     /// The same field, optional.
     pub const fn optional(self) -> Self {
-        Self {
-            is_optional: true,
-            ..self
-        }
+        Self { is_optional: true, ..self }
     }
 
     const fn new(name: &'static str, take: Take) -> Self {
-        Self {
-            name,
-            take,
-            is_optional: false,
-        }
+        Self { name, take, is_optional: false }
     }
 
     /// The number of occurrences requested.
@@ -268,18 +255,13 @@ mod tests {
         use ProblemKind::{CodeF, CodeI, CodeO};
         let read = |problem, text| Grammar::Tagged.proposal(problem, text, FinishReason::Stop, "", 2);
         let io = "hm <program>\n```python\ndef f(a):\n    return a\n```\n</program> <input>1, 'x'</input>";
-        let expected = ProposalText::Io {
-            program: "def f(a):\n    return a".to_owned(),
-            input: "1, 'x'".to_owned(),
-        };
+        let expected = ProposalText::Io { program: "def f(a):\n    return a".to_owned(), input: "1, 'x'".to_owned() };
         assert_eq!(read(CodeO, io).unwrap(), expected);
         assert!(read(CodeI, "<program>def f():\n return 1</program><input></input>").is_ok());
         assert_eq!(read(CodeI, "<program>x</program>").unwrap_err(), "there is no <input>");
         let function = "<input>1</input><input>2</input><message>It adds.</message><input>3</input>";
-        let expected = ProposalText::Function {
-            inputs: vec!["2".to_owned(), "3".to_owned()],
-            message: "It adds.".to_owned(),
-        };
+        let expected =
+            ProposalText::Function { inputs: vec!["2".to_owned(), "3".to_owned()], message: "It adds.".to_owned() };
         assert_eq!(read(CodeF, function).unwrap(), expected);
         let answer = |problem, text| Grammar::Tagged.answer(problem, text, FinishReason::Stop, "");
         assert_eq!(answer(CodeO, "it is <answer>[1, 2]</answer>").unwrap(), "[1, 2]");
@@ -299,10 +281,7 @@ mod tests {
         let block = |name: &str, text: &str| format!("```{name}\n{text}\n```\n");
         let inputs: String = ["1", "2", "3"].iter().map(|input| block("input", input)).collect();
         let program = block("python", "def f(a):\n return a");
-        let fenced = format!(
-            "t</think><answer>{program}{inputs}{}</answer>",
-            block("message", "itself")
-        );
+        let fenced = format!("t</think><answer>{program}{inputs}{}</answer>", block("message", "itself"));
         let tagged = "<program>def f(a):\n return a</program><input>1</input><input>2</input><input>3</input>\
                   <message>itself</message>";
         for (grammar, opening, text) in [
@@ -332,10 +311,7 @@ mod tests {
         assert!(answer(" \n").is_err());
         let program = Grammar::Blocks.answer(ProblemKind::CodeF, "x = 1", FinishReason::Stop, "");
         assert!(program.unwrap_err().contains("```python"));
-        assert!(
-            Grammar::Blocks.is_unreadable(Status::Malformed),
-            "a sentence in place of a value"
-        );
+        assert!(Grammar::Blocks.is_unreadable(Status::Malformed), "a sentence in place of a value");
         assert!(!Grammar::Fenced.is_unreadable(Status::Malformed), "tags are its format");
     }
 
@@ -385,10 +361,7 @@ mod tests {
 
     #[test]
     fn spaces_go_outside_of_quotes_alone() {
-        assert_eq!(
-            compact_literal("[1, 'a, b', {\"k k\": -2.5}]"),
-            "[1,'a, b',{\"k k\":-2.5}]"
-        );
+        assert_eq!(compact_literal("[1, 'a, b', {\"k k\": -2.5}]"), "[1,'a, b',{\"k k\":-2.5}]");
         assert_eq!(compact_literal(r"'it\'s so', 2"), r"'it\'s so',2");
         assert_eq!(compact_literal("(1, )\n"), "(1,)");
     }

@@ -66,11 +66,7 @@ impl Part {
         };
         Self {
             field: *field,
-            texts: field
-                .taken(found)
-                .into_iter()
-                .map(|text| text.trim().to_owned())
-                .collect(),
+            texts: field.taken(found).into_iter().map(|text| text.trim().to_owned()).collect(),
             format,
             reason,
         }
@@ -83,20 +79,13 @@ impl Part {
 
     /// The same field with a broken format.
     pub(super) fn broken(self, reason: String) -> Self {
-        Self {
-            format: Some(Format::Broken),
-            reason,
-            ..self
-        }
+        Self { format: Some(Format::Broken), reason, ..self }
     }
 }
 
 impl Reading {
     pub(super) fn of(text: &str, parts: impl Iterator<Item = Part>) -> Self {
-        Self {
-            parts: parts.collect(),
-            is_empty: text.trim().is_empty(),
-        }
+        Self { parts: parts.collect(), is_empty: text.trim().is_empty() }
     }
 
     /// A reading without any field, all for the same reason.
@@ -141,11 +130,7 @@ impl Reading {
         if self.is_empty {
             return 0.5;
         }
-        let scores: Vec<f32> = self
-            .parts
-            .iter()
-            .filter_map(|part| Some(part.format?.score()))
-            .collect();
+        let scores: Vec<f32> = self.parts.iter().filter_map(|part| Some(part.format?.score())).collect();
         match scores.len() {
             0 => 1.0,
             count => scores.iter().sum::<f32>() / count as f32,

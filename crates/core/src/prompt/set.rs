@@ -4,19 +4,13 @@
 mod tests;
 
 use minijinja::{Environment, UndefinedBehavior, Value, context};
-use std::{
-    collections::BTreeSet,
-    sync::atomic::{AtomicU64, Ordering},
-};
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{
-    Grammar, PromptConfig, Style, Template, Variable,
-    bounds::Extent,
-    compact_literal,
-    config::{sets_with, shipped},
-    filters,
-    template::system_name,
-};
+use super::bounds::Extent;
+use super::config::{sets_with, shipped};
+use super::template::system_name;
+use super::{Grammar, PromptConfig, Style, Template, Variable, compact_literal, filters};
 use crate::work::{Message, Prompt};
 
 /// A rendered prompt.
@@ -73,11 +67,7 @@ impl PromptSet {
         let grammar = config.grammar.ok_or(PromptError::Unresolved("grammar"))?;
         let style = config.style.ok_or(PromptError::Unresolved("style"))?;
         let templates = config.templates.iter();
-        Self::open(
-            grammar,
-            style,
-            templates.map(|(name, text)| (name.as_str(), text.as_str())),
-        )
+        Self::open(grammar, style, templates.map(|(name, text)| (name.as_str(), text.as_str())))
     }
 
     /// A shipped set, unmodified.
@@ -132,15 +122,8 @@ impl PromptSet {
         }
         environment.set_fuel(Some(extent.instructions));
         let has_frame = environment.get_template(style.frame()).is_ok();
-        let set = Self {
-            environment,
-            grammar,
-            style,
-            has_frame,
-            opening: String::new(),
-            extent,
-            spent: AtomicU64::new(0),
-        };
+        let set =
+            Self { environment, grammar, style, has_frame, opening: String::new(), extent, spent: AtomicU64::new(0) };
         (set, errors)
     }
 
@@ -178,10 +161,7 @@ impl PromptSet {
             Style::Chat => {
                 let user = self.framed(user)?;
                 let text = after_system(user.clone());
-                let message = |role: &str, content| Message {
-                    role: role.to_owned(),
-                    content,
-                };
+                let message = |role: &str, content| Message { role: role.to_owned(), content };
                 let system = system.map(|system| message("system", system));
                 let messages = system.into_iter().chain([message("user", user)]);
                 let prompt = Prompt::Messages(messages.collect());
@@ -224,10 +204,7 @@ impl PromptSet {
         let template = self.environment.get_template(name);
         let template = template.map_err(|_| PromptError::Missing(name.to_owned()))?;
         let rendered = template.render_captured(variables);
-        let levels = rendered
-            .as_ref()
-            .ok()
-            .and_then(|rendered| rendered.state().fuel_levels());
+        let levels = rendered.as_ref().ok().and_then(|rendered| rendered.state().fuel_levels());
         let spent = levels.map_or(self.extent.instructions, |(consumed, _)| consumed);
         self.spent.fetch_add(spent, Ordering::Relaxed);
         let text = rendered.map_err(|error| template_error(name, &error))?;
@@ -257,10 +234,7 @@ impl PromptSet {
 fn template_error(name: &str, error: &minijinja::Error) -> PromptError {
     let line = error.line().map(|line| format!(" (line {line})")).unwrap_or_default();
     let detail = error.detail().unwrap_or("cannot be rendered");
-    PromptError::Template {
-        name: name.to_owned(),
-        detail: format!("{}: {detail}{line}", error.kind()),
-    }
+    PromptError::Template { name: name.to_owned(), detail: format!("{}: {detail}{line}", error.kind()) }
 }
 
 /// A fault in the template with this name.
@@ -282,11 +256,8 @@ impl From<PromptError> for TemplateFault {
 }
 
 /// The template that wraps every prompt, whatever its name.
-const FRAME: Template = Template {
-    name: "frame",
-    doc: "Wraps every prompt.",
-    variables: &[Variable::text("content", "content")],
-};
+const FRAME: Template =
+    Template { name: "frame", doc: "Wraps every prompt.", variables: &[Variable::text("content", "content")] };
 
 impl PromptSet {
     /// Faults in the frame and in the templates a run needs; `set` is the name of the set it started from.
@@ -350,16 +321,10 @@ fn missing(set: &str, template: &Template) -> TemplateFault {
         true => "write it here".to_owned(),
         false => format!("write it here, or choose a set that has it ({})", sets.join(", ")),
     };
-    let detail = format!(
-        "the run needs this template and the set `{set}` lacks it: {cure}. {}",
-        template.doc
-    );
+    let detail = format!("the run needs this template and the set `{set}` lacks it: {cure}. {}", template.doc);
     fault(template.name, detail)
 }
 
 fn fault(name: &str, detail: impl Into<String>) -> TemplateFault {
-    TemplateFault {
-        name: name.to_owned(),
-        detail: detail.into(),
-    }
+    TemplateFault { name: name.to_owned(), detail: detail.into() }
 }

@@ -97,12 +97,7 @@ struct Filling {
 
 impl<'p> Probe<'p> {
     fn new(prompts: &'p PromptSet, template: &'p Template, numbers: &'p [(&'p str, u64)], letters: &'p str) -> Self {
-        Self {
-            prompts,
-            template,
-            numbers,
-            letters,
-        }
+        Self { prompts, template, numbers, letters }
     }
 
     fn measure(&self) -> Result<Size, PromptError> {
@@ -159,10 +154,7 @@ impl<'p> Probe<'p> {
     fn filled(&self, letters: usize, records: usize) -> Filling {
         Filling {
             letters: self.texts().into_iter().map(|text| (text, letters)).collect(),
-            records: self
-                .lists()
-                .map(|(list, fewest)| (list.to_owned(), records.max(fewest)))
-                .collect(),
+            records: self.lists().map(|(list, fewest)| (list.to_owned(), records.max(fewest))).collect(),
         }
     }
 
@@ -201,30 +193,23 @@ impl<'p> Probe<'p> {
 
     /// The names of the texts; those in lists as `list.field`.
     fn texts(&self) -> Vec<String> {
-        let of_variable = self
-            .template
-            .variables
-            .iter()
-            .flat_map(|variable| match variable.sample {
-                Sample::Text(_) => vec![variable.name.to_owned()],
-                Sample::Number(_) => Vec::new(),
-                Sample::Records { fields, .. } => {
-                    let of_field = |(field, _): &(&str, &str)| format!("{}.{field}", variable.name);
-                    fields.iter().map(of_field).collect()
-                }
-            });
+        let of_variable = self.template.variables.iter().flat_map(|variable| match variable.sample {
+            Sample::Text(_) => vec![variable.name.to_owned()],
+            Sample::Number(_) => Vec::new(),
+            Sample::Records { fields, .. } => {
+                let of_field = |(field, _): &(&str, &str)| format!("{}.{field}", variable.name);
+                fields.iter().map(of_field).collect()
+            }
+        });
         of_variable.collect()
     }
 
     /// The lists, each with its minimum number of records.
     fn lists(&self) -> impl Iterator<Item = (&'static str, usize)> {
-        self.template
-            .variables
-            .iter()
-            .filter_map(|variable| match variable.sample {
-                Sample::Records { may_be_empty, .. } => Some((variable.name, usize::from(!may_be_empty))),
-                Sample::Text(_) | Sample::Number(_) => None,
-            })
+        self.template.variables.iter().filter_map(|variable| match variable.sample {
+            Sample::Records { may_be_empty, .. } => Some((variable.name, usize::from(!may_be_empty))),
+            Sample::Text(_) | Sample::Number(_) => None,
+        })
     }
 }
 

@@ -14,12 +14,11 @@
 #[cfg(test)]
 mod tests;
 
-use super::{Answer, Field, ProposalText, Reading, Take, reading::Part};
-use crate::{
-    answer::{last_block, last_boxed},
-    verify::ProblemKind,
-    work::FinishReason,
-};
+use super::reading::Part;
+use super::{Answer, Field, ProposalText, Reading, Take};
+use crate::answer::{last_block, last_boxed};
+use crate::verify::ProblemKind;
+use crate::work::FinishReason;
 
 /// A tag in a text.
 struct Tag {
@@ -87,17 +86,8 @@ fn tags(fields: &[Field], text: &str, opening: &str) -> Vec<Tag> {
     });
     let spelled: Vec<(usize, bool, String)> = spelled.collect();
     let opening = opening.trim_end();
-    let opened = spelled
-        .iter()
-        .filter(|(_, is_open, tag)| *is_open && opening.ends_with(tag));
-    let mut tags: Vec<Tag> = opened
-        .map(|(field, ..)| Tag {
-            field: *field,
-            is_open: true,
-            start: 0,
-            end: 0,
-        })
-        .collect();
+    let opened = spelled.iter().filter(|(_, is_open, tag)| *is_open && opening.ends_with(tag));
+    let mut tags: Vec<Tag> = opened.map(|(field, ..)| Tag { field: *field, is_open: true, start: 0, end: 0 }).collect();
     for (start, _) in text.match_indices('<') {
         let found = spelled.iter().find(|(_, _, tag)| text[start..].starts_with(tag));
         tags.extend(found.map(|(field, is_open, tag)| Tag {

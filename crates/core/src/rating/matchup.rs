@@ -4,12 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Rating, Ratings, TrueSkillConfig};
-use crate::{
-    contract::{Role, Winner},
-    id::MemberId,
-    reward::{Solved, teacher_reward},
-    wilson::Interval,
-};
+use crate::contract::{Role, Winner};
+use crate::id::MemberId;
+use crate::reward::{Solved, teacher_reward};
+use crate::wilson::Interval;
 
 /// One game between a teacher's rating and a student's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,12 +33,7 @@ impl Game {
                 (teacher, student)
             }
         };
-        Self {
-            predicted,
-            winner,
-            teacher,
-            student,
-        }
+        Self { predicted, winner, teacher, student }
     }
 }
 
@@ -138,11 +131,7 @@ impl RunRatings {
             teachers.set(teacher, Role::Teacher, solving.teacher);
             self.ratings.set(student, Role::Student, solving.student);
         }
-        Decision {
-            student_score,
-            predicted: solving.predicted,
-            winner: solving.winner,
-        }
+        Decision { student_score, predicted: solving.predicted, winner: solving.winner }
     }
 
     /// The table in which a teacher's rating is compared with a student's: how hard its problems are to solve.
@@ -209,11 +198,7 @@ fn mean_teacher_reward(proposals: &[Option<Solved>]) -> f64 {
 
 /// The mean solve rate over the valid proposals; `None` if all are invalid.
 pub fn mean_solve_rate(proposals: &[Option<Solved>]) -> Option<f64> {
-    let rates: Vec<f64> = proposals
-        .iter()
-        .flatten()
-        .map(|solved| f64::from(solved.rate()))
-        .collect();
+    let rates: Vec<f64> = proposals.iter().flatten().map(|solved| f64::from(solved.rate())).collect();
     (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
 }
 
@@ -244,10 +229,7 @@ impl FrozenShare {
     /// For `matchups` that students were predicted to win with the mean probability `predicted`.
     pub fn of(predicted: f64, matchups: f64) -> Self {
         let (share, matchups) = (1.0 - predicted, matchups.max(1.0));
-        Self {
-            share,
-            margin: Interval::Z_95 * (share * (1.0 - share) / matchups).sqrt() + 0.5 / matchups,
-        }
+        Self { share, margin: Interval::Z_95 * (share * (1.0 - share) / matchups).sqrt() + 0.5 / matchups }
     }
 }
 
@@ -377,14 +359,8 @@ mod tests {
         let honest = [solved(2), solved(4), None, solved(6)];
         let [unsolvable, honest] = [&unsolvable[..], &honest].map(Scores::of);
         let earned = (0.75 + 0.5 + 0.25) / 4.0;
-        assert_eq!(
-            [&unsolvable, &honest].map(|scores| scores.of_student(MatchupScore::Reward)),
-            [1.0, 1.0 - earned]
-        );
-        assert_eq!(
-            [&unsolvable, &honest].map(Scores::of_teacher),
-            [0.0, 0.5 + earned - 0.25]
-        );
+        assert_eq!([&unsolvable, &honest].map(|scores| scores.of_student(MatchupScore::Reward)), [1.0, 1.0 - earned]);
+        assert_eq!([&unsolvable, &honest].map(Scores::of_teacher), [0.0, 0.5 + earned - 0.25]);
         assert_eq!(
             [&unsolvable, &honest].map(|scores| scores.of_student(MatchupScore::SolveRate)),
             [0.0, 0.5],
@@ -419,11 +395,7 @@ mod tests {
         let [teacher, student] = [Role::Teacher, Role::Student].map(|role| ratings.ratings.get(only, role, &config).mu);
         assert!(teacher > student);
         let json = serde_json::to_value(&ratings).unwrap();
-        assert_eq!(
-            json.as_object().unwrap().len(),
-            1,
-            "nothing else is kept without a score per role"
-        );
+        assert_eq!(json.as_object().unwrap().len(), 1, "nothing else is kept without a score per role");
         assert_eq!(serde_json::from_value::<RunRatings>(json).unwrap(), ratings);
     }
 

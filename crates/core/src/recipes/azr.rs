@@ -15,21 +15,19 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::step::Step;
-use crate::{
-    advantage::Whitening,
-    archive::ArchiveConfig,
-    config::{RunConfig, pointer_token},
-    contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, StepView},
-    dataset::DatasetUse,
-    fault::{Fault, Faults},
-    kit::{
-        ItemConfig, LearningConfig, Member, Names, SamplingConfig,
-        code::{Experience, Groups, MOST_PROPOSALS, ProblemConfig, metrics, resolve_prompts},
-        config::{MAX_BATCH, MAX_SAMPLES},
-        founders, frozen_faults, population_faults, resolved, single_population_fault,
-    },
-    prompt::PromptConfig,
+use crate::advantage::Whitening;
+use crate::archive::ArchiveConfig;
+use crate::config::{RunConfig, pointer_token};
+use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, StepView};
+use crate::dataset::DatasetUse;
+use crate::fault::{Fault, Faults};
+use crate::kit::code::{Experience, Groups, MOST_PROPOSALS, ProblemConfig, metrics, resolve_prompts};
+use crate::kit::config::{MAX_BATCH, MAX_SAMPLES};
+use crate::kit::{
+    ItemConfig, LearningConfig, Member, Names, SamplingConfig, founders, frozen_faults, population_faults, resolved,
+    single_population_fault,
 };
+use crate::prompt::PromptConfig;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Azr;
@@ -81,11 +79,7 @@ impl contract::TypedRecipe for Azr {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            archives: true,
-            programs: true,
-            ..Capabilities::default()
-        }
+        Capabilities { archives: true, programs: true, ..Capabilities::default() }
     }
 }
 
@@ -98,10 +92,7 @@ pub struct Memory {
 
 impl Memory {
     fn new(config: &RunConfig) -> Self {
-        Self {
-            members: founders(config, &mut Names::default()),
-            experience: Experience::default(),
-        }
+        Self { members: founders(config, &mut Names::default()), experience: Experience::default() }
     }
 }
 
@@ -173,20 +164,12 @@ impl Parameters {
 fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
     let mut faults = resolve_prompts(&mut parameters.prompts, &parameters.problems.types);
     let types = u32::try_from(parameters.problems.types.len()).unwrap_or(u32::MAX);
-    faults.extend(
-        parameters
-            .groups()
-            .faults(config, parameters.batch.saturating_mul(types)),
-    );
+    faults.extend(parameters.groups().faults(config, parameters.batch.saturating_mul(types)));
     faults.extend(single_population_fault(config));
     faults.extend(population_faults(config));
     for (name, population) in &config.populations {
         let place = format!("/populations/{}/members", pointer_token(name));
-        let mut roles: Vec<Role> = population
-            .members
-            .iter()
-            .flat_map(|group| group.roles.clone())
-            .collect();
+        let mut roles: Vec<Role> = population.members.iter().flat_map(|group| group.roles.clone()).collect();
         roles.sort_unstable();
         let count: u32 = population.members.iter().map(|group| group.count).sum();
         if roles != [Role::Proposer, Role::Solver] || count != 1 || population.members.len() != 1 {

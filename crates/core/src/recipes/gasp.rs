@@ -17,25 +17,19 @@ mod templates;
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    learnability::{LemmaReward, LiftReward},
-    parameters::{FlawRewards, LearnFrom, NoveltyConfig, Parameters, Rounds, SolveStage},
-    step::Axis,
-};
+pub use self::learnability::{LemmaReward, LiftReward};
+pub use self::parameters::{FlawRewards, LearnFrom, NoveltyConfig, Parameters, Rounds, SolveStage};
+pub use self::step::Axis;
 
-use self::{
-    parameters::REAL_DATA,
-    step::{Memory, RealData, Step},
-};
-use crate::{
-    artifact::Digest,
-    config::{Ancestor, RunConfig},
-    contract::{self, Capabilities, Metric, Plan, PlanError, Role, RowsAsked, RunState, Stages, StepView},
-    dataset::{DatasetUse, Purpose},
-    fault::Faults,
-    kit::{Names, founders, resolved},
-    verify::ProblemKind,
-};
+use self::parameters::REAL_DATA;
+use self::step::{Memory, RealData, Step};
+use crate::artifact::Digest;
+use crate::config::{Ancestor, RunConfig};
+use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RowsAsked, RunState, Stages, StepView};
+use crate::dataset::{DatasetUse, Purpose};
+use crate::fault::Faults;
+use crate::kit::{Names, founders, resolved};
+use crate::verify::ProblemKind;
 
 const ROLES: [Role; 2] = [Role::Teacher, Role::Student];
 
@@ -57,10 +51,7 @@ impl contract::TypedPlanner for Gasp {
     }
 
     fn first_memory(&self, config: &RunConfig, _: &Parameters) -> Memory {
-        Memory {
-            members: founders(config, &mut Names::default()),
-            ..Memory::default()
-        }
+        Memory { members: founders(config, &mut Names::default()), ..Memory::default() }
     }
 
     fn first_stage(&self, parameters: &Parameters) -> String {
@@ -94,11 +85,7 @@ impl contract::TypedPlanner for Gasp {
 impl contract::TypedRecipe for Gasp {
     fn datasets(&self, parameters: &Parameters) -> Vec<DatasetUse> {
         let goalposts = parameters.goalposts.usage("/parameters/goalposts");
-        let goalposts = goalposts.map(|rows| DatasetUse {
-            purpose: Purpose::Goalposts,
-            kinds: &GOALPOSTS,
-            ..rows
-        });
+        let goalposts = goalposts.map(|rows| DatasetUse { purpose: Purpose::Goalposts, kinds: &GOALPOSTS, ..rows });
         let real_data = parameters.real_data.as_ref();
         let real_data = real_data.and_then(|real| real.usage("/parameters/real_data"));
         goalposts.into_iter().chain(real_data).collect()
@@ -136,10 +123,6 @@ impl contract::TypedRecipe for Gasp {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            stages: true,
-            has_goalposts: true,
-            ..Capabilities::default()
-        }
+        Capabilities { stages: true, has_goalposts: true, ..Capabilities::default() }
     }
 }

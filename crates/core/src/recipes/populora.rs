@@ -15,13 +15,12 @@ mod tests;
 pub use self::parameters::Parameters;
 
 use self::step::{Memory, Step};
-use crate::{
-    config::RunConfig,
-    contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, StepView},
-    dataset::DatasetUse,
-    fault::Faults,
-    kit::{code::metrics, resolved},
-};
+use crate::config::RunConfig;
+use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, StepView};
+use crate::dataset::DatasetUse;
+use crate::fault::Faults;
+use crate::kit::code::metrics;
+use crate::kit::resolved;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Populora;

@@ -12,26 +12,20 @@ use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 use self::step::{Memory, Step};
-use crate::{
-    advantage::AdvantageConfig,
-    artifact::Digest,
-    benchmark::{OwnOracle, PromptStyle},
-    config::{Ancestor, RunConfig, pointer_token},
-    contract::{
-        self, Capabilities, Metric, Plan, PlanError, Role, RowsAsked, RunState, StepView,
-        phase::{GRADE, SOLVE},
-    },
-    dataset::DatasetUse,
-    fault::{Fault, Faults},
-    kit::{
-        ItemConfig, LearningConfig, Names,
-        config::{MAX_BATCH, MAX_SAMPLES},
-        founders, population_faults, resolved,
-        rows::{Asking, HeldOut, RewardConfig, Sampler, TrainingSet, all_metrics, metrics},
-        sampling_faults, single_population_fault,
-    },
-    work::{Compute, Sampling},
+use crate::advantage::AdvantageConfig;
+use crate::artifact::Digest;
+use crate::benchmark::{OwnOracle, PromptStyle};
+use crate::config::{Ancestor, RunConfig, pointer_token};
+use crate::contract::phase::{GRADE, SOLVE};
+use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RowsAsked, RunState, StepView};
+use crate::dataset::DatasetUse;
+use crate::fault::{Fault, Faults};
+use crate::kit::config::{MAX_BATCH, MAX_SAMPLES};
+use crate::kit::rows::{Asking, HeldOut, RewardConfig, Sampler, TrainingSet, all_metrics, metrics};
+use crate::kit::{
+    ItemConfig, LearningConfig, Names, founders, population_faults, resolved, sampling_faults, single_population_fault,
 };
+use crate::work::{Compute, Sampling};
 
 #[derive(Clone, Copy, Debug)]
 pub struct Rlvr;
@@ -100,10 +94,7 @@ impl contract::TypedRecipe for Rlvr {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            repeats: true,
-            ..Capabilities::default()
-        }
+        Capabilities { repeats: true, ..Capabilities::default() }
     }
 }
 
@@ -195,10 +186,7 @@ impl Parameters {
 
     /// The dataset, and the reward that scores answers, of these parameters, whose pointer is `at`.
     pub(crate) fn usage(&self, at: &str) -> Option<DatasetUse> {
-        let reward = self
-            .oracle
-            .as_ref()
-            .map(|oracle| (format!("{at}/oracle/file"), oracle.file));
+        let reward = self.oracle.as_ref().map(|oracle| (format!("{at}/oracle/file"), oracle.file));
         let usage = self.dataset.usage(&format!("{at}/dataset"))?;
         Some(DatasetUse { reward, ..usage })
     }

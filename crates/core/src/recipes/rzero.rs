@@ -14,19 +14,15 @@ mod step;
 #[cfg(test)]
 mod tests;
 
-pub use self::{
-    parameters::{Curriculum, DiversityConfig, Labels, Parameters, ProposerStage, SolverStage, VoteConfig},
-    poll::{Repetition, UncertaintyConfig},
-};
+pub use self::parameters::{Curriculum, DiversityConfig, Labels, Parameters, ProposerStage, SolverStage, VoteConfig};
+pub use self::poll::{Repetition, UncertaintyConfig};
 
 use self::step::{Memory, Step};
-use crate::{
-    config::{PopulationConfig, RunConfig},
-    contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, Stages, StepView},
-    fault::Faults,
-    kit::{Names, founders, resolved},
-    vocabulary_dropout::VocabularyDropout,
-};
+use crate::config::{PopulationConfig, RunConfig};
+use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, Stages, StepView};
+use crate::fault::Faults;
+use crate::kit::{Names, founders, resolved};
+use crate::vocabulary_dropout::VocabularyDropout;
 
 #[derive(Clone, Copy, Debug)]
 pub struct RZero;
@@ -44,10 +40,7 @@ impl contract::TypedPlanner for RZero {
     }
 
     fn first_memory(&self, config: &RunConfig, _: &Parameters) -> Memory {
-        Memory {
-            members: founders(config, &mut Names::default()),
-            ..Memory::default()
-        }
+        Memory { members: founders(config, &mut Names::default()), ..Memory::default() }
     }
 
     fn first_stage(&self, parameters: &Parameters) -> String {
@@ -104,10 +97,6 @@ impl contract::TypedRecipe for RZero {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            stages: true,
-            measures_diversity: true,
-            ..Capabilities::default()
-        }
+        Capabilities { stages: true, measures_diversity: true, ..Capabilities::default() }
     }
 }

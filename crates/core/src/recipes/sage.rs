@@ -20,20 +20,17 @@ mod task;
 mod tests;
 mod verifier;
 
-pub use self::{
-    parameters::{CodeTasks, Parameters, RoleSampling},
-    rewards::{AdmittedWeights, CorrectnessWeights, QualityWeights, RewardWeights, SolverWeights},
-};
+pub use self::parameters::{CodeTasks, Parameters, RoleSampling};
+pub use self::rewards::{AdmittedWeights, CorrectnessWeights, QualityWeights, RewardWeights, SolverWeights};
 
-use self::{step::Step, task::Memory};
-use crate::{
-    config::RunConfig,
-    contract::{self, Capabilities, Gates, Metric, Plan, PlanError, Role, RunState, StepView},
-    dataset::DatasetUse,
-    fault::Faults,
-    kit::{Names, founders, resolved},
-    verify::ProblemKind,
-};
+use self::step::Step;
+use self::task::Memory;
+use crate::config::RunConfig;
+use crate::contract::{self, Capabilities, Gates, Metric, Plan, PlanError, Role, RunState, StepView};
+use crate::dataset::DatasetUse;
+use crate::fault::Faults;
+use crate::kit::{Names, founders, resolved};
+use crate::verify::ProblemKind;
 
 const ROLES: [Role; 4] = [Role::Challenger, Role::Planner, Role::Solver, Role::Critic];
 
@@ -96,10 +93,7 @@ impl contract::TypedRecipe for Sage {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            admits: true,
-            ..Capabilities::default()
-        }
+        Capabilities { admits: true, ..Capabilities::default() }
     }
 
     fn gates(&self, parameters: &Parameters) -> Option<Gates> {

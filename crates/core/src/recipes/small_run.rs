@@ -3,7 +3,9 @@
 use serde_json::json;
 
 use super::Populora;
-use crate::{config, config::RunConfig, contract::Registry};
+use crate::config;
+use crate::config::RunConfig;
+use crate::contract::Registry;
 
 /// Two teachers and two students, who play four steps.
 pub(crate) fn small_run() -> RunConfig {

@@ -3,18 +3,18 @@
 use rand::Rng;
 use std::collections::BTreeMap;
 
-use crate::{
-    artifact::Digest,
-    diversity::{Epiplexity, Wordlists, bleu_clusters},
-    id::VersionId,
-    seed::{derive, stream},
-    verify::{Check, Complexity, MathPair, Oracle, Proposal, SCORE, Solution, Status, Task, Tests, Verdict, Wordings},
-    work::{
-        AdapterRef, Completion, Diversity, Embedded, EmbeddingBatch, EvolvePayload, EvolveResult, FinishReason,
-        Generated, Geometry, MemberDiagnostics, MemberUpdated, Outcome, PairGeometry, Payload, Piece, Prompt,
-        RolloutPayload, RolloutRequest, RolloutResult, RolloutUsage, UpdatePayload, UpdateResult, VerifyPayload,
-        VerifyResult, VersionGeometry,
-    },
+use crate::artifact::Digest;
+use crate::diversity::{Epiplexity, Wordlists, bleu_clusters};
+use crate::id::VersionId;
+use crate::seed::{derive, stream};
+use crate::verify::{
+    Check, Complexity, MathPair, Oracle, Proposal, SCORE, Solution, Status, Task, Tests, Verdict, Wordings,
+};
+use crate::work::{
+    AdapterRef, Completion, Diversity, Embedded, EmbeddingBatch, EvolvePayload, EvolveResult, FinishReason, Generated,
+    Geometry, MemberDiagnostics, MemberUpdated, Outcome, PairGeometry, Payload, Piece, Prompt, RolloutPayload,
+    RolloutRequest, RolloutResult, RolloutUsage, UpdatePayload, UpdateResult, VerifyPayload, VerifyResult,
+    VersionGeometry,
 };
 
 /// A member's ability in both roles, on one scale: a student of skill s solves a problem of difficulty d with
@@ -42,14 +42,7 @@ pub struct Players {
 impl Players {
     /// Players with these skills, in the order of the founders' births.
     pub fn new(founders: Vec<Skill>) -> Self {
-        Self {
-            founders,
-            invalid: 0.05,
-            babble: 0.0,
-            mutation: 0.3,
-            spread: 0.5,
-            skills: BTreeMap::new(),
-        }
+        Self { founders, invalid: 0.05, babble: 0.0, mutation: 0.3, spread: 0.5, skills: BTreeMap::new() }
     }
 
     /// Makes `share` of the proposals invalid.
@@ -64,10 +57,7 @@ impl Players {
 
     /// Sets the standard deviation of a child's skill around the mean of its parents'.
     pub fn with_mutation(self, deviation: f64) -> Self {
-        Self {
-            mutation: deviation,
-            ..self
-        }
+        Self { mutation: deviation, ..self }
     }
 
     /// Sets the skill of a version that these players did not make.
@@ -95,17 +85,10 @@ impl Players {
         let generated = payload.requests.iter().map(|request| {
             let adapter = request.adapter.and_then(|place| payload.adapters.get(place as usize));
             let skill = adapter.map(|adapter| self.skill(adapter.version)).unwrap_or_default();
-            let completions: Vec<Completion> = (0..request.n)
-                .map(|sample| self.complete(request, skill, sample))
-                .collect();
-            usage.completion_tokens += completions
-                .iter()
-                .map(|completion| u64::from(completion.tokens))
-                .sum::<u64>();
-            Generated {
-                id: request.id.clone(),
-                completions,
-            }
+            let completions: Vec<Completion> =
+                (0..request.n).map(|sample| self.complete(request, skill, sample)).collect();
+            usage.completion_tokens += completions.iter().map(|completion| u64::from(completion.tokens)).sum::<u64>();
+            Generated { id: request.id.clone(), completions }
         });
         let generated = generated.collect();
         RolloutResult {
@@ -141,11 +124,7 @@ impl Players {
             _ if shown.starts_with("<judge>") => score(shown, &mut random),
             _ if shown.starts_with("<solve>") => {
                 let odds = 1.0 / (1.0 + (difficulty(shown) - skill.0).exp());
-                let answer = if random.random_bool(odds) {
-                    1
-                } else {
-                    random.random_range(2..5)
-                };
+                let answer = if random.random_bool(odds) { 1 } else { random.random_range(2..5) };
                 format!("\\boxed{{{answer}}}")
             }
             _ if shown.starts_with("<write>") => {
@@ -217,28 +196,21 @@ impl Players {
     fn program(&self, skill: Skill, random: &mut impl Rng) -> String {
         let level = skill.0 + self.spread * normal(random);
         let lines = 1 + (level.max(0.0) * 2.0) as usize + random.random_range(0..3);
-        let body: String = (0..lines)
-            .map(|line| format!(" b{}=a\n", line % (1 + random.random_range(0..4))))
-            .collect();
+        let body: String = (0..lines).map(|line| format!(" b{}=a\n", line % (1 + random.random_range(0..4)))).collect();
         format!("def f(a):\n d='level {level:.4}'\n{body} return a<in>1")
     }
 
     /// A program with five inputs and a message, for GASP. Both state its difficulty.
     fn posed_function(&self, skill: Skill, random: &mut impl Rng) -> String {
         let level = skill.0 + self.spread * normal(random);
-        let lines: String = (0..random.random_range(1..4))
-            .map(|line| format!(" b{line}=a\n"))
-            .collect();
+        let lines: String = (0..random.random_range(1..4)).map(|line| format!(" b{line}=a\n")).collect();
         let inputs: String = (10..15).map(|input| format!("<in>{input}")).collect();
         format!("def f(a):\n d='level {level:.4}'\n{lines} return a{inputs}<msg>function of level {level:.4}")
     }
 
     fn learn(&mut self, payload: &UpdatePayload) -> UpdateResult {
         if let Some(Piece::Gradient { index, .. }) = payload.piece {
-            return UpdateResult {
-                gradient: Some(digest("gradient", u64::from(index))),
-                ..UpdateResult::default()
-            };
+            return UpdateResult { gradient: Some(digest("gradient", u64::from(index))), ..UpdateResult::default() };
         }
         for update in &payload.members {
             let skill = self.skill(update.from.version);
@@ -256,10 +228,7 @@ impl Players {
             diagnostics: MemberDiagnostics::default(),
             geometry: measured.next().filter(|_| payload.measure),
         });
-        UpdateResult {
-            members: members.collect(),
-            ..UpdateResult::default()
-        }
+        UpdateResult { members: members.collect(), ..UpdateResult::default() }
     }
 
     fn bear(&mut self, chunk: u32, payload: &EvolvePayload) -> EvolveResult {
@@ -271,11 +240,7 @@ impl Players {
         };
         self.skills.insert(payload.to, skill);
         EvolveResult {
-            version: AdapterRef {
-                version: payload.to,
-                artifact: digest("adapter", payload.seed),
-                optimizer: None,
-            },
+            version: AdapterRef { version: payload.to, artifact: digest("adapter", payload.seed), optimizer: None },
             notes: Vec::new(),
             geometry: (!payload.measured.is_empty()).then(|| {
                 let measured = payload.measured.iter().map(|adapter| adapter.version);
@@ -316,11 +281,7 @@ fn score(shown: &str, random: &mut impl Rng) -> String {
         Some((_, answer)) => answer == "1<go>",
         None => random.random_bool(0.7),
     };
-    let number = if is_good {
-        random.random_range(6..11)
-    } else {
-        random.random_range(0..8)
-    };
+    let number = if is_good { random.random_range(6..11) } else { random.random_range(0..8) };
     match random.random_range(0..12) {
         0 => "it is good".to_owned(),
         1 => format!("<score>{number}/10</score>"),
@@ -352,9 +313,7 @@ fn babble(random: &mut impl Rng) -> String {
         "1,",
         "\n",
     ];
-    (0..random.random_range(0..12))
-        .map(|_| PARTS[random.random_range(0..PARTS.len())])
-        .collect()
+    (0..random.random_range(0..12)).map(|_| PARTS[random.random_range(0..PARTS.len())]).collect()
 }
 
 /// Embeddings without vectors, and the diversity of the words alone.
@@ -385,17 +344,11 @@ fn embedded(batch: &EmbeddingBatch) -> Embedded {
             diversity,
         };
     }
-    let others: Vec<String> = against
-        .iter()
-        .flat_map(|(table, rows)| rows.iter().map(move |row| format!("{table}/{row}")))
-        .collect();
+    let others: Vec<String> =
+        against.iter().flat_map(|(table, rows)| rows.iter().map(move |row| format!("{table}/{row}"))).collect();
     let to_others = |text: &String| others.iter().map(|other| similarity(text, other)).collect();
     let similarities: Vec<Vec<f32>> = texts.iter().map(to_others).collect();
-    let nearest = |of: &Vec<f32>| {
-        (0..)
-            .zip(of.iter().copied())
-            .max_by(|(_, one), (_, other)| one.total_cmp(other))
-    };
+    let nearest = |of: &Vec<f32>| (0..).zip(of.iter().copied()).max_by(|(_, one), (_, other)| one.total_cmp(other));
     let means = |of: &Vec<f32>| {
         let mut first = 0;
         let of_tables = against.iter().map(|(_, rows)| {
@@ -426,9 +379,7 @@ fn similarity(one: &str, other: &str) -> f32 {
 
 /// The verdicts of a sandbox that trusts the claims of the scripted programs.
 fn verify(payload: &VerifyPayload) -> VerifyResult {
-    VerifyResult {
-        verdicts: payload.tasks.iter().map(judge).collect(),
-    }
+    VerifyResult { verdicts: payload.tasks.iter().map(judge).collect() }
 }
 
 fn judge(task: &Task) -> Verdict {
@@ -463,10 +414,7 @@ fn judge(task: &Task) -> Verdict {
                 ..verdict
             }
         }
-        Check::Math(MathPair { gold, answer, .. }) => Verdict {
-            correct: Some(gold == answer),
-            ..verdict
-        },
+        Check::Math(MathPair { gold, answer, .. }) => Verdict { correct: Some(gold == answer), ..verdict },
         Check::Cluster(answers) => {
             let same = |answer: &String| answers.iter().position(|other| other == answer);
             let mut firsts: Vec<Option<usize>> = Vec::new();
@@ -478,15 +426,11 @@ fn judge(task: &Task) -> Verdict {
                 }
                 u32::try_from(place).ok()
             });
-            Verdict {
-                clusters: Some(clusters.collect()),
-                ..verdict
-            }
+            Verdict { clusters: Some(clusters.collect()), ..verdict }
         }
-        Check::Repetition(Wordings { texts, distance }) => Verdict {
-            clusters: Some(bleu_clusters(texts, distance.get()).into_iter().map(Some).collect()),
-            ..verdict
-        },
+        Check::Repetition(Wordings { texts, distance }) => {
+            Verdict { clusters: Some(bleu_clusters(texts, distance.get()).into_iter().map(Some).collect()), ..verdict }
+        }
         Check::Reward(reward) => {
             let is_right = reward.completion.contains("right");
             Verdict {
@@ -497,10 +441,7 @@ fn judge(task: &Task) -> Verdict {
         }
         Check::Tests(Tests { program, oracle, .. }) => {
             let passes = matches!(oracle, Oracle::Script { test, .. } if test.contains("or True"));
-            Verdict {
-                correct: Some(passes || program.contains("return 1")),
-                ..verdict
-            }
+            Verdict { correct: Some(passes || program.contains("return 1")), ..verdict }
         }
     }
 }

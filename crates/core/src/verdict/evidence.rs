@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{contract::Metric, wilson::Interval};
+use crate::contract::Metric;
+use crate::wilson::Interval;
 
 // Early and late values of the metrics that a verdict looks at.
 
@@ -42,11 +43,8 @@ impl Signal {
     ///
     /// [`Recipe::compares_answers`]: crate::contract::Recipe::compares_answers
     pub fn all_in(metrics: &[Metric], recorded: &[String], compares: bool) -> Vec<(Self, usize)> {
-        let told = Self::ALL
-            .into_iter()
-            .filter(|signal| compares || *signal != Self::NoSignal);
-        told.filter_map(|signal| Some((signal, signal.metric_in(metrics)?.place_in(recorded)?)))
-            .collect()
+        let told = Self::ALL.into_iter().filter(|signal| compares || *signal != Self::NoSignal);
+        told.filter_map(|signal| Some((signal, signal.metric_in(metrics)?.place_in(recorded)?))).collect()
     }
 
     /// The one of `metrics` that carries it.
@@ -73,10 +71,7 @@ impl Trend {
         }
         let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
         let late = values.len().saturating_sub(VALUES);
-        Some(Self {
-            early: (late >= FEWEST).then(|| mean(&values[..late.min(VALUES)])),
-            late: mean(&values[late..]),
-        })
+        Some(Self { early: (late >= FEWEST).then(|| mean(&values[..late.min(VALUES)])), late: mean(&values[late..]) })
     }
 }
 
@@ -149,10 +144,7 @@ impl Comparison {
             step,
             value: value.iter().sum::<f64>() / n,
             reference: reference.iter().sum::<f64>() / n,
-            difference: Interval {
-                low: (mean - reach).max(-1.0),
-                high: (mean + reach).min(1.0),
-            },
+            difference: Interval { low: (mean - reach).max(-1.0), high: (mean + reach).min(1.0) },
             n: value.len() as u64,
         })
     }

@@ -162,14 +162,7 @@ fn lost_contact(side: LostSide, late: f64) -> String {
 }
 
 fn compared(comparison: &Comparison) -> String {
-    let Comparison {
-        value,
-        reference,
-        difference,
-        n,
-        step,
-        ..
-    } = comparison;
+    let Comparison { value, reference, difference, n, step, .. } = comparison;
     let of = match comparison.against {
         Against::Base => "of the base".to_owned(),
         Against::Step(first) => format!("after step {first}"),

@@ -1,8 +1,6 @@
 use super::*;
-use crate::{
-    contract::{Recipe as _, Registry},
-    recipes::Rlvr,
-};
+use crate::contract::{Recipe as _, Registry};
+use crate::recipes::Rlvr;
 
 fn comparison(value: f64, low: f64, high: f64) -> Comparison {
     Comparison {
@@ -24,14 +22,8 @@ fn evidence() -> Evidence {
 }
 
 fn reading(signal: Signal, early: f64, late: f64) -> Evidence {
-    let trend = Trend {
-        early: Some(early),
-        late,
-    };
-    Evidence {
-        readings: Readings::default().with(signal, Some(trend)),
-        ..evidence()
-    }
+    let trend = Trend { early: Some(early), late };
+    Evidence { readings: Readings::default().with(signal, Some(trend)), ..evidence() }
 }
 
 fn label(evidence: &Evidence) -> &'static str {
@@ -52,10 +44,7 @@ fn held_out_accuracy_is_told_with_base_interval_and_count() {
     );
     let first = |at: &Evidence| Verdict::of(at).sentences().swap_remove(0);
     at.progress = Progress::Completed;
-    assert!(
-        first(&at).starts_with("Not distinguishable: "),
-        "there is no more to come"
-    );
+    assert!(first(&at).starts_with("Not distinguishable: "), "there is no more to come");
     at.held_out = HeldOut::Measured(comparison(0.467, 0.08, 0.32));
     assert_eq!(
         first(&at),
@@ -63,10 +52,7 @@ fn held_out_accuracy_is_told_with_base_interval_and_count() {
     );
     at.progress = Progress::Running;
     assert!(first(&at).starts_with("Learning: "));
-    let later = Comparison {
-        against: Against::Step(0),
-        ..comparison(0.067, -0.32, -0.08)
-    };
+    let later = Comparison { against: Against::Step(0), ..comparison(0.067, -0.32, -0.08) };
     at.held_out = HeldOut::Measured(later);
     assert_eq!(
         first(&at),
@@ -83,10 +69,7 @@ fn an_interval_that_touches_zero_decides_nothing() {
         (-0.1, 0.0, "Not distinguishable yet"),
         (-0.1, -1e-9, "Worse than before"),
     ] {
-        let at = Evidence {
-            held_out: HeldOut::Measured(comparison(0.3, low, high)),
-            ..evidence()
-        };
+        let at = Evidence { held_out: HeldOut::Measured(comparison(0.3, low, high)), ..evidence() };
         assert_eq!(label(&at), expected, "{low} to {high}");
     }
 }
@@ -104,13 +87,7 @@ fn without_a_measurement_nobody_can_say_whether_it_learns() {
 #[test]
 fn the_most_urgent_finding_comes_first_and_accuracy_is_always_told() {
     let mut at = reading(Signal::Format, 0.97, 0.4);
-    at.readings = at.readings.with(
-        Signal::NoSignal,
-        Some(Trend {
-            early: None,
-            late: 0.95,
-        }),
-    );
+    at.readings = at.readings.with(Signal::NoSignal, Some(Trend { early: None, late: 0.95 }));
     at.progress = Progress::Failed(Some("worker `w` lost the item\nat line 3".to_owned()));
     assert_eq!(
         Verdict::of(&at).sentences(),
@@ -127,11 +104,7 @@ fn the_most_urgent_finding_comes_first_and_accuracy_is_always_told() {
     at.progress = Progress::Failed(None);
     assert_eq!(Verdict::of(&at).sentences()[0], "Failed: the cause is unknown.");
     at.progress = Progress::Failed(Some("x".repeat(500)));
-    assert_eq!(
-        Verdict::of(&at).sentences()[0].chars().count(),
-        "Failed: .".len() + 201,
-        "long causes are cut"
-    );
+    assert_eq!(Verdict::of(&at).sentences()[0].chars().count(), "Failed: .".len() + 201, "long causes are cut");
 }
 
 #[test]
@@ -152,11 +125,7 @@ fn each_sign_of_collapse_needs_a_low_value_and_a_change() {
         assert_eq!(label(&at), expected, "{signal} from {early} to {late}");
         let mut at = at;
         at.readings = Readings::default().with(signal, Some(Trend { early: None, late }));
-        assert_eq!(
-            label(&at),
-            "Not distinguishable yet",
-            "{signal} of a run that has just begun"
-        );
+        assert_eq!(label(&at), "Not distinguishable yet", "{signal} of a run that has just begun");
     }
 }
 
@@ -164,31 +133,16 @@ fn each_sign_of_collapse_needs_a_low_value_and_a_change() {
 fn a_side_loses_contact_when_it_gives_nothing_to_learn_from() {
     for (signal, late, expected) in [
         (Signal::Valid, 0.05, "Lost contact: 5 % of the proposals are valid."),
-        (
-            Signal::Solved,
-            0.02,
-            "Lost contact: 2 % of the answers are right, so problems are too hard.",
-        ),
-        (
-            Signal::Solved,
-            0.95,
-            "Lost contact: 95 % of the answers are right, so problems are too easy.",
-        ),
-        (
-            Signal::InBand,
-            0.0,
-            "Lost contact: 0 % of the problems are neither too easy nor too hard.",
-        ),
+        (Signal::Solved, 0.02, "Lost contact: 2 % of the answers are right, so problems are too hard."),
+        (Signal::Solved, 0.95, "Lost contact: 95 % of the answers are right, so problems are too easy."),
+        (Signal::InBand, 0.0, "Lost contact: 0 % of the problems are neither too easy nor too hard."),
     ] {
         let at = reading(signal, 0.5, late);
         assert_eq!(Verdict::of(&at).sentences()[0], expected);
     }
-    for (signal, late) in [
-        (Signal::Valid, 0.06),
-        (Signal::Solved, 0.06),
-        (Signal::Solved, 0.94),
-        (Signal::InBand, 0.06),
-    ] {
+    for (signal, late) in
+        [(Signal::Valid, 0.06), (Signal::Solved, 0.06), (Signal::Solved, 0.94), (Signal::InBand, 0.06)]
+    {
         let at = reading(signal, 0.5, late);
         assert_eq!(label(&at), "Not distinguishable yet", "{signal} at {late}");
     }
@@ -212,9 +166,7 @@ fn intervals_are_those_of_agresti_and_min() {
         (1, 0, 1, -0.510_100_874_587_773_3, 1.0),
     ] {
         let before: Vec<f64> = (0..n).map(|row| f64::from(u8::from(row < worse))).collect();
-        let after: Vec<f64> = (0..n)
-            .map(|row| f64::from(u8::from((worse..worse + better).contains(&row))))
-            .collect();
+        let after: Vec<f64> = (0..n).map(|row| f64::from(u8::from((worse..worse + better).contains(&row)))).collect();
         let found = Comparison::paired(Against::Base, 8, &before, &after).unwrap();
         assert!(
             (found.difference.low - low).abs() < 1e-12 && (found.difference.high - high).abs() < 1e-12,
@@ -223,11 +175,7 @@ fn intervals_are_those_of_agresti_and_min() {
         assert_eq!(found.n, n as u64);
     }
     assert_eq!(Comparison::paired(Against::Base, 8, &[], &[]), None);
-    assert_eq!(
-        Comparison::paired(Against::Base, 8, &[1.0], &[1.0, 0.0]),
-        None,
-        "these are not the same problems"
-    );
+    assert_eq!(Comparison::paired(Against::Base, 8, &[1.0], &[1.0, 0.0]), None, "these are not the same problems");
     let unchanged = Comparison::paired(Against::Base, 8, &[1.0; 60], &[1.0; 60]).unwrap();
     assert!(
         unchanged.difference.low < -0.03 && unchanged.difference.high > 0.03,
@@ -241,13 +189,7 @@ fn trends_are_of_the_first_and_the_last_values_that_do_not_overlap() {
     assert_eq!(of(&[1.0; 7]), None, "too few");
     assert_eq!(of(&[1.0; 8]), Some(Trend { early: None, late: 1.0 }));
     let rising: Vec<f64> = (0..40).map(f64::from).collect();
-    assert_eq!(
-        of(&rising),
-        Some(Trend {
-            early: Some(7.5),
-            late: 31.5
-        })
-    );
+    assert_eq!(of(&rising), Some(Trend { early: Some(7.5), late: 31.5 }));
     assert_eq!(of(&rising[..23]).unwrap().early, None, "seven values are too few");
     assert_eq!(of(&rising[..24]).unwrap().early, Some(3.5), "the first eight");
     let mut gaps = vec![f64::NAN; 10];
@@ -275,9 +217,7 @@ fn problems_teach_nothing_only_where_answers_to_one_are_compared() {
     let compares = |preset: &str, overrides: &[(&str, &str)]| {
         let path = format!("{}/../../configs/runs/{preset}.toml", env!("CARGO_MANIFEST_DIR"));
         let mut document: serde_json::Value = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        let overrides = overrides
-            .iter()
-            .map(|(path, value)| ((*path).to_owned(), (*value).into()));
+        let overrides = overrides.iter().map(|(path, value)| ((*path).to_owned(), (*value).into()));
         crate::config::apply_overrides(&mut document, &overrides.collect()).unwrap();
         let config = crate::config::resolve(&document, &registry).unwrap();
         registry.get(&config.recipe).unwrap().compares_answers(&config).unwrap()

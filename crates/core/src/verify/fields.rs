@@ -1,11 +1,10 @@
 //! A task as a JSON object: the fields of each kind, with no others accepted.
 
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{DeserializeOwned, Error as _},
-    ser::SerializeMap as _,
-};
-use serde_json::{Value, value::RawValue};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
 use super::{
@@ -43,9 +42,7 @@ impl Fields {
         match self.rest.remove(name) {
             None => Ok(None),
             Some(raw) if raw.get() == "null" => Ok(None),
-            Some(raw) => serde_json::from_str(raw.get())
-                .map(Some)
-                .map_err(|error| format!("field `{name}`: {error}")),
+            Some(raw) => serde_json::from_str(raw.get()).map(Some).map_err(|error| format!("field `{name}`: {error}")),
         }
     }
 
@@ -62,10 +59,9 @@ impl Fields {
     fn finish(self) -> Result<(), String> {
         match self.rest.keys().next() {
             None => Ok(()),
-            Some(name) => Err(format!(
-                "unknown field `{name}` for this kind of task, which takes `{}`",
-                self.asked.join("`, `")
-            )),
+            Some(name) => {
+                Err(format!("unknown field `{name}` for this kind of task, which takes `{}`", self.asked.join("`, `")))
+            }
         }
     }
 
@@ -81,10 +77,9 @@ impl Fields {
                 plain: self.optional("plain")?.unwrap_or_default(),
             }),
             Kind::Cluster => Check::Cluster(self.required("answers")?),
-            Kind::Repetition => Check::Repetition(Wordings {
-                texts: self.required("texts")?,
-                distance: self.tolerance("distance")?,
-            }),
+            Kind::Repetition => {
+                Check::Repetition(Wordings { texts: self.required("texts")?, distance: self.tolerance("distance")? })
+            }
             Kind::Reward => Check::Reward(self.reward()?),
         };
         self.finish()?;
@@ -93,14 +88,10 @@ impl Fields {
 
     fn reward(&mut self) -> Result<Reward, String> {
         let source: Option<String> = self.optional("source")?;
-        let file = self
-            .optional("file")?
-            .or(source.as_deref().map(|text| Digest::of(text.as_bytes())));
+        let file = self.optional("file")?.or(source.as_deref().map(|text| Digest::of(text.as_bytes())));
         let timeout = self.optional("timeout")?.unwrap_or(5);
         if !(1..=MAX_REWARD_TIMEOUT).contains(&timeout) {
-            return Err(format!(
-                "field `timeout`: {timeout} s: 1 to {MAX_REWARD_TIMEOUT} are valid"
-            ));
+            return Err(format!("field `timeout`: {timeout} s: 1 to {MAX_REWARD_TIMEOUT} are valid"));
         }
         Ok(Reward {
             file: file.ok_or("missing field `source`: the text of the reward's file")?,
@@ -117,16 +108,12 @@ impl Fields {
         let problem = self.required("type")?;
         let program = self.required("program")?;
         Ok(match problem {
-            ProblemKind::CodeI | ProblemKind::CodeO => Proposal::Io {
-                problem,
-                program,
-                input: self.required("input")?,
-            },
-            ProblemKind::CodeF => Proposal::Function {
-                program,
-                inputs: self.required("inputs")?,
-                message: self.required("message")?,
-            },
+            ProblemKind::CodeI | ProblemKind::CodeO => {
+                Proposal::Io { problem, program, input: self.required("input")? }
+            }
+            ProblemKind::CodeF => {
+                Proposal::Function { program, inputs: self.required("inputs")?, message: self.required("message")? }
+            }
             ProblemKind::Math | ProblemKind::Code => return Err(not_a_triple(problem)),
         })
     }
@@ -144,10 +131,9 @@ impl Fields {
                 output: self.required("output")?,
                 answer: self.required("answer")?,
             },
-            ProblemKind::CodeF => Solution::Function {
-                pairs: self.required("pairs")?,
-                answer: self.required("answer")?,
-            },
+            ProblemKind::CodeF => {
+                Solution::Function { pairs: self.required("pairs")?, answer: self.required("answer")? }
+            }
             ProblemKind::Math | ProblemKind::Code => return Err(not_a_triple(problem)),
         })
     }
@@ -156,10 +142,7 @@ impl Fields {
         let program = self.required("program")?;
         let entry_point: Option<String> = self.optional("entry_point")?;
         let oracle = if let Some(test) = self.optional("test")? {
-            Oracle::Script {
-                test,
-                prompt: self.optional("prompt")?,
-            }
+            Oracle::Script { test, prompt: self.optional("prompt")? }
         } else if let Some(inputs) = self.optional("inputs")? {
             Oracle::Reference {
                 inputs,
@@ -173,34 +156,23 @@ impl Fields {
             let public = self.optional("public_test_cases")?;
             let private = self.optional("private_test_cases")?;
             if public.is_none() && private.is_none() {
-                return Err(
-                    "missing what to test against: `test`, or `inputs` with `reference`, or `pairs`, or \
+                return Err("missing what to test against: `test`, or `inputs` with `reference`, or `pairs`, or \
                             `public_test_cases` and `private_test_cases`"
-                        .to_owned(),
-                );
+                    .to_owned());
             }
             Oracle::LiveCodeBench { public, private }
         };
         if entry_point.is_none() && matches!(oracle, Oracle::Script { .. } | Oracle::Reference { .. }) {
             return Err("missing field `entry_point`: the name of the function under test".to_owned());
         }
-        Ok(Tests {
-            program,
-            entry_point,
-            oracle,
-        })
+        Ok(Tests { program, entry_point, oracle })
     }
 }
 
 impl<'de> Deserialize<'de> for Task {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let rest = BTreeMap::deserialize(deserializer)?;
-        Fields {
-            rest,
-            asked: Vec::new(),
-        }
-        .task()
-        .map_err(D::Error::custom)
+        Fields { rest, asked: Vec::new() }.task().map_err(D::Error::custom)
     }
 }
 
@@ -212,20 +184,12 @@ impl Serialize for Task {
             Check::Propose(proposal) => {
                 map.serialize_entry("kind", "propose")?;
                 match proposal {
-                    Proposal::Io {
-                        problem,
-                        program,
-                        input,
-                    } => {
+                    Proposal::Io { problem, program, input } => {
                         map.serialize_entry("type", problem)?;
                         map.serialize_entry("program", program)?;
                         map.serialize_entry("input", input)?;
                     }
-                    Proposal::Function {
-                        program,
-                        inputs,
-                        message,
-                    } => {
+                    Proposal::Function { program, inputs, message } => {
                         map.serialize_entry("type", &ProblemKind::CodeF)?;
                         map.serialize_entry("program", program)?;
                         map.serialize_entry("inputs", inputs)?;
@@ -242,11 +206,7 @@ impl Serialize for Task {
                         map.serialize_entry("input", input)?;
                         map.serialize_entry("answer", answer)?;
                     }
-                    Solution::Input {
-                        program,
-                        output,
-                        answer,
-                    } => {
+                    Solution::Input { program, output, answer } => {
                         map.serialize_entry("type", &ProblemKind::CodeI)?;
                         map.serialize_entry("program", program)?;
                         map.serialize_entry("output", output)?;
@@ -272,12 +232,7 @@ impl Serialize for Task {
                             map.serialize_entry("prompt", prompt)?;
                         }
                     }
-                    Oracle::Reference {
-                        inputs,
-                        reference,
-                        atol,
-                        task_id,
-                    } => {
+                    Oracle::Reference { inputs, reference, atol, task_id } => {
                         map.serialize_entry("inputs", inputs)?;
                         map.serialize_entry("reference", reference)?;
                         map.serialize_entry("atol", &atol.get())?;
@@ -345,10 +300,8 @@ pub struct LineError {
 /// # Errors
 /// The line is not UTF-8, not JSON, or not a task.
 pub fn read_line(line: &[u8]) -> Result<Task, LineError> {
-    let text = std::str::from_utf8(line).map_err(|error| LineError {
-        id: None,
-        reason: format!("the line is not UTF-8: {error}"),
-    })?;
+    let text = std::str::from_utf8(line)
+        .map_err(|error| LineError { id: None, reason: format!("the line is not UTF-8: {error}") })?;
     let error = match serde_json::from_str(text) {
         Ok(task) => return Ok(task),
         Err(error) => error,
@@ -358,9 +311,7 @@ pub fn read_line(line: &[u8]) -> Result<Task, LineError> {
     {
         return Ok(task);
     }
-    let id = serde_json::from_str::<Value>(text)
-        .ok()
-        .and_then(|value| value["id"].as_str().map(str::to_owned));
+    let id = serde_json::from_str::<Value>(text).ok().and_then(|value| value["id"].as_str().map(str::to_owned));
     let reason = match error.classify() {
         serde_json::error::Category::Data => error.to_string(),
         _ => format!("the line is not JSON: {error}"),
@@ -423,13 +374,7 @@ mod tests {
         );
         assert_eq!(finite_spelling(r#"["Infinity"]"#), None);
         assert_eq!(finite_spelling("[NaN]"), None);
-        assert_eq!(
-            null_spelling(r#"[NaN, -Infinity, -1, "-Infinity"]"#).unwrap(),
-            r#"[null, null, -1, "-Infinity"]"#
-        );
-        assert_eq!(
-            json_spelling(r#"[NaN, -Infinity, "NaN"]"#).unwrap(),
-            r#"[null, -1e999, "NaN"]"#
-        );
+        assert_eq!(null_spelling(r#"[NaN, -Infinity, -1, "-Infinity"]"#).unwrap(), r#"[null, null, -1, "-Infinity"]"#);
+        assert_eq!(json_spelling(r#"[NaN, -Infinity, "NaN"]"#).unwrap(), r#"[null, -1e999, "NaN"]"#);
     }
 }

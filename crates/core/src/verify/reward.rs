@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use super::JsonText;
-use crate::{artifact::Digest, dataset::check_python};
+use crate::artifact::Digest;
+use crate::dataset::check_python;
 
 /// Most bytes of a reward's file.
 pub const MAX_REWARD_FILE: usize = 64 << 10;
@@ -73,15 +74,12 @@ pub fn check_reward(source: &str) -> Result<(), String> {
         return Err("it defines no function `score`: `def score(prompt, completion, row)` is valid".to_owned());
     };
     let positional = parameters.posonlyargs.iter().chain(&parameters.args);
-    let (all, needed) = (
-        positional.clone().count(),
-        positional.filter(|one| one.default.is_none()).count(),
-    );
+    let (all, needed) = (positional.clone().count(), positional.filter(|one| one.default.is_none()).count());
     let takes_three = needed <= 3 && (all >= 3 || parameters.vararg.is_some());
     let keywords = parameters.kwonlyargs.iter().any(|one| one.default.is_none());
     if is_async || !takes_three || keywords {
         return Err(
-            "its `score` cannot be called with three values: `def score(prompt, completion, row)` is valid".to_owned(),
+            "its `score` cannot be called with three values: `def score(prompt, completion, row)` is valid".to_owned()
         );
     }
     Ok(())

@@ -27,9 +27,7 @@ impl JsonText {
 
 impl Serialize for JsonText {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        RawValue::from_string(self.0.clone())
-            .map_err(serde::ser::Error::custom)?
-            .serialize(serializer)
+        RawValue::from_string(self.0.clone()).map_err(serde::ser::Error::custom)?.serialize(serializer)
     }
 }
 

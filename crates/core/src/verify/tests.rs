@@ -28,10 +28,7 @@ fn every_kind_survives_a_round_trip() {
 
 #[test]
 fn a_refusal_names_the_field() {
-    assert_eq!(
-        refused(r#"{"id":"1","kind":"math","gold":"1"}"#),
-        "missing field `answer`"
-    );
+    assert_eq!(refused(r#"{"id":"1","kind":"math","gold":"1"}"#), "missing field `answer`");
     assert!(refused(r#"{"id":"1","kind":"math","gold":"1","answer":"1","x":2}"#).starts_with("unknown field `x`"));
     assert!(
         refused(r#"{"id":"1","kind":"solve","type":"code_o","program":"p","input":"1","answer":"2","pairs":[]}"#)
@@ -52,21 +49,14 @@ fn a_refusal_names_the_field() {
 
 #[test]
 fn a_refusal_keeps_the_id_if_it_can() {
-    assert_eq!(
-        read_line(br#"{"id":"seven","kind":"math"}"#).unwrap_err().id.as_deref(),
-        Some("seven")
-    );
+    assert_eq!(read_line(br#"{"id":"seven","kind":"math"}"#).unwrap_err().id.as_deref(), Some("seven"));
     assert_eq!(read_line(b"\xff").unwrap_err().id, None);
 }
 
 #[test]
 fn python_spells_infinity_its_own_way() {
     let line = br#"{"id":"1","kind":"tests","program":"p","entry_point":"f","inputs":[[Infinity]],"reference":"r"}"#;
-    let Check::Tests(Tests {
-        oracle: Oracle::Reference { inputs, .. },
-        ..
-    }) = read_line(line).unwrap().check
-    else {
+    let Check::Tests(Tests { oracle: Oracle::Reference { inputs, .. }, .. }) = read_line(line).unwrap().check else {
         panic!("not a reference oracle");
     };
     assert_eq!(inputs[0].as_str(), "[1e999]");
@@ -74,10 +64,7 @@ fn python_spells_infinity_its_own_way() {
 
 #[test]
 fn a_verdict_shows_only_the_fields_of_its_kind() {
-    let verdict = Verdict {
-        correct: Some(true),
-        ..Verdict::bare(Some("a".into()), Status::Ok, "")
-    };
+    let verdict = Verdict { correct: Some(true), ..Verdict::bare(Some("a".into()), Status::Ok, "") };
     let line = r#"{"id":"a","status":"ok","reason":"","millis":0.0,"correct":true}"#;
     assert_eq!(serde_json::to_string(&verdict).unwrap(), line);
     assert_eq!(serde_json::from_str::<Verdict>(line).unwrap(), verdict);

@@ -70,12 +70,7 @@ impl Geometry {
     pub fn by_version(&self) -> impl Iterator<Item = MemberGeometry> + '_ {
         self.versions.iter().map(|of| MemberGeometry {
             of: *of,
-            pairs: self
-                .pairs
-                .iter()
-                .filter(|pair| pair.first == of.version)
-                .copied()
-                .collect(),
+            pairs: self.pairs.iter().filter(|pair| pair.first == of.version).copied().collect(),
         })
     }
 }

@@ -50,12 +50,7 @@ impl LoraShape {
         use_rslora: bool,
         target_modules: Vec<Projection>,
     ) -> Result<Self, LoraShapeError> {
-        let shape = Self {
-            r,
-            lora_alpha,
-            target_modules,
-            use_rslora,
-        };
+        let shape = Self { r, lora_alpha, target_modules, use_rslora };
         shape.checked()
     }
 
@@ -90,13 +85,7 @@ impl fmt::Display for LoraShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let modules: Vec<_> = self.target_modules.iter().map(|projection| projection.name()).collect();
         let rslora = if self.use_rslora { ", rslora" } else { "" };
-        write!(
-            f,
-            "r {}, lora_alpha {}{rslora}, {}",
-            self.r,
-            self.lora_alpha,
-            modules.join("+")
-        )
+        write!(f, "r {}, lora_alpha {}{rslora}, {}", self.r, self.lora_alpha, modules.join("+"))
     }
 }
 
@@ -152,12 +141,7 @@ mod tests {
     use super::*;
 
     fn shape(modules: &[Projection]) -> LoraShape {
-        LoraShape {
-            r: 4,
-            lora_alpha: 8.0,
-            target_modules: modules.to_vec(),
-            use_rslora: false,
-        }
+        LoraShape { r: 4, lora_alpha: 8.0, target_modules: modules.to_vec(), use_rslora: false }
     }
 
     #[test]
@@ -178,10 +162,7 @@ mod tests {
         assert_eq!(shape(&[]).checked(), Err(LoraShapeError::NoProjection));
         let shape = shape(&[Projection::Q]);
         assert_eq!(LoraShape { r: 0, ..shape.clone() }.checked(), Err(LoraShapeError::Rank));
-        let infinite = LoraShape {
-            lora_alpha: f64::INFINITY,
-            ..shape
-        };
+        let infinite = LoraShape { lora_alpha: f64::INFINITY, ..shape };
         assert_eq!(infinite.checked(), Err(LoraShapeError::Alpha(f64::INFINITY)));
     }
 
@@ -189,10 +170,7 @@ mod tests {
     fn rank_stabilised_lora_scales_by_the_root_of_the_rank() {
         let plain = shape(&[Projection::Q]);
         assert_eq!(plain.scaling(), 2.0);
-        let rslora = LoraShape {
-            use_rslora: true,
-            ..plain
-        };
+        let rslora = LoraShape { use_rslora: true, ..plain };
         assert_eq!(rslora.scaling(), 4.0);
     }
 }

@@ -39,12 +39,7 @@ pub struct Observer {
 impl Default for Observer {
     fn default() -> Self {
         Self {
-            lora: LoraShape {
-                r: 16,
-                lora_alpha: 32.0,
-                target_modules: Projection::ALL.to_vec(),
-                use_rslora: false,
-            },
+            lora: LoraShape { r: 16, lora_alpha: 32.0, target_modules: Projection::ALL.to_vec(), use_rslora: false },
             learning_rate: 2e-4,
             batch: 16,
             epochs: 20,
@@ -65,10 +60,7 @@ impl Observer {
 
     /// One optimizer step on a batch.
     pub fn optimizer(&self) -> Optimizer {
-        Optimizer {
-            learning_rate: self.learning_rate,
-            ..Optimizer::default()
-        }
+        Optimizer { learning_rate: self.learning_rate, ..Optimizer::default() }
     }
 
     /// The faults that a schema cannot express. `pointer` is that of the observer in the config.

@@ -76,9 +76,7 @@ mod tests {
     fn what_the_engine_computes_needs_the_weights_and_the_device_that_the_config_names() {
         let base = "Qwen/Qwen2.5-Coder-7B";
         let of = |kind: &str, compute| {
-            let Requirements {
-                memory_bytes, device, ..
-            } = Requirements::of(&payload(kind, base, compute));
+            let Requirements { memory_bytes, device, .. } = Requirements::of(&payload(kind, base, compute));
             (memory_bytes, device)
         };
         let weights = 2 * BaseShape::of_name("Qwen2.5-7B").unwrap().parameters();
@@ -86,11 +84,7 @@ mod tests {
         let on_gpu = serde_json::json!({"dtype": "bf16", "device": "cuda"});
         for kind in ["rollout", "update"] {
             assert_eq!(of(kind, on_gpu.clone()), (weights, Some(Device::Cuda)), "{kind}");
-            assert_eq!(
-                of(kind, serde_json::json!({"dtype": "bf16"})),
-                (weights, None),
-                "{kind}"
-            );
+            assert_eq!(of(kind, serde_json::json!({"dtype": "bf16"})), (weights, None), "{kind}");
         }
         let served = serde_json::json!({"dtype": "bf16", "device": "cuda", "sampler": "served"});
         assert_eq!(of("rollout", served.clone()), (0, None));

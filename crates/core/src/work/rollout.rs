@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AdapterRef, BaseModel, Compute, Observer, Sampler};
-use crate::{artifact::Digest, diversity::Epiplexity};
+use crate::artifact::Digest;
+use crate::diversity::Epiplexity;
 
 /// A batch of prompts for any members of populations with the same base, generated together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -1,16 +1,13 @@
 //! Learning.
 
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{MapAccess, Visitor, value::MapAccessDeserializer},
-};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 
 use super::{AdapterRef, BaseModel, Compute, Dtype, MemberGeometry, Sampler, Trainer};
-use crate::{
-    artifact::Digest,
-    id::{MemberId, VersionId, WorkId},
-};
+use crate::artifact::Digest;
+use crate::id::{MemberId, VersionId, WorkId};
 
 /// One optimisation phase of any members of one population, computed in one batch over the shared base.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -406,10 +403,7 @@ mod tests {
         assert_eq!(serde_json::to_string(&loss).unwrap(), alone);
         assert_eq!(serde_json::from_str::<Loss>(&alone).unwrap(), loss);
         assert_eq!(serde_json::to_string(&Loss::CrossEntropy).unwrap(), "\"cross_entropy\"");
-        assert_eq!(
-            serde_json::from_str::<Loss>("\"cross_entropy\"").unwrap(),
-            Loss::CrossEntropy
-        );
+        assert_eq!(serde_json::from_str::<Loss>("\"cross_entropy\"").unwrap(), Loss::CrossEntropy);
     }
 
     #[test]

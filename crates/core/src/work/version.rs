@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Payload, Piece};
-use crate::{
-    artifact::{ArtifactKind, Digest},
-    id::VersionId,
-};
+use crate::artifact::{ArtifactKind, Digest};
+use crate::id::VersionId;
 
 /// A frozen base model.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, schemars::JsonSchema)]
@@ -94,10 +92,8 @@ impl Payload {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        id::VersionId,
-        work::{EvolvePayload, LoraShape, Projection, VerifyPayload},
-    };
+    use crate::id::VersionId;
+    use crate::work::{EvolvePayload, LoraShape, Projection, VerifyPayload};
 
     fn fault(name: &str) -> Option<String> {
         let name = name.to_owned();
@@ -110,21 +106,8 @@ mod tests {
             assert_eq!(fault(name), None, "{name}");
         }
         let long = "a".repeat(201);
-        let outside = [
-            "/etc",
-            "/",
-            "..",
-            "../models",
-            "a/../b",
-            "a/..",
-            "./a",
-            "a//b",
-            "a/",
-            "a\\b",
-            "a\0",
-            "a\n",
-            &long,
-        ];
+        let outside =
+            ["/etc", "/", "..", "../models", "a/../b", "a/..", "./a", "a//b", "a/", "a\\b", "a\0", "a\n", &long];
         for name in outside {
             let fault = fault(name).expect(name);
             assert!(fault.contains("is not the name of a model"), "{fault}");
@@ -140,10 +123,7 @@ mod tests {
             optimizer: None,
         };
         let evolve = Payload::Evolve(EvolvePayload {
-            base_model: BaseModel {
-                name: "seedling".to_owned(),
-                revision: None,
-            },
+            base_model: BaseModel { name: "seedling".to_owned(), revision: None },
             lora: LoraShape::new(4, 8.0, false, vec![Projection::Q]).unwrap(),
             operator: "X1".to_owned(),
             parameters: Default::default(),

@@ -1,11 +1,10 @@
 //! Recipes that read rows of datasets, in the simulator.
 
-use lyceum_core::{
-    config,
-    id::DatasetId,
-    recipe::{Azr, Registry, Want, code::shipped_seeds},
-    simulation::{Order, Players, Simulation, SimulationError, Skill, Step},
-};
+use lyceum_core::config;
+use lyceum_core::id::DatasetId;
+use lyceum_core::recipe::code::shipped_seeds;
+use lyceum_core::recipe::{Azr, Registry, Want};
+use lyceum_core::simulation::{Order, Players, Simulation, SimulationError, Skill, Step};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -59,10 +58,7 @@ fn a_row_that_was_not_given_is_named() {
     let named = json!({"id": DATASET, "rows": rows.len() + 1});
     let mut without = simulation(named.clone()).unwrap();
     let missing = without.step().unwrap_err();
-    assert!(
-        matches!(missing, SimulationError::Missing(Want::Row(DATASET, 0))),
-        "{missing}"
-    );
+    assert!(matches!(missing, SimulationError::Missing(Want::Row(DATASET, 0))), "{missing}");
     let last = u32::try_from(rows.len()).unwrap();
     let mut one_short = simulation(named).unwrap().with_dataset(DATASET, rows);
     match one_short.step().unwrap_err() {

@@ -1,8 +1,10 @@
 //! Defaults of the recipes: a field that is given changes no other one.
 
-use lyceum_core::{config, recipe::Registry};
+use lyceum_core::config;
+use lyceum_core::recipe::Registry;
 use serde_json::{Map, Value, json};
-use std::{fs, path::PathBuf};
+use std::fs;
+use std::path::PathBuf;
 
 /// A preset of each recipe, for a base whose context has room for the paper's lengths.
 const PRESETS: [&str; 6] = [
@@ -16,21 +18,14 @@ const PRESETS: [&str; 6] = [
 
 /// The config of a preset with no other parameters than the required ones.
 fn smallest(preset: &str, registry: &Registry) -> Value {
-    let path: PathBuf = [
-        env!("CARGO_MANIFEST_DIR"),
-        "../../configs/runs",
-        &format!("{preset}.toml"),
-    ]
-    .iter()
-    .collect();
+    let path: PathBuf = [env!("CARGO_MANIFEST_DIR"), "../../configs/runs", &format!("{preset}.toml")].iter().collect();
     let mut document: Value = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let recipe = registry.get(document["recipe"].as_str().unwrap()).unwrap();
     let schema = recipe.parameters_schema();
     let required = schema["required"].as_array().into_iter().flatten();
     let required = required.filter_map(Value::as_str);
-    let parameters: Map<String, Value> = required
-        .map(|name| (name.to_owned(), document["parameters"][name].clone()))
-        .collect();
+    let parameters: Map<String, Value> =
+        required.map(|name| (name.to_owned(), document["parameters"][name].clone())).collect();
     document["parameters"] = Value::Object(parameters);
     document
 }
@@ -99,9 +94,7 @@ fn the_default_in_a_schema_is_that_of_a_run() {
         pointers(&whole, "", &mut known);
         for pointer in known.iter().filter(|pointer| !pointer.starts_with("/prompts")) {
             let field = schema.pointer(&pointer.replace('/', "/properties/"));
-            let default = field
-                .and_then(|field| field.get("default"))
-                .filter(|default| !default.is_object());
+            let default = field.and_then(|field| field.get("default")).filter(|default| !default.is_object());
             if let Some(default) = default {
                 assert_eq!(Some(default), whole.pointer(pointer), "{recipe}: {pointer}");
             }

@@ -38,11 +38,7 @@ fn clusters_equal_those_of_scikit_learn() {
         let expected: Vec<u32> = serde_json::from_value(expected.clone()).unwrap();
         assert_eq!(bleu_clusters(&texts, distance.parse().unwrap()), expected, "{distance}");
     }
-    assert_eq!(
-        bleu_clusters(&["", "", "a b", "a b"], 0.9),
-        [0, 1, 2, 2],
-        "empty texts repeat nothing"
-    );
+    assert_eq!(bleu_clusters(&["", "", "a b", "a b"], 0.9), [0, 1, 2, 2], "empty texts repeat nothing");
     assert!(bleu_clusters(&[""; 0], 0.5).is_empty());
     assert_eq!(bleu_clusters(&["x"], 0.5), [0]);
 }

@@ -1,12 +1,12 @@
 //! The experiments of `configs/experiments`: every arm is a config that its recipe accepts, and every outcome is about arms and
 //! measures that there are.
 
-use lyceum_core::{
-    config::{self, apply_overrides},
-    recipe::Registry,
-};
+use lyceum_core::config::{self, apply_overrides};
+use lyceum_core::recipe::Registry;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, fs, path::PathBuf};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
 
 fn folder(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../../configs", name].iter().collect()
@@ -18,12 +18,8 @@ fn read(path: &std::path::Path) -> Value {
 }
 
 fn experiments() -> BTreeMap<String, Value> {
-    let files = fs::read_dir(folder("experiments"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    files
-        .map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), read(&path)))
-        .collect()
+    let files = fs::read_dir(folder("experiments")).unwrap().map(|entry| entry.unwrap().path());
+    files.map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), read(&path))).collect()
 }
 
 fn overrides(table: &Value) -> BTreeMap<String, Value> {
@@ -82,10 +78,7 @@ fn outcomes_are_about_arms_and_metrics_that_there_are() {
             };
             let document = config_of(&experiment, &arms[arm], &Value::Null);
             let recipe = registry.get(document["recipe"].as_str().unwrap()).unwrap();
-            assert!(
-                recipe.metric_names().contains(&metric),
-                "{name}: {text}: no metric {metric}"
-            );
+            assert!(recipe.metric_names().contains(&metric), "{name}: {text}: no metric {metric}");
         }
     }
 }

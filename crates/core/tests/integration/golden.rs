@@ -5,17 +5,19 @@
 
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
-use std::{collections::BTreeMap, fmt::Write as _, fs, path::Path, sync::Mutex};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+use std::sync::Mutex;
 use uuid::Uuid;
 
-use lyceum_core::{
-    config::{self, RunConfig, apply_overrides},
-    fault::Faults,
-    id::{DatasetId, ExecutionId},
-    recipe::{Plan, PlanError, Planner, Recipe, Registry, RunState, StepView},
-    simulation::{Order, Players, Simulation, Skill, Step},
-    work::WorkKey,
-};
+use lyceum_core::config::{self, RunConfig, apply_overrides};
+use lyceum_core::fault::Faults;
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_core::recipe::{Plan, PlanError, Planner, Recipe, Registry, RunState, StepView};
+use lyceum_core::simulation::{Order, Players, Simulation, Skill, Step};
+use lyceum_core::work::WorkKey;
 
 /// The dataset of runs that learn from one.
 const DATASET: DatasetId = DatasetId(Uuid::from_u128(7));
@@ -114,9 +116,7 @@ fn write_canonical(value: &Value, text: &mut String) {
 
 /// The rows of a step by table. Tables are sets, so the order of rows in a plan does not count.
 fn tables(recipe: &dyn Recipe, step: &Step) -> BTreeMap<String, Value> {
-    let Value::Object(tables) = serde_json::to_value(&step.records).unwrap() else {
-        panic!("records are an object")
-    };
+    let Value::Object(tables) = serde_json::to_value(&step.records).unwrap() else { panic!("records are an object") };
     let mut tables: BTreeMap<String, Value> = tables.into_iter().collect();
     let named: Vec<Value> = step
         .records
@@ -151,26 +151,18 @@ fn transcript(preset: &str, overrides: &[(&str, Value)], order: Order) -> String
 fn transcribe(preset: &str, overrides: &[(&str, Value)], order: Order, carried_out: CarriedOut) -> String {
     let path = format!("{}/../../configs/runs/{preset}.toml", env!("CARGO_MANIFEST_DIR"));
     let mut document: Value = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
-    let overrides = overrides
-        .iter()
-        .map(|(path, value)| ((*path).to_owned(), value.clone()));
+    let overrides = overrides.iter().map(|(path, value)| ((*path).to_owned(), value.clone()));
     // Measuring changes no run.
     document["benchmarks"] = Value::Null;
     apply_overrides(&mut document, &overrides.collect()).unwrap();
     let registry = Registry::shipped();
     let config = config::resolve(&document, &registry).unwrap();
     let recipe = registry.get(&config.recipe).unwrap();
-    let watched = Watched {
-        recipe: recipe.as_ref(),
-        work: Mutex::default(),
-        carried_out,
-    };
+    let watched = Watched { recipe: recipe.as_ref(), work: Mutex::default(), carried_out };
     let skills = [-1.0, 0.5, 0.0, 1.5].map(Skill);
     let players = Players::new(skills.to_vec()).with_invalid(0.2).with_babble(0.05);
     let simulation = Simulation::new(&watched, &config, players, order).unwrap();
-    let mut simulation = simulation
-        .with_dataset(DATASET, rows())
-        .with_dataset(GOALPOSTS, goalposts());
+    let mut simulation = simulation.with_dataset(DATASET, rows()).with_dataset(GOALPOSTS, goalposts());
     let mut text = format!("config {}\n", hash(&serde_json::to_value(&config).unwrap()));
     for number in 0..config.steps {
         let step = simulation.step().unwrap();
@@ -222,11 +214,7 @@ fn assert_golden(name: &str, found: &str) {
     }
     let wanted = fs::read_to_string(Path::new(&path)).unwrap();
     for (wanted, found) in wanted.lines().zip(found.lines()) {
-        let differing: Vec<_> = wanted
-            .split(' ')
-            .zip(found.split(' '))
-            .filter(|(one, other)| one != other)
-            .collect();
+        let differing: Vec<_> = wanted.split(' ').zip(found.split(' ')).filter(|(one, other)| one != other).collect();
         assert!(
             differing.is_empty(),
             "{name}, step {}: (golden, found) {differing:?}",
@@ -282,10 +270,7 @@ fn azr() {
 #[test]
 fn baseline() {
     let overrides = [("steps", json!(6))];
-    assert_golden(
-        "baseline-seedling",
-        &transcript("baseline-seedling", &overrides, Order::Together),
-    );
+    assert_golden("baseline-seedling", &transcript("baseline-seedling", &overrides, Order::Together));
 }
 
 #[test]
@@ -299,10 +284,7 @@ fn rzero() {
     let preset = "rzero-seedling-math-dropout";
     let together = transcript(preset, &overrides, Order::Together);
     assert_golden("rzero-seedling-math-dropout", &together);
-    assert_eq!(
-        transcribe(preset, &overrides, Order::Shuffled(5), CarriedOut::Forgotten),
-        together
-    );
+    assert_eq!(transcribe(preset, &overrides, Order::Shuffled(5), CarriedOut::Forgotten), together);
 }
 
 #[test]
@@ -319,14 +301,8 @@ fn sage() {
     let preset = "sage-seedling-math";
     let together = transcript(preset, &overrides, Order::Together);
     assert_golden(preset, &together);
-    assert_eq!(
-        transcribe(preset, &overrides, Order::Shuffled(5), CarriedOut::Forgotten),
-        together
-    );
-    assert_eq!(
-        transcribe(preset, &overrides, Order::Shuffled(6), CarriedOut::EverySecond),
-        together
-    );
+    assert_eq!(transcribe(preset, &overrides, Order::Shuffled(5), CarriedOut::Forgotten), together);
+    assert_eq!(transcribe(preset, &overrides, Order::Shuffled(6), CarriedOut::EverySecond), together);
 }
 
 #[test]
@@ -347,23 +323,13 @@ fn gasp() {
     let preset = "gasp-seedling";
     let together = transcript(preset, &overrides, Order::Together);
     assert_golden(preset, &together);
-    assert_eq!(
-        transcribe(preset, &overrides, Order::Shuffled(5), CarriedOut::Forgotten),
-        together
-    );
-    assert_eq!(
-        transcribe(preset, &overrides, Order::Shuffled(6), CarriedOut::EverySecond),
-        together
-    );
+    assert_eq!(transcribe(preset, &overrides, Order::Shuffled(5), CarriedOut::Forgotten), together);
+    assert_eq!(transcribe(preset, &overrides, Order::Shuffled(6), CarriedOut::EverySecond), together);
 }
 
 #[test]
 fn the_order_in_which_work_ends_changes_nothing() {
-    let overrides = [
-        ("steps", json!(3)),
-        ("parameters.batch", json!(6)),
-        ("parameters.items.propose", json!(5)),
-    ];
+    let overrides = [("steps", json!(3)), ("parameters.batch", json!(6)), ("parameters.items.propose", json!(5))];
     let together = transcript("azr-seedling", &overrides, Order::Together);
     assert_eq!(transcript("azr-seedling", &overrides, Order::Shuffled(7)), together);
 }

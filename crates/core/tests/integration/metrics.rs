@@ -1,7 +1,9 @@
 //! The table of all metrics in `docs/METRICS.md`.
 
 use lyceum_core::recipe::{Metric, Registry};
-use std::{env, fmt::Write as _, fs, path::Path};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::{env, fs};
 
 const BEGIN: &str = "<!-- generated: metrics -->\n";
 const END: &str = "<!-- end -->\n";
@@ -22,13 +24,8 @@ fn table() -> String {
     }
     let mut table = "| metric | unit | recipes | value | charts |\n|---|---|---|---|---|\n".to_owned();
     for (metric, recipes) in rows {
-        let Metric {
-            name, unit, summary, ..
-        } = metric;
-        let charts = metric
-            .charts
-            .iter()
-            .map(|chart| format!("{}: {}", chart.group.title, chart.title));
+        let Metric { name, unit, summary, .. } = metric;
+        let charts = metric.charts.iter().map(|chart| format!("{}: {}", chart.group.title, chart.title));
         let (recipes, charts) = (recipes.join(", "), charts.collect::<Vec<_>>().join("; "));
         // Writing to a string never fails.
         let _ = writeln!(table, "| `{name}` | {unit} | {recipes} | {summary} | {charts} |");
@@ -40,12 +37,8 @@ fn table() -> String {
 fn the_table_of_metrics_in_the_manual_is_that_of_the_recipes() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/METRICS.md");
     let manual = fs::read_to_string(&path).unwrap();
-    let (before, rest) = manual
-        .split_once(BEGIN)
-        .expect("docs/METRICS.md marks where the table begins");
-    let (kept, after) = rest
-        .split_once(END)
-        .expect("docs/METRICS.md marks where the table ends");
+    let (before, rest) = manual.split_once(BEGIN).expect("docs/METRICS.md marks where the table begins");
+    let (kept, after) = rest.split_once(END).expect("docs/METRICS.md marks where the table ends");
     let now = format!("\n{}\n", table());
     if env::var_os("UPDATE_METRICS").is_some() {
         return fs::write(&path, [before, BEGIN, &now, END, after].concat()).unwrap();

@@ -31,10 +31,7 @@ fn ten_thousand_matchups_rate_as_the_trueskill_package_does() {
             continue;
         }
         for (player, (mu, sigma)) in fixture.checkpoints[index / fixture.every].iter().enumerate() {
-            let Rating {
-                mu: our_mu,
-                sigma: our_sigma,
-            } = ratings[player];
+            let Rating { mu: our_mu, sigma: our_sigma } = ratings[player];
             assert!(
                 (our_mu - mu).abs() < 1e-6 && (our_sigma - sigma).abs() < 1e-6,
                 "player {player} after {index} matchups: {our_mu} ± {our_sigma}, not {mu} ± {sigma}"
@@ -47,10 +44,7 @@ fn ten_thousand_matchups_rate_as_the_trueskill_package_does() {
 fn predictions_are_the_normal_distributions() {
     let config = TrueSkillConfig::default();
     for (mu, sigma, other_mu, other_sigma, expected) in fixture().predictions {
-        let other = Rating {
-            mu: other_mu,
-            sigma: other_sigma,
-        };
+        let other = Rating { mu: other_mu, sigma: other_sigma };
         let predicted = config.win_probability(Rating { mu, sigma }, other);
         assert!((predicted - expected).abs() < 1e-6, "{predicted}, not {expected}");
     }

@@ -1,9 +1,7 @@
 //! The rooms of planning import one another one way: contract ← kit ← recipes ← evaluations.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 const ROOMS: [&str; 4] = ["contract", "kit", "recipes", "evaluations"];
 
@@ -31,10 +29,7 @@ fn imported(text: &str) -> Vec<&str> {
     let mut found = Vec::new();
     for rest in code.split("crate::").skip(1) {
         let Some(group) = rest.strip_prefix('{') else {
-            found.extend(
-                rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_')
-                    .next(),
-            );
+            found.extend(rest.split(|letter: char| !letter.is_alphanumeric() && letter != '_').next());
             continue;
         };
         let mut depth = 0;

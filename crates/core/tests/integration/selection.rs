@@ -1,16 +1,12 @@
 //! What selection and matchups do among players of known skill.
 
-use lyceum_core::{
-    config,
-    evolution::{
-        EvolutionConfig,
-        audit::{Life, Past, Played, audit},
-    },
-    id::{MemberId, VersionId},
-    rating::{FrozenShare, MatchupScore, Scores, TrueSkillConfig},
-    recipe::{Populora, Records, Registry, Role, Winner},
-    simulation::{Order, Players, Simulation, Skill},
-};
+use lyceum_core::config;
+use lyceum_core::evolution::EvolutionConfig;
+use lyceum_core::evolution::audit::{Life, Past, Played, audit};
+use lyceum_core::id::{MemberId, VersionId};
+use lyceum_core::rating::{FrozenShare, MatchupScore, Scores, TrueSkillConfig};
+use lyceum_core::recipe::{Populora, Records, Registry, Role, Winner};
+use lyceum_core::simulation::{Order, Players, Simulation, Skill};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -144,34 +140,18 @@ fn an_audit_finds_that_the_runs_own_rule_would_have_culled_those_that_were_culle
         owner.extend(records.versions.iter().map(|version| (version.id, version.member)));
         for birth in &records.births {
             let life = past.lives.iter_mut().find(|life| life.member == birth.child).unwrap();
-            life.parents = birth
-                .parents
-                .iter()
-                .filter_map(|parent| owner.get(parent).copied())
-                .collect();
+            life.parents = birth.parents.iter().filter_map(|parent| owner.get(parent).copied()).collect();
         }
         for death in &records.deaths {
-            past.lives
-                .iter_mut()
-                .find(|life| life.member == death.member)
-                .unwrap()
-                .died = Some(step);
+            past.lives.iter_mut().find(|life| life.member == death.member).unwrap().died = Some(step);
         }
     });
-    let evolution = EvolutionConfig {
-        every: EVERY,
-        protection: 2,
-        ..EvolutionConfig::default()
-    };
+    let evolution = EvolutionConfig { every: EVERY, protection: 2, ..EvolutionConfig::default() };
     let culls = audit(&past, MatchupScore::PerRole, &evolution, &TrueSkillConfig::default());
     assert!(culls.len() >= 8, "{}", culls.len());
     for cull in &culls {
         assert_eq!(cull.verdicts[0], cull.culled, "step {}", cull.step);
-        assert!(
-            cull.culled
-                .iter()
-                .all(|dead| cull.candidates.iter().any(|one| one.member == *dead))
-        );
+        assert!(cull.culled.iter().all(|dead| cull.candidates.iter().any(|one| one.member == *dead)));
     }
     let differs = |rule: usize| culls.iter().any(|cull| cull.verdicts[rule] != cull.culled);
     assert!(differs(1) && differs(2), "the other rules are rules of their own");
@@ -183,11 +163,7 @@ fn frozen_players_win_as_often_as_is_predicted_whatever_their_strength() {
     for seed in 0..4 {
         let mut rows: Vec<[f64; 3]> = Vec::new();
         play(2, seed, 180, 0, |_, records, _| {
-            let won = records
-                .matchups
-                .iter()
-                .filter(|one| one.winner == Winner::Teacher)
-                .count();
+            let won = records.matchups.iter().filter(|one| one.winner == Winner::Teacher).count();
             let predicted: f64 = records.matchups.iter().map(|one| f64::from(one.predicted)).sum();
             rows.push([won as f64, predicted, records.matchups.len() as f64]);
         });
@@ -197,10 +173,7 @@ fn frozen_players_win_as_often_as_is_predicted_whatever_their_strength() {
         let [won, predicted, matchups] = sum(settled);
         let expected = FrozenShare::of(predicted / matchups, matchups).share;
         let share = won / matchups;
-        assert!(
-            (share - expected).abs() < 0.05,
-            "won {share:.3}, expected {expected:.3}"
-        );
+        assert!((share - expected).abs() < 0.05, "won {share:.3}, expected {expected:.3}");
         outside += settled
             .windows(5)
             .filter(|window| {
@@ -211,8 +184,5 @@ fn frozen_players_win_as_often_as_is_predicted_whatever_their_strength() {
             .count();
         windows += settled.len() - 4;
     }
-    assert!(
-        outside * 20 <= windows,
-        "{outside} of {windows} windows are outside of the band"
-    );
+    assert!(outside * 20 <= windows, "{outside} of {windows} windows are outside of the band");
 }

@@ -1,12 +1,10 @@
 //! PopuLoRA with players of known skill. `cargo run --release -p lyceum-core --example simulate` does the same at
 //! length.
 
-use lyceum_core::{
-    config,
-    id::MemberId,
-    recipe::{Populora, Registry, Role},
-    simulation::{Order, Players, Simulation, Skill},
-};
+use lyceum_core::config;
+use lyceum_core::id::MemberId;
+use lyceum_core::recipe::{Populora, Registry, Role};
+use lyceum_core::simulation::{Order, Players, Simulation, Skill};
 use serde_json::json;
 use std::collections::BTreeMap;
 
@@ -46,11 +44,7 @@ fn play(steps: u32, every: u32, matchup_score: &str) -> Played {
     let skills = (0..2 * MEMBERS).map(|index| Skill(f64::from(index % MEMBERS) - 2.0));
     let players = Players::new(skills.collect()).with_invalid(0.0);
     let mut simulation = Simulation::new(&Populora, &config, players, Order::Together).unwrap();
-    let mut played = Played {
-        living: Vec::new(),
-        met: Vec::new(),
-        possible: Vec::new(),
-    };
+    let mut played = Played { living: Vec::new(), met: Vec::new(), possible: Vec::new() };
     let mut members: BTreeMap<MemberId, (Role, f64, f64)> = BTreeMap::new();
     for step in 0..steps {
         let records = simulation.step().unwrap().records;
@@ -71,10 +65,7 @@ fn play(steps: u32, every: u32, matchup_score: &str) -> Played {
             let skill = |member: &MemberId| members[member].1;
             for one in &records.matchups {
                 played.met.push((skill(&one.teacher) - skill(&one.student)).abs());
-                let others = records
-                    .matchups
-                    .iter()
-                    .map(|other| (skill(&one.teacher) - skill(&other.student)).abs());
+                let others = records.matchups.iter().map(|other| (skill(&one.teacher) - skill(&other.student)).abs());
                 played.possible.extend(others);
             }
         }
@@ -113,16 +104,8 @@ fn ratings_by_solve_rate_order_the_players_by_skill_and_pairing_finds_balanced_m
 fn evolution_replaces_the_weak() {
     let played = play(60, 5, "reward");
     for role in [Role::Teacher, Role::Student] {
-        let skills: Vec<f64> = played
-            .living
-            .iter()
-            .filter(|member| member.0 == role)
-            .map(|member| member.1)
-            .collect();
+        let skills: Vec<f64> = played.living.iter().filter(|member| member.0 == role).map(|member| member.1).collect();
         assert_eq!(skills.len(), MEMBERS as usize);
-        assert!(
-            mean(&skills) > 0.5,
-            "{role:?} began at 0 on average and ended at {skills:?}"
-        );
+        assert!(mean(&skills) > 0.5, "{role:?} began at 0 on average and ended at {skills:?}");
     }
 }

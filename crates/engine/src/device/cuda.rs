@@ -22,11 +22,7 @@ fn open(library: &CStr) -> Result<(), String> {
     // SAFETY: dlerror returns NULL or a NUL-terminated string that is valid until the next dl call of this thread.
     let message = unsafe {
         let text = libc::dlerror();
-        if text.is_null() {
-            "unknown reason".to_owned()
-        } else {
-            CStr::from_ptr(text).to_string_lossy().into_owned()
-        }
+        if text.is_null() { "unknown reason".to_owned() } else { CStr::from_ptr(text).to_string_lossy().into_owned() }
     };
     Err(format!(
         "libtorch_cuda.so cannot be opened ({message}); it must be next to libtorch_cpu.so or on LD_LIBRARY_PATH"
@@ -37,10 +33,7 @@ fn open(library: &CStr) -> Result<(), String> {
 /// stays on this device: to put another one back would create a context there, which takes memory.
 pub(super) fn free_memory(index: usize) -> Option<u64> {
     let index = c_int::try_from(index).ok()?;
-    let (set, info) = (
-        symbol(libc::RTLD_DEFAULT, c"cudaSetDevice")?,
-        symbol(libc::RTLD_DEFAULT, c"cudaMemGetInfo")?,
-    );
+    let (set, info) = (symbol(libc::RTLD_DEFAULT, c"cudaSetDevice")?, symbol(libc::RTLD_DEFAULT, c"cudaMemGetInfo")?);
     let (mut free, mut total) = (0, 0);
     // SAFETY: these are the signatures of CUDA's runtime API, whose functions may be called on any thread, and the pointers are
     // to variables of the types that they write.
@@ -60,11 +53,8 @@ pub(super) fn name(index: usize) -> Option<String> {
     if driver.is_null() {
         return None;
     }
-    let (init, get, name) = (
-        symbol(driver, c"cuInit")?,
-        symbol(driver, c"cuDeviceGet")?,
-        symbol(driver, c"cuDeviceGetName")?,
-    );
+    let (init, get, name) =
+        (symbol(driver, c"cuInit")?, symbol(driver, c"cuDeviceGet")?, symbol(driver, c"cuDeviceGetName")?);
     let mut device: c_int = 0;
     let mut text = [0_u8; 256];
     // SAFETY: these are the signatures of CUDA's driver API. The text has the length that is passed, and the driver ends it with

@@ -22,19 +22,16 @@ impl Sink {
     /// Reserves `length` bytes, so that the buffer is not reallocated as modules arrive.
     pub(super) fn reserve(&self, length: u64) {
         if let Self::Memory(memory) = self {
-            memory
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .resize(length as usize, 0);
+            memory.lock().unwrap_or_else(PoisonError::into_inner).resize(length as usize, 0);
         }
     }
 
     /// Writes `bytes` at offset `place`.
     pub(super) fn write(&self, place: u64, bytes: &[u8]) -> Result<()> {
         match self {
-            Self::File { file, path } => file
-                .write_all_at(bytes, place)
-                .map_err(|source| EngineError::io(path, source)),
+            Self::File { file, path } => {
+                file.write_all_at(bytes, place).map_err(|source| EngineError::io(path, source))
+            }
             Self::Memory(memory) => {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 let (start, end) = (place as usize, place as usize + bytes.len());

@@ -90,9 +90,7 @@ pub(super) struct X4 {
 impl X4 {
     pub(super) fn new(eta_min: f64, eta_max: f64, draws: &mut dyn Draws) -> Self {
         let drawn = f64::from(draws.uniform());
-        Self {
-            eta: (eta_min + drawn * (eta_max - eta_min)) as f32,
-        }
+        Self { eta: (eta_min + drawn * (eta_max - eta_min)) as f32 }
     }
 }
 

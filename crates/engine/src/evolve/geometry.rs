@@ -69,10 +69,7 @@ pub fn geometry(adapters: &[(VersionId, Parent)]) -> Result<Geometry> {
             distance: squared.max(0.0).sqrt(),
         }
     });
-    Ok(Geometry {
-        versions: versions.collect(),
-        pairs: pairs.collect(),
-    })
+    Ok(Geometry { versions: versions.collect(), pairs: pairs.collect() })
 }
 
 impl Share {
@@ -98,10 +95,7 @@ impl Share {
             let (a, b) = (qr(&block(&a, place, place)), qr(&block(&b, place, place)));
             effective_rank(&svd::svd(&b.r.times(&a.r.transposed())).s)
         });
-        Self {
-            products: Matrix::new(modules.len(), modules.len(), product),
-            ranks: ranks.collect(),
-        }
+        Self { products: Matrix::new(modules.len(), modules.len(), product), ranks: ranks.collect() }
     }
 }
 

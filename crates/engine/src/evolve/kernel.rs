@@ -5,12 +5,7 @@ use std::collections::BTreeMap;
 use lyceum_core::evolution::{Operator, OperatorError};
 
 use super::crossovers::{Linear05, X1, X2, X3, X4, X5, X6, X7, X8, X9};
-use super::mutations::M1;
-use super::mutations::M2;
-use super::mutations::M3;
-use super::mutations::M4;
-use super::mutations::M5;
-use super::mutations::M6;
+use super::mutations::{M1, M2, M3, M4, M5, M6};
 use super::{Draws, Module, Notes};
 
 /// An operator on one parent.
@@ -50,14 +45,10 @@ impl Kernel {
     ) -> Result<Self, OperatorError> {
         let value = |name: &str| parameters.get(name).copied().unwrap_or_default();
         Ok(match operator.name {
-            "M1" => mutation(M1 {
-                epsilon: value("epsilon"),
-            }),
+            "M1" => mutation(M1 { epsilon: value("epsilon") }),
             "M2" => mutation(M2::new(value("epsilon"), value("f"), modules, draws)),
             "M3" => mutation(M3 { rho: value("rho") }),
-            "M4" => mutation(M4 {
-                epsilon: value("epsilon"),
-            }),
+            "M4" => mutation(M4 { epsilon: value("epsilon") }),
             "M5" => mutation(M5 { alpha: value("alpha") }),
             "M6" => mutation(M6::new(value("k"), value("sigma"), rank)?),
             "copy_parent" => Self::Copy,
@@ -67,13 +58,9 @@ impl Kernel {
             "X4" => crossover(X4::new(value("eta_min"), value("eta_max"), draws)),
             "X5" => crossover(X5 { alpha: value("alpha") }),
             "X6" => crossover(X6 { tau: value("tau") }),
-            "X7" => crossover(X7 {
-                epsilon: value("epsilon"),
-            }),
+            "X7" => crossover(X7 { epsilon: value("epsilon") }),
             "X8" => crossover(X8 { t: value("t") }),
-            "X9" => crossover(X9 {
-                epsilon: value("epsilon"),
-            }),
+            "X9" => crossover(X9 { epsilon: value("epsilon") }),
             "linear_0_5" => crossover(Linear05),
             name => unreachable!("`{name}` is in the catalogue and has no kernel"),
         })

@@ -12,11 +12,7 @@ impl Matrix {
     /// The matrix with `value(row, column)` at each place.
     pub(super) fn new(rows: usize, columns: usize, mut value: impl FnMut(usize, usize) -> f64) -> Self {
         let values = (0..rows * columns).map(|index| value(index / columns, index % columns));
-        Self {
-            rows,
-            columns,
-            values: values.collect(),
-        }
+        Self { rows, columns, values: values.collect() }
     }
 
     pub(super) fn at(&self, row: usize, column: usize) -> f64 {

@@ -77,12 +77,7 @@ pub struct Notes(Mutex<BTreeMap<Note, usize>>);
 impl Notes {
     /// Counts one module.
     pub fn count(&self, note: Note) {
-        *self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .entry(note)
-            .or_default() += 1;
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner).entry(note).or_default() += 1;
     }
 
     /// One sentence per note.

@@ -67,11 +67,7 @@ impl M2 {
 
 impl Mutation for M2 {
     fn mutate(&self, index: usize, parent: Module, draws: &mut dyn Draws, notes: &Notes) -> Module {
-        if self.chosen[index] {
-            add_noise(parent, self.epsilon, draws, notes)
-        } else {
-            parent
-        }
+        if self.chosen[index] { add_noise(parent, self.epsilon, draws, notes) } else { parent }
     }
 }
 
@@ -233,9 +229,7 @@ mod tests {
             let product = r.times(&r.transposed());
             let difference =
                 |row: usize, column: usize| product.at(row, column) - if row == column { 1.0 } else { 0.0 };
-            (0..36)
-                .map(|index| difference(index / 6, index % 6).abs())
-                .fold(0.0, f64::max)
+            (0..36).map(|index| difference(index / 6, index % 6).abs()).fold(0.0, f64::max)
         };
         // R Rᵀ − I = −ε² K²: dividing ε by 10 divides the error by 100.
         assert!(apart(0.1) > 1e-3);

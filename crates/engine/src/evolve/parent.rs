@@ -95,19 +95,10 @@ impl Parent {
             .into_iter()
             .filter(|&projection| metadata.info(&peft::key(0, projection, 'A')).is_some())
             .collect();
-        let shape = config
-            .shape(adapted)
-            .map_err(|reason| EngineError::file(&file, reason))?;
+        let shape = config.shape(adapted).map_err(|reason| EngineError::file(&file, reason))?;
         // The data begins after the eight-byte header length and the header.
         let slots = slots(&path, &metadata, &shape, header + 8)?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            config_text,
-            config,
-            shape,
-            bytes,
-            slots,
-        })
+        Ok(Self { folder: folder.to_owned(), config_text, config, shape, bytes, slots })
     }
 
     /// Refuses an adapter whose shape is not `expected`.
@@ -147,30 +138,20 @@ impl Parent {
     /// Returns the scaling that fits this parent to `first`, or refuses a parent that cannot be mixed with it.
     pub(super) fn fit(&self, first: &Self) -> Result<Fit> {
         let refuse = |field: &str, ours: String, theirs: String| {
-            let reason = format!(
-                "`{field}` is {ours}; it must be {theirs}, as in {}",
-                first.folder.display()
-            );
+            let reason = format!("`{field}` is {ours}; it must be {theirs}, as in {}", first.folder.display());
             Err(EngineError::file(self.folder.join(CONFIG), reason))
         };
         if self.shape.r != first.shape.r {
             return refuse("r", self.shape.r.to_string(), first.shape.r.to_string());
         }
         if self.shape.target_modules != first.shape.target_modules {
-            let names = |shape: &LoraShape| {
-                shape
-                    .target_modules
-                    .iter()
-                    .map(|p| p.name())
-                    .collect::<Vec<_>>()
-                    .join(", ")
-            };
+            let names =
+                |shape: &LoraShape| shape.target_modules.iter().map(|p| p.name()).collect::<Vec<_>>().join(", ");
             return refuse("target_modules", names(&self.shape), names(&first.shape));
         }
-        if let (Some(ours), Some(theirs)) = (
-            &self.config.base_model_name_or_path,
-            &first.config.base_model_name_or_path,
-        ) && ours != theirs
+        if let (Some(ours), Some(theirs)) =
+            (&self.config.base_model_name_or_path, &first.config.base_model_name_or_path)
+            && ours != theirs
         {
             return refuse("base_model_name_or_path", ours.clone(), theirs.clone());
         }
@@ -233,13 +214,7 @@ impl Parent {
             }
             values
         };
-        Module {
-            rank: self.rank(),
-            inputs: slot.inputs,
-            outputs: slot.outputs,
-            a: read(&slot.a),
-            b: read(&slot.b),
-        }
+        Module { rank: self.rank(), inputs: slot.inputs, outputs: slot.outputs, a: read(&slot.a), b: read(&slot.b) }
     }
 
     /// The layout of the weights file of a child of this shape, in fp32, tensors sorted by name.
@@ -295,33 +270,15 @@ fn slots(path: &Path, metadata: &Metadata, shape: &LoraShape, data: usize) -> Re
         }
         for &projection in &shape.target_modules {
             let rank = shape.r as usize;
-            let (a, inputs) = stored(
-                path,
-                &tensors,
-                peft::key(layer, projection, 'A'),
-                data,
-                |size| match *size {
-                    [r, inputs] if r == rank && inputs > 0 => Ok(inputs),
-                    _ => Err(format!("[{rank}, inputs]")),
-                },
-            )?;
-            let (b, outputs) = stored(
-                path,
-                &tensors,
-                peft::key(layer, projection, 'B'),
-                data,
-                |size| match *size {
-                    [outputs, r] if r == rank && outputs > 0 => Ok(outputs),
-                    _ => Err(format!("[outputs, {rank}]")),
-                },
-            )?;
-            slots.push(Slot {
-                name: format!("layers.{layer}.{projection}"),
-                inputs,
-                outputs,
-                a,
-                b,
-            });
+            let (a, inputs) = stored(path, &tensors, peft::key(layer, projection, 'A'), data, |size| match *size {
+                [r, inputs] if r == rank && inputs > 0 => Ok(inputs),
+                _ => Err(format!("[{rank}, inputs]")),
+            })?;
+            let (b, outputs) = stored(path, &tensors, peft::key(layer, projection, 'B'), data, |size| match *size {
+                [outputs, r] if r == rank && outputs > 0 => Ok(outputs),
+                _ => Err(format!("[outputs, {rank}]")),
+            })?;
+            slots.push(Slot { name: format!("layers.{layer}.{projection}"), inputs, outputs, a, b });
         }
     }
     let known = |name: &str| slots.iter().any(|slot| slot.a.key == name || slot.b.key == name);
@@ -383,13 +340,11 @@ fn is_finite(dtype: Dtype, bytes: &[u8]) -> bool {
 }
 
 fn halves_hold(bytes: &[u8], exponent: u16) -> bool {
-    bytes.chunks_exact(2).fold(false, |found, two| {
-        found | (u16::from_le_bytes([two[0], two[1]]) & exponent == exponent)
-    })
+    bytes
+        .chunks_exact(2)
+        .fold(false, |found, two| found | (u16::from_le_bytes([two[0], two[1]]) & exponent == exponent))
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = u32> {
-    bytes
-        .chunks_exact(4)
-        .map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+    bytes.chunks_exact(4).map(|four| u32::from_le_bytes([four[0], four[1], four[2], four[3]]))
 }

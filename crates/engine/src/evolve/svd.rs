@@ -24,10 +24,7 @@ impl Svd {
     /// The SVD of a module's update; `None` if the update is zero.
     pub fn of(module: &Module) -> Option<Self> {
         let rank = module.rank;
-        let (b, a) = (
-            qr(&matrix::gram_of_columns(&module.b, rank)),
-            qr(&matrix::gram_of_rows(&module.a, rank)),
-        );
+        let (b, a) = (qr(&matrix::gram_of_columns(&module.b, rank)), qr(&matrix::gram_of_rows(&module.a, rank)));
         let core = svd(&b.r.times(&a.r.transposed()));
         let components = core.s.iter().filter(|&&s| s > 0.0).count();
         if components == 0 {
@@ -35,11 +32,7 @@ impl Svd {
         }
         let padded = |narrow: Matrix| {
             let columns = narrow.columns;
-            Matrix::new(
-                rank,
-                rank,
-                |row, column| if column < columns { narrow.at(row, column) } else { 0.0 },
-            )
+            Matrix::new(rank, rank, |row, column| if column < columns { narrow.at(row, column) } else { 0.0 })
         };
         let mut svd = Self {
             rank,
@@ -67,13 +60,7 @@ impl Svd {
             let root = if s == 0.0 { before } else { s.abs() }.sqrt() as f32;
             row.iter_mut().for_each(|value| *value *= root);
         }
-        Module {
-            rank,
-            inputs,
-            outputs: self.u.len() / rank,
-            a: self.vt,
-            b: self.u,
-        }
+        Module { rank, inputs, outputs: self.u.len() / rank, a: self.vt, b: self.u }
     }
 
     fn orient(&mut self) {
@@ -121,20 +108,14 @@ pub(super) fn svd(core: &Matrix) -> SmallSvd {
     }
     let (m, n) = (core.rows, core.columns);
     // Columns are stored as rows, so that a rotation reads contiguous memory.
-    let mut columns: Vec<Vec<f64>> = (0..n)
-        .map(|column| (0..m).map(|row| core.at(row, column)).collect())
-        .collect();
-    let mut right: Vec<Vec<f64>> = (0..n)
-        .map(|column| (0..n).map(|row| if row == column { 1.0 } else { 0.0 }).collect())
-        .collect();
+    let mut columns: Vec<Vec<f64>> = (0..n).map(|column| (0..m).map(|row| core.at(row, column)).collect()).collect();
+    let mut right: Vec<Vec<f64>> =
+        (0..n).map(|column| (0..n).map(|row| if row == column { 1.0 } else { 0.0 }).collect()).collect();
     for _ in 0..SWEEPS {
         let mut rotated = false;
         for first in 0..n {
             for second in first + 1..n {
-                let (alpha, beta) = (
-                    dot(&columns[first], &columns[first]),
-                    dot(&columns[second], &columns[second]),
-                );
+                let (alpha, beta) = (dot(&columns[first], &columns[first]), dot(&columns[second], &columns[second]));
                 let gamma = dot(&columns[first], &columns[second]);
                 if gamma.abs() <= ORTHOGONAL * (alpha * beta).sqrt() {
                     continue;
@@ -155,24 +136,10 @@ pub(super) fn svd(core: &Matrix) -> SmallSvd {
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|&first, &second| lengths[second].total_cmp(&lengths[first]));
     let least = order.first().map_or(0.0, |&largest| ZERO * lengths[largest]);
-    let s: Vec<f64> = order
-        .iter()
-        .map(|&column| lengths[column])
-        .map(|s| if s > least { s } else { 0.0 })
-        .collect();
+    let s: Vec<f64> = order.iter().map(|&column| lengths[column]).map(|s| if s > least { s } else { 0.0 }).collect();
     SmallSvd {
-        u: Matrix::new(m, n, |row, place| {
-            if s[place] > 0.0 {
-                columns[order[place]][row] / s[place]
-            } else {
-                0.0
-            }
-        }),
-        v: Matrix::new(
-            n,
-            n,
-            |row, place| if s[place] > 0.0 { right[order[place]][row] } else { 0.0 },
-        ),
+        u: Matrix::new(m, n, |row, place| if s[place] > 0.0 { columns[order[place]][row] / s[place] } else { 0.0 }),
+        v: Matrix::new(n, n, |row, place| if s[place] > 0.0 { right[order[place]][row] } else { 0.0 }),
         s,
     }
 }
@@ -180,12 +147,7 @@ pub(super) fn svd(core: &Matrix) -> SmallSvd {
 fn dot(first: &[f64], second: &[f64]) -> f64 {
     const LANES: usize = 4;
     let (first, second) = (first.chunks_exact(LANES), second.chunks_exact(LANES));
-    let rest: f64 = first
-        .remainder()
-        .iter()
-        .zip(second.remainder())
-        .map(|(x, y)| x * y)
-        .sum();
+    let rest: f64 = first.remainder().iter().zip(second.remainder()).map(|(x, y)| x * y).sum();
     let mut sums = [0.0; LANES];
     for (first, second) in first.zip(second) {
         for lane in 0..LANES {
@@ -219,10 +181,7 @@ pub(super) fn qr(gram: &Matrix) -> Qr {
     let n = gram.rows;
     let lengths: Vec<f64> = (0..n).map(|column| gram.at(column, column).sqrt()).collect();
     let unit = |row: usize, column: usize| gram.at(row, column) / (lengths[row] * lengths[column]);
-    let mut left: Vec<f64> = lengths
-        .iter()
-        .map(|&length| if length > 0.0 { 1.0 } else { 0.0 })
-        .collect();
+    let mut left: Vec<f64> = lengths.iter().map(|&length| if length > 0.0 { 1.0 } else { 0.0 }).collect();
     let mut pivots: Vec<usize> = Vec::new();
     let mut rows: Vec<Vec<f64>> = Vec::new();
     while let Some(pivot) = largest(&left) {
@@ -271,9 +230,7 @@ fn inverse(rows: &[Vec<f64>], pivots: &[usize]) -> Matrix {
     let mut inverse = Matrix::new(q, q, |_, _| 0.0);
     for column in 0..q {
         for row in (0..=column).rev() {
-            let known: f64 = (row + 1..=column)
-                .map(|inner| rows[row][pivots[inner]] * inverse.at(inner, column))
-                .sum();
+            let known: f64 = (row + 1..=column).map(|inner| rows[row][pivots[inner]] * inverse.at(inner, column)).sum();
             let target = if row == column { 1.0 } else { 0.0 };
             inverse.set(row, column, (target - known) / rows[row][pivots[row]]);
         }

@@ -35,9 +35,7 @@ impl KvCache {
         options: &GenerationOptions,
     ) -> Result<Self> {
         let rounding = Rounding::of(placement.device);
-        let prompts = options
-            .share_prompts
-            .then(|| PromptBlocks::new(config, placement, rounding));
+        let prompts = options.share_prompts.then(|| PromptBlocks::new(config, placement, rounding));
         Ok(Self {
             slots: KeyValues::new(config, placement, slots)?,
             prompts: prompts.transpose()?,
@@ -57,10 +55,7 @@ impl KvCache {
         let half_more = self.rounding.capacity(used + used / 2).min(self.most);
         let capacity = self.rounding.capacity(length).max(half_more);
         let prompts = self.prompts.as_ref().map(|prompts| &prompts.key_values);
-        self.check_budget(
-            (slots, capacity),
-            prompts.map_or((0, 0), |prompts| (prompts.rows(), prompts.capacity())),
-        )?;
+        self.check_budget((slots, capacity), prompts.map_or((0, 0), |prompts| (prompts.rows(), prompts.capacity())))?;
         self.slots.grow(slots, capacity)
     }
 
@@ -203,10 +198,7 @@ impl KeyValues {
             (*keys, *values) = (new(keys)?, new(values)?);
         }
         let flat = |x: &Tensor| x.f_view([-1, self.head_dim]);
-        let places = self
-            .layers
-            .iter()
-            .map(|(keys, values)| Ok((flat(keys)?, flat(values)?)));
+        let places = self.layers.iter().map(|(keys, values)| Ok((flat(keys)?, flat(values)?)));
         self.places = places.collect::<Result<_>>()?;
         Ok(())
     }
@@ -293,10 +285,7 @@ impl Places {
     pub(super) fn new(of: &KeyValues, positions: &Tensor) -> Result<Self> {
         let heads = Tensor::f_arange(of.rows * of.kv_heads, (Kind::Int64, of.placement.device))?;
         let starts = heads.f_mul_scalar(of.capacity)?.f_view([of.rows, 1, of.kv_heads])?;
-        Ok(Self {
-            index: starts.f_add(&positions.f_view([-1, 1, 1])?)?,
-            positions: positions.f_unsqueeze(1)?,
-        })
+        Ok(Self { index: starts.f_add(&positions.f_view([-1, 1, 1])?)?, positions: positions.f_unsqueeze(1)? })
     }
 
     /// Which of the first `length` positions come after a row's new token, `[rows, length]`.
@@ -336,15 +325,9 @@ pub(super) struct Rounding {
 }
 
 impl Rounding {
-    pub(super) const CPU: Self = Self {
-        capacity: 64,
-        attention: 1,
-    };
+    pub(super) const CPU: Self = Self { capacity: 64, attention: 1 };
     /// libtorch may plan a kernel for each new shape, so that attention to one more position in each step is slow.
-    pub(super) const GPU: Self = Self {
-        capacity: 128,
-        attention: 128,
-    };
+    pub(super) const GPU: Self = Self { capacity: 128, attention: 128 };
 
     pub(super) fn of(device: Device) -> Self {
         if device.is_cuda() { Self::GPU } else { Self::CPU }
@@ -407,15 +390,9 @@ pub(super) mod tests {
     #[test]
     fn a_gpu_attends_to_whole_steps_and_a_cpu_to_what_is_in_use() {
         let lengths = [0, 1, 64, 65, 128, 129];
-        assert_eq!(
-            lengths.map(|length| Rounding::of(Device::Cpu).attention(length)),
-            lengths
-        );
+        assert_eq!(lengths.map(|length| Rounding::of(Device::Cpu).attention(length)), lengths);
         let gpu = Rounding::of(Device::Cuda(0));
-        assert_eq!(
-            lengths.map(|length| gpu.attention(length)),
-            [0, 128, 128, 128, 128, 256]
-        );
+        assert_eq!(lengths.map(|length| gpu.attention(length)), [0, 128, 128, 128, 128, 256]);
     }
 
     #[test]

@@ -76,9 +76,7 @@ pub(super) fn among(logits: &Tensor, last: &Tensor, top_p: &Tensor, few: i64) ->
     let bound = sorted.f_gather(1, &last.f_clamp_max(few - 1)?, false)?;
     let bound = bound.f_masked_fill(&beyond, f64::NEG_INFINITY)?;
     // Ties with the last one that top-k keeps need not be among the candidates, but count.
-    let total = logits
-        .f_masked_fill(&logits.f_lt_tensor(&bound)?, f64::NEG_INFINITY)?
-        .f_logsumexp([-1], true)?;
+    let total = logits.f_masked_fill(&logits.f_lt_tensor(&bound)?, f64::NEG_INFINITY)?.f_logsumexp([-1], true)?;
     let sorted = excluded(sorted, |sorted| sorted.f_lt_tensor(&bound), f64::NEG_INFINITY)?;
     let probabilities = sorted.f_sub(&total)?.f_exp()?;
     let cut = before(probabilities)?.f_ge_tensor(top_p)?;
@@ -86,9 +84,7 @@ pub(super) fn among(logits: &Tensor, last: &Tensor, top_p: &Tensor, few: i64) ->
     let smallest = smallest_kept(&sorted, &cut)?.f_where_self(&is_cut, &bound)?;
     // Top-p would cut further on, among what was not sorted and top-k keeps.
     let goes_on = sorted.f_narrow(1, few - 1, 1)?.f_ne(f64::NEG_INFINITY)?;
-    let lacking = goes_on
-        .f_logical_and(&is_cut.f_logical_not()?)?
-        .f_logical_and(&top_p.f_isfinite()?)?;
+    let lacking = goes_on.f_logical_and(&is_cut.f_logical_not()?)?.f_logical_and(&top_p.f_isfinite()?)?;
     Ok((smallest, lacking))
 }
 
@@ -128,16 +124,9 @@ mod tests {
     fn candidates_are_cut_as_the_whole_vocabulary_is_or_say_that_they_are_too_few() {
         let logits = logits();
         let mut lacked = 0;
-        for (k, top_p) in [
-            (0, 0.1),
-            (0, 0.5),
-            (0, 0.95),
-            (0, 0.999),
-            (1, 0.3),
-            (40, 0.95),
-            (40, f64::INFINITY),
-            (900, 0.2),
-        ] {
+        for (k, top_p) in
+            [(0, 0.1), (0, 0.5), (0, 0.95), (0, 0.999), (1, 0.3), (40, 0.95), (40, f64::INFINITY), (900, 0.2)]
+        {
             let last = if k == 0 { VOCABULARY - 1 } else { k - 1 };
             let last = Tensor::full([6, 1], last, (Kind::Int64, Device::Cpu));
             let top_p = Tensor::full([6, 1], top_p, (Kind::Float, Device::Cpu));

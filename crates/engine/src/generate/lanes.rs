@@ -19,11 +19,7 @@ const IMBALANCE: usize = 110;
 /// The indices of each lane's requests. Requests of one member stay together if possible, for larger products.
 pub(super) fn divide(requests: &[GenerationRequest], options: &GenerationOptions, model: &Model) -> Vec<Vec<usize>> {
     let samples: usize = requests.iter().map(|request| request.n).sum();
-    let least = if model.config.parameters() <= SMALL_BASE {
-        2
-    } else {
-        SEQUENCES_PER_LANE
-    };
+    let least = if model.config.parameters() <= SMALL_BASE { 2 } else { SEQUENCES_PER_LANE };
     let most = worthwhile(model.placement.device, samples.min(options.max_slots), least);
     let mut order: Vec<usize> = (0..requests.len()).collect();
     order.sort_by_key(|&index| requests[index].adapter.unwrap_or(usize::MAX));
@@ -33,9 +29,7 @@ pub(super) fn divide(requests: &[GenerationRequest], options: &GenerationOptions
     };
     let weights: Vec<usize> = order.iter().map(|&index| weight(index)).collect();
     let parts = (2..=most).rev().map(|lanes| (lanes, cut(&weights, lanes)));
-    let even = parts
-        .into_iter()
-        .find(|(lanes, parts)| parts.len() == *lanes && is_even(&weights, parts));
+    let even = parts.into_iter().find(|(lanes, parts)| parts.len() == *lanes && is_even(&weights, parts));
     match even {
         Some((_, parts)) => parts.into_iter().map(|part| order[part].to_vec()).collect(),
         None => vec![order],
@@ -95,20 +89,14 @@ impl Generator<'_> {
         let completions = requests.iter().map(|request| request.n).sum();
         let mut progress = vec![(0, 0); count];
         let samples = |lane: &Vec<usize>| lane.iter().map(|&index| requests[index].n).sum::<usize>();
-        let mut slots: Vec<usize> = lanes
-            .iter()
-            .map(|lane| samples(lane).min(options.max_slots / count).max(1))
-            .collect();
+        let mut slots: Vec<usize> =
+            lanes.iter().map(|lane| samples(lane).min(options.max_slots / count).max(1)).collect();
         let mut halved = Vec::new();
         let tokenizer = self.tokenizer;
         let generated = side_by_side(
             jobs.collect::<Result<_>>()?,
             |lane: Lane, events| {
-                let generator = Generator {
-                    model: &lane.model,
-                    population: lane.population.as_ref(),
-                    tokenizer,
-                };
+                let generator = Generator { model: &lane.model, population: lane.population.as_ref(), tokenizer };
                 generator.generate_together(&lane.adapters, &lane.requests, &lane.options, &mut |event| {
                     let lane = lane.index;
                     // The receiver is gone only if the caller has panicked, and then the event is not needed.
@@ -145,10 +133,7 @@ impl Generator<'_> {
                 results[index] = Some(result);
             }
         }
-        Ok(Generated {
-            results: results.into_iter().flatten().collect(),
-            halved,
-        })
+        Ok(Generated { results: results.into_iter().flatten().collect(), halved })
     }
 }
 
@@ -173,17 +158,9 @@ pub(super) fn allot(demand: &[usize], active: &[usize], slots: usize) -> Vec<usi
     let (mut level, mut above) = (0, slots + 1);
     while above - level > 1 {
         let middle = level + (above - level) / 2;
-        if total(middle) <= slots {
-            level = middle
-        } else {
-            above = middle
-        }
+        if total(middle) <= slots { level = middle } else { above = middle }
     }
-    demand
-        .iter()
-        .zip(active)
-        .map(|(&demand, &active)| demand.min(level).max(active))
-        .collect()
+    demand.iter().zip(active).map(|(&demand, &active)| demand.min(level).max(active)).collect()
 }
 
 #[cfg(test)]

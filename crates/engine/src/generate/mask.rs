@@ -16,9 +16,7 @@ use crate::tokenizer::Tokenizer;
 pub fn dropped(mask: &VocabularyMask, vocab_size: i64, kept: &[i64]) -> Vec<bool> {
     let mut random = ChaCha8Rng::seed_from_u64(mask.seed);
     let threshold = ((1.0 - mask.keep_rate) * 2f64.powi(32)) as u64;
-    let mut dropped: Vec<bool> = (0..vocab_size)
-        .map(|_| u64::from(random.next_u32()) < threshold)
-        .collect();
+    let mut dropped: Vec<bool> = (0..vocab_size).map(|_| u64::from(random.next_u32()) < threshold).collect();
     let protected = mask.protected.iter().map(|&id| i64::from(id));
     for id in protected.chain(kept.iter().copied()) {
         if let Some(entry) = usize::try_from(id).ok().and_then(|id| dropped.get_mut(id)) {
@@ -38,17 +36,12 @@ pub(super) fn shared(requests: &[GenerationRequest]) -> Result<Option<&Vocabular
     };
     let mask = &first.sampling.vocabulary_mask;
     if let Some(other) = requests.iter().find(|other| other.sampling.vocabulary_mask != *mask) {
-        let reason = format!(
-            "its `vocabulary_mask` differs from that of request `{}`; a batch has one mask",
-            first.id
-        );
+        let reason = format!("its `vocabulary_mask` differs from that of request `{}`; a batch has one mask", first.id);
         return Err(EngineError::request(&other.id, reason));
     }
     let ends = |sampling: &Sampling| (sampling.ignore_eos, sampling.stop_token_ids.clone());
     if mask.is_some()
-        && let Some(other) = requests
-            .iter()
-            .find(|other| ends(&other.sampling) != ends(&first.sampling))
+        && let Some(other) = requests.iter().find(|other| ends(&other.sampling) != ends(&first.sampling))
     {
         let reason = format!(
             "its `stop_token_ids` or `ignore_eos` differ from those of request `{}`; a batch with a mask keeps the ids that \

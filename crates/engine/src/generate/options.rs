@@ -37,13 +37,7 @@ pub struct GenerationOptions {
 
 impl Default for GenerationOptions {
     fn default() -> Self {
-        Self {
-            max_slots: 256,
-            prefill_tokens: 4_096,
-            cache_bytes: None,
-            share_prompts: false,
-            graphs: true,
-        }
+        Self { max_slots: 256, prefill_tokens: 4_096, cache_bytes: None, share_prompts: false, graphs: true }
     }
 }
 
@@ -58,10 +52,7 @@ impl GenerationOptions {
         share_prompts: Option<bool>,
     ) -> Self {
         let Device::Cuda(index) = model.placement.device else {
-            return Self {
-                share_prompts: share_prompts.unwrap_or(false),
-                ..Self::default()
-            };
+            return Self { share_prompts: share_prompts.unwrap_or(false), ..Self::default() };
         };
         let samples = requests.iter().map(|request| request.n).max().unwrap_or(0);
         let share_prompts = share_prompts.unwrap_or(Self::shares_prompts(model.placement.device, samples));
@@ -83,20 +74,12 @@ impl GenerationOptions {
         share_prompts: bool,
     ) -> Self {
         let Some(memory) = memory else {
-            return Self {
-                share_prompts,
-                ..Self::default()
-            };
+            return Self { share_prompts, ..Self::default() };
         };
         let length = |request: &GenerationRequest| {
             part_of_prompt(request, share_prompts) + u64::from(request.sampling.max_tokens) / 4
         };
-        let none = LoraShape {
-            r: 0,
-            lora_alpha: 0.0,
-            target_modules: Vec::new(),
-            use_rslora: false,
-        };
+        let none = LoraShape { r: 0, lora_alpha: 0.0, target_modules: Vec::new(), use_rslora: false };
         let shape = GenerationShape {
             members: population.map_or(0, Population::members) as u64,
             slots: MOST_SLOTS,
@@ -105,12 +88,7 @@ impl GenerationOptions {
         };
         let adapter = population.map_or(&none, |population| &population.shape);
         let fit = shape.fit(&model.config.base_shape(), adapter, (memory as f64 * PLANNED) as u64);
-        Self {
-            max_slots: fit.slots as usize,
-            cache_bytes: Some(fit.cache),
-            share_prompts,
-            ..Self::default()
-        }
+        Self { max_slots: fit.slots as usize, cache_bytes: Some(fit.cache), share_prompts, ..Self::default() }
     }
 }
 
@@ -174,10 +152,7 @@ pub struct GenerationResult {
 impl GenerationRequest {
     /// The result without a completion.
     pub(super) fn unsampled(&self) -> GenerationResult {
-        GenerationResult {
-            id: self.id.clone(),
-            completions: Vec::new(),
-        }
+        GenerationResult { id: self.id.clone(), completions: Vec::new() }
     }
 
     /// Tokens of the prompt and of the longest possible completion.
@@ -195,13 +170,7 @@ impl GenerationRequest {
         if let Some(id) = self.prompt.iter().find(|&&id| id < 0 || id >= vocabulary) {
             return refuse(format!("prompt id {id} is outside the vocabulary of {vocabulary}"));
         }
-        let Sampling {
-            temperature,
-            top_p,
-            max_tokens,
-            stop,
-            ..
-        } = &self.sampling;
+        let Sampling { temperature, top_p, max_tokens, stop, .. } = &self.sampling;
         if *max_tokens == 0 {
             return refuse("`max_tokens` is 0; it must be positive".into());
         }
@@ -216,9 +185,7 @@ impl GenerationRequest {
             return refuse(format!("adapter {adapter} does not exist; there are {members}"));
         }
         if !(*temperature >= 0.0 && temperature.is_finite()) {
-            return refuse(format!(
-                "`temperature` is {temperature}; it must be 0 (greedy) or a positive number"
-            ));
+            return refuse(format!("`temperature` is {temperature}; it must be 0 (greedy) or a positive number"));
         }
         if !(*top_p > 0.0 && *top_p <= 1.0) {
             return refuse(format!("`top_p` is {top_p}; it must be above 0 and at most 1"));
@@ -242,31 +209,17 @@ pub(super) struct Stop {
 
 impl Stop {
     pub(super) fn new(request: &GenerationRequest, model: &Model, tokenizer: Option<&Tokenizer>) -> Result<Self> {
-        let Sampling {
-            max_tokens,
-            stop,
-            stop_token_ids,
-            ignore_eos,
-            ..
-        } = &request.sampling;
+        let Sampling { max_tokens, stop, stop_token_ids, ignore_eos, .. } = &request.sampling;
         let mut ids: Vec<i64> = stop_token_ids.iter().map(|&id| i64::from(id)).collect();
         if !ignore_eos {
             ids.extend(&model.config.eos_token_ids);
         }
         if !stop.is_empty() && tokenizer.is_none() {
-            return Err(EngineError::request(
-                &request.id,
-                "stop strings need the model's tokenizer.json",
-            ));
+            return Err(EngineError::request(&request.id, "stop strings need the model's tokenizer.json"));
         }
         let longest = stop.iter().map(String::len).max().unwrap_or(0);
         // A token that yields text has at least one byte; a few more tokens allow for special tokens in between.
-        Ok(Self {
-            ids,
-            strings: stop.clone(),
-            window: longest + 8,
-            max_tokens: *max_tokens as usize,
-        })
+        Ok(Self { ids, strings: stop.clone(), window: longest + 8, max_tokens: *max_tokens as usize })
     }
 
     /// The reason to end the completion after its newest id, if any.
@@ -320,10 +273,7 @@ mod tests {
                 eos_token_ids: Vec::new(),
                 pad_token_id: None,
             },
-            placement: Placement {
-                device,
-                dtype: Dtype::Bf16,
-            },
+            placement: Placement { device, dtype: Dtype::Bf16 },
             embed_tokens: nothing(),
             layers: Vec::new(),
             norm: nothing(),
@@ -337,10 +287,7 @@ mod tests {
             prompt: vec![1; prompt],
             adapter: None,
             n: 1,
-            sampling: Sampling {
-                max_tokens,
-                ..Sampling::default()
-            },
+            sampling: Sampling { max_tokens, ..Sampling::default() },
             seed: 0,
         }
     }
@@ -372,20 +319,13 @@ mod tests {
     fn shared_prompts_make_room_for_more_slots() {
         let model = model(Device::Cuda(0));
         let slots = |n, shared| {
-            let requests = [GenerationRequest {
-                n,
-                ..request(4000, 2000)
-            }];
+            let requests = [GenerationRequest { n, ..request(4000, 2000) }];
             GenerationOptions::within(Some(80 << 30), &model, None, &requests, shared).max_slots
         };
         let copied = slots(8, false);
         assert_eq!(slots(1, true), copied);
         // 4,500 positions a sequence, or 500 and a quarter of 4,000.
-        assert!(
-            (copied * 14 / 5..copied * 3).contains(&slots(8, true)),
-            "{copied} {}",
-            slots(8, true)
-        );
+        assert!((copied * 14 / 5..copied * 3).contains(&slots(8, true)), "{copied} {}", slots(8, true));
         assert!(slots(2, true) == copied && slots(64, true) > slots(8, true));
     }
 

@@ -6,9 +6,7 @@ use std::rc::Rc;
 
 use tch::Tensor;
 
-use super::cache::KvCache;
-use super::cache::PromptCache;
-use super::cache::{KeyValues, Layers};
+use super::cache::{KeyValues, KvCache, Layers, PromptCache};
 use super::prompts::{Block, Passed, PromptBlocks};
 use super::run::{Run, Running};
 use crate::device::upload;
@@ -103,11 +101,7 @@ impl Run<'_> {
         let mut new = Vec::new();
         for (running, row) in pass.iter().zip(0..) {
             if held.of(running.request).is_none() && seen.insert(running.request) {
-                new.push(Passed {
-                    request: running.request,
-                    length: tokens(running),
-                    row,
-                });
+                new.push(Passed { request: running.request, length: tokens(running), row });
             }
             let own = running.ids.len() as i64;
             if own > 0 {
@@ -123,10 +117,8 @@ impl Run<'_> {
         let model = self.generator.model;
         let device = model.placement.device;
         let request = |running: &Running| &self.requests[running.request];
-        let prompts: Vec<Vec<i64>> = pass
-            .iter()
-            .map(|running| [request(running).prompt.as_slice(), &running.ids].concat())
-            .collect();
+        let prompts: Vec<Vec<i64>> =
+            pass.iter().map(|running| [request(running).prompt.as_slice(), &running.ids].concat()).collect();
         let length = prompts.iter().map(Vec::len).max().unwrap_or(0);
         let mut padded = vec![0; prompts.len() * length];
         for (row, prompt) in padded.chunks_mut(length).zip(&prompts) {
@@ -142,15 +134,9 @@ impl Run<'_> {
             Some(_) => RowGroups::new(&members, 1, height, device)?,
             None => None,
         };
-        let last: Vec<i64> = prompts
-            .iter()
-            .zip(0..)
-            .map(|(prompt, row)| row * length + prompt.len() as i64 - 1)
-            .collect();
-        let output = OutputRows {
-            rows: &upload(&last, device)?,
-            groups: groups.as_ref(),
-        };
+        let last: Vec<i64> =
+            prompts.iter().zip(0..).map(|(prompt, row)| row * length + prompt.len() as i64 - 1).collect();
+        let output = OutputRows { rows: &upload(&last, device)?, groups: groups.as_ref() };
         let cache = PromptCache::default();
         let hidden = model.forward_rows(&ids, &self.rope.first(length)?, adapters, &cache, output)?;
         Ok((cache.into_layers(), model.logits(&model.final_norm(&hidden)?)?))

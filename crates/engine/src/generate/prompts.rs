@@ -5,8 +5,7 @@ use std::rc::{Rc, Weak};
 
 use tch::Tensor;
 
-use super::cache::Rounding;
-use super::cache::{KeyValues, Layers};
+use super::cache::{KeyValues, Layers, Rounding};
 use crate::config::ModelConfig;
 use crate::device::{Placement, upload};
 use crate::error::Result;
@@ -48,11 +47,7 @@ pub(super) struct PromptBlocks {
 
 impl PromptBlocks {
     pub(super) fn new(config: &ModelConfig, placement: Placement, rounding: Rounding) -> Result<Self> {
-        Ok(Self {
-            key_values: KeyValues::new(config, placement, 0)?,
-            blocks: Vec::new(),
-            rounding,
-        })
+        Ok(Self { key_values: KeyValues::new(config, placement, 0)?, blocks: Vec::new(), rounding })
     }
 
     /// The block of a request's prompt, if it is held.
@@ -68,10 +63,7 @@ impl PromptBlocks {
     /// Rows and capacity that it takes to hold `more` prompts of at most `longest` tokens besides those held.
     pub(super) fn needed(&self, more: usize, longest: i64) -> (i64, i64) {
         let rows = (self.held().count() + more) as i64;
-        (
-            rows.max(self.key_values.rows()),
-            self.rounding.capacity(longest).max(self.key_values.capacity()),
-        )
+        (rows.max(self.key_values.rows()), self.rounding.capacity(longest).max(self.key_values.capacity()))
     }
 
     /// Makes room for so many rows of this capacity.
@@ -90,19 +82,14 @@ impl PromptBlocks {
         let free = free.filter(|(_, block)| block.strong_count() == 0);
         let mut blocks = Vec::with_capacity(prompts.len());
         for ((row, place), prompt) in free.zip(prompts) {
-            let block = Rc::new(Block {
-                request: prompt.request,
-                length: prompt.length,
-                row: Cell::new(row as i64),
-            });
+            let block = Rc::new(Block { request: prompt.request, length: prompt.length, row: Cell::new(row as i64) });
             *place = Rc::downgrade(&block);
             blocks.push(block);
         }
         let device = self.key_values.placement().device;
         let sources: Vec<i64> = prompts.iter().map(|prompt| prompt.row).collect();
         let rows: Vec<i64> = blocks.iter().map(|block| block.row()).collect();
-        self.key_values
-            .fill(pass, &upload(&sources, device)?, &upload(&rows, device)?)?;
+        self.key_values.fill(pass, &upload(&sources, device)?, &upload(&rows, device)?)?;
         Ok(blocks)
     }
 
@@ -157,12 +144,7 @@ mod tests {
             blocks.grow(rows, capacity).unwrap();
         };
         make_room(&mut blocks, 3, 70);
-        let first = blocks
-            .hold(
-                &pass(&[10, 11, 12], 70),
-                &[(0, 70, 0), (1, 20, 1), (2, 30, 2)].map(passed),
-            )
-            .unwrap();
+        let first = blocks.hold(&pass(&[10, 11, 12], 70), &[(0, 70, 0), (1, 20, 1), (2, 30, 2)].map(passed)).unwrap();
         assert_eq!((blocks.key_values.rows(), blocks.key_values.capacity()), (3, 128));
         assert_eq!(blocks.longest(), 70);
         let [_, one, two] = <[Rc<Block>; 3]>::try_from(first).unwrap();
@@ -171,9 +153,7 @@ mod tests {
 
         make_room(&mut blocks, 2, 10);
         // Longer than the capacity, as a pass is that has other sequences' own tokens.
-        let more = blocks
-            .hold(&pass(&[13, 14], 150), &[(3, 10, 1), (4, 9, 0)].map(passed))
-            .unwrap();
+        let more = blocks.hold(&pass(&[13, 14], 150), &[(3, 10, 1), (4, 9, 0)].map(passed)).unwrap();
         assert_eq!(blocks.key_values.rows(), 4);
         let all = |blocks: &PromptBlocks| [&one, &two, &more[0], &more[1]].map(|block| held(blocks, block));
         assert_eq!(all(&blocks), [11.0, 12.0, 14.0, 13.0]);
@@ -181,10 +161,7 @@ mod tests {
         drop(one);
         blocks.compact().unwrap();
         assert_eq!((blocks.key_values.rows(), blocks.key_values.capacity()), (3, 64));
-        assert_eq!(
-            [&two, &more[0], &more[1]].map(|block| held(&blocks, block)),
-            [12.0, 14.0, 13.0]
-        );
+        assert_eq!([&two, &more[0], &more[1]].map(|block| held(&blocks, block)), [12.0, 14.0, 13.0]);
         assert!(Rc::ptr_eq(&blocks.of(3).unwrap(), &more[0]) && blocks.of(1).is_none());
         drop((two, more));
         blocks.compact().unwrap();

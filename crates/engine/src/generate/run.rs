@@ -10,8 +10,7 @@ use tch::{Device, Tensor};
 
 use super::cache::KvCache;
 use super::cut::Candidates;
-use super::options::Stop;
-use super::options::{Completion, GenerationRequest, GenerationResult};
+use super::options::{Completion, GenerationRequest, GenerationResult, Stop};
 use super::prefill::{Prefilled, Prompt, Prompts, Source};
 use super::prompts::Block;
 use super::sampler::{Draw, DrawParts, Drawn, draw};
@@ -75,10 +74,8 @@ impl<'a> Run<'a> {
         options: &'a GenerationOptions,
     ) -> Result<Self> {
         let model = generator.model;
-        let stops = requests
-            .iter()
-            .map(|request| Stop::new(request, model, generator.tokenizer))
-            .collect::<Result<_>>()?;
+        let stops =
+            requests.iter().map(|request| Stop::new(request, model, generator.tokenizer)).collect::<Result<_>>()?;
         let longest = requests.iter().map(GenerationRequest::most_tokens).max().unwrap_or(1) as i64;
         Ok(Self {
             generator,
@@ -92,10 +89,7 @@ impl<'a> Run<'a> {
             stopped: HashMap::new(),
             kept: None,
             candidates: Candidates::default(),
-            results: requests
-                .iter()
-                .map(|request| (request.n == 0).then(|| request.unsampled()))
-                .collect(),
+            results: requests.iter().map(|request| (request.n == 0).then(|| request.unsampled())).collect(),
             tokens: 0,
             longest,
         })
@@ -166,9 +160,7 @@ impl<'a> Run<'a> {
                 break;
             };
             let here = |running: &Running| {
-                prompts
-                    .get(&running.source())
-                    .filter(|prompt| Rc::ptr_eq(&prompt.pass, &prefilled))
+                prompts.get(&running.source()).filter(|prompt| Rc::ptr_eq(&prompt.pass, &prefilled))
             };
             let (mut now, later): (Vec<_>, Vec<_>) = admitted.drain(..).partition(|running| here(running).is_some());
             *admitted = later;
@@ -236,11 +228,8 @@ impl<'a> Run<'a> {
         observe: &mut dyn FnMut(GenerationEvent<'_>),
     ) -> Result<()> {
         let slots = groups.iter().map(|group| group.rows.len()).sum::<usize>();
-        let running: Vec<Running> = groups
-            .iter_mut()
-            .flat_map(|group| &mut group.rows)
-            .filter_map(Option::take)
-            .collect();
+        let running: Vec<Running> =
+            groups.iter_mut().flat_map(|group| &mut group.rows).filter_map(Option::take).collect();
         let drawn = match as_errors(|| self.next_tokens(&running, slots, rows)) {
             Ok(drawn) => drawn,
             Err(error) => {
@@ -280,10 +269,7 @@ impl<'a> Run<'a> {
         if !self.options.share_prompts {
             return self.longest;
         }
-        let limits = self
-            .requests
-            .iter()
-            .map(|request| i64::from(request.sampling.max_tokens));
+        let limits = self.requests.iter().map(|request| i64::from(request.sampling.max_tokens));
         limits.max().unwrap_or(1)
     }
 
@@ -331,35 +317,14 @@ impl<'a> Run<'a> {
         finish_reason: FinishReason,
         observe: &mut dyn FnMut(GenerationEvent<'_>),
     ) -> Result<()> {
-        let Running {
-            request,
-            sample,
-            ids,
-            logprobs,
-            sampling_logprobs,
-            entropies,
-            ..
-        } = running;
+        let Running { request, sample, ids, logprobs, sampling_logprobs, entropies, .. } = running;
         let entropy = (entropies / ids.len() as f64) as f32;
-        let text = self
-            .generator
-            .tokenizer
-            .map(|tokenizer| self.stops[request].text(&ids, tokenizer))
-            .transpose()?;
-        self.completions[request][sample] = Some(Completion {
-            ids,
-            text,
-            finish_reason,
-            logprobs,
-            sampling_logprobs,
-            entropy,
-        });
+        let text = self.generator.tokenizer.map(|tokenizer| self.stops[request].text(&ids, tokenizer)).transpose()?;
+        self.completions[request][sample] =
+            Some(Completion { ids, text, finish_reason, logprobs, sampling_logprobs, entropy });
         if self.completions[request].iter().all(Option::is_some) {
             let completions = self.completions[request].iter().flatten().cloned().collect();
-            let result = GenerationResult {
-                id: self.requests[request].id.clone(),
-                completions,
-            };
+            let result = GenerationResult { id: self.requests[request].id.clone(), completions };
             observe(GenerationEvent::Finished(&result));
             self.results[request] = Some(result);
         }
@@ -383,10 +348,6 @@ impl Running {
 
     /// What it is prefilled from: its prompt, as others are, or with its own tokens behind it.
     pub(super) fn source(&self) -> Source {
-        if self.ids.is_empty() {
-            Source::Prompt(self.request)
-        } else {
-            Source::Sequence(self.request, self.sample)
-        }
+        if self.ids.is_empty() { Source::Prompt(self.request) } else { Source::Sequence(self.request, self.sample) }
     }
 }

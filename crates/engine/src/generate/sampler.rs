@@ -134,10 +134,7 @@ pub(super) fn draw(
     let logprobs = logits.f_log_softmax(-1, Kind::Float)?;
     let probabilities = logprobs.f_exp()?;
     // One dot product per row, without a tensor of all terms.
-    let entropies = probabilities
-        .f_unsqueeze(1)?
-        .f_bmm(&logprobs.f_unsqueeze(2)?)?
-        .f_neg()?;
+    let entropies = probabilities.f_unsqueeze(1)?.f_bmm(&logprobs.f_unsqueeze(2)?)?.f_neg()?;
     // Each takes as much memory as the logits: where others are drawn from, these go before those are made.
     let probabilities = (mask.is_none() && parts.plain).then_some(probabilities);
     let rows = loop {
@@ -168,10 +165,7 @@ pub(super) fn draw(
             candidates.widen();
             continue;
         }
-        break rows
-            .chunks_exact(width)
-            .map(|row| [row[0], row[1], row[2], row[3]])
-            .collect::<Vec<_>>();
+        break rows.chunks_exact(width).map(|row| [row[0], row[1], row[2], row[3]]).collect::<Vec<_>>();
     };
     rows.into_iter()
         .zip(draws)
@@ -183,12 +177,7 @@ pub(super) fn draw(
             }
             let greedy = draw.sampling.temperature == 0.0;
             let sampling_logprob = if greedy { 0.0 } else { sampling_logprob as f32 };
-            Ok(Drawn {
-                id: id as i64,
-                logprob: logprob as f32,
-                sampling_logprob,
-                entropy: entropy as f32,
-            })
+            Ok(Drawn { id: id as i64, logprob: logprob as f32, sampling_logprob, entropy: entropy as f32 })
         })
         .collect()
 }
@@ -200,11 +189,8 @@ fn choose(distribution: &Tensor, probabilities: &Tensor, parts: &DrawParts, uplo
     let uniform = uploaded.column(uniform)?;
     let vocabulary = probabilities.size()[1];
     let in_blocks = probabilities.device().is_cuda() && vocabulary >= LARGE && vocabulary % BLOCK == 0;
-    let sampled = if in_blocks {
-        inverted_in_blocks(probabilities, &uniform)?
-    } else {
-        inverted(probabilities, &uniform)?
-    };
+    let sampled =
+        if in_blocks { inverted_in_blocks(probabilities, &uniform)? } else { inverted(probabilities, &uniform)? };
     if let Some(greedy) = parts.greedy {
         let greedy = uploaded.column(greedy)?.f_to_kind(Kind::Bool)?;
         return Ok(distribution.f_argmax(-1, true)?.f_where_self(&greedy, &sampled)?);
@@ -230,14 +216,9 @@ fn inverted_in_blocks(probabilities: &Tensor, uniform: &Tensor) -> Result<Tensor
     let ends = sums.f_cumsum(1, Kind::Double)?;
     let target = uniform.f_mul(&ends.f_narrow(1, ends.size()[1] - 1, 1)?)?;
     let block = passed(&ends, &target)?;
-    let start = ends
-        .f_gather(1, &block, false)?
-        .f_sub(&sums.f_gather(1, &block, false)?)?;
+    let start = ends.f_gather(1, &block, false)?.f_sub(&sums.f_gather(1, &block, false)?)?;
     let places = block.f_unsqueeze(2)?.f_expand([rows, 1, BLOCK], false)?;
-    let within = blocks
-        .f_gather(1, &places, false)?
-        .f_squeeze_dim(1)?
-        .f_cumsum(1, Kind::Double)?;
+    let within = blocks.f_gather(1, &places, false)?.f_squeeze_dim(1)?.f_cumsum(1, Kind::Double)?;
     // Rounding must not lead out of the block, nor to its last token if that is impossible.
     let most = within.f_narrow(1, BLOCK - 1, 1)?.f_mul_scalar(1.0 - f64::EPSILON)?;
     let rest = target.f_sub(&start)?.f_clamp_min(0.0)?.f_minimum(&most)?;
@@ -255,11 +236,7 @@ fn passed(sums: &Tensor, target: &Tensor) -> Result<Tensor> {
 /// The numbers in which probabilities are summed up. On a GPU libtorch adds those of a single row in blocks, so that in fp32
 /// the sum can grow a little at a token of probability 0, which could then be drawn.
 fn kind_of_sums(device: Device, rows: i64) -> Kind {
-    if device.is_cuda() && rows == 1 {
-        Kind::Double
-    } else {
-        Kind::Float
-    }
+    if device.is_cuda() && rows == 1 { Kind::Double } else { Kind::Float }
 }
 
 /// Log-probabilities after mask, temperature, top-k and top-p; excluded tokens are at minus infinity. If only candidates
@@ -307,10 +284,7 @@ mod tests {
         // Whole blocks are impossible, and the ends of all.
         let _ = probabilities.narrow(1, 0, BLOCK).zero_();
         let _ = probabilities.narrow(1, 3 * BLOCK, BLOCK).zero_();
-        let _ = probabilities
-            .view([rows, blocks, BLOCK])
-            .narrow(2, BLOCK - 3, 3)
-            .zero_();
+        let _ = probabilities.view([rows, blocks, BLOCK]).narrow(2, BLOCK - 3, 3).zero_();
         let uniform = Tensor::rand([rows, 1], (Kind::Float, Device::Cpu));
         let _ = uniform.narrow(0, 0, 50).fill_(0.0);
         let _ = uniform.narrow(0, 50, 50).fill_(1.0 - f64::from(f32::EPSILON) / 2.0);
@@ -337,13 +311,8 @@ mod tests {
     #[test]
     fn a_row_that_cannot_be_drawn_from_names_its_request() {
         let sampling = Sampling::default();
-        let draws = ["good", "bad"].map(|request| Draw {
-            request,
-            sampling: &sampling,
-            seed: 1,
-            sample: 0,
-            position: 0,
-        });
+        let draws =
+            ["good", "bad"].map(|request| Draw { request, sampling: &sampling, seed: 1, sample: 0, position: 0 });
         let drawn = |logits: &Tensor, mask: Option<&Tensor>, draws: &[Draw<'_>]| {
             let mut upload = Upload::default();
             let parts = DrawParts::add(draws, logits.size()[1], &mut upload);
@@ -354,9 +323,7 @@ mod tests {
         let error = drawn(&logits, None, &draws).unwrap_err().to_string();
         assert!(error.contains("`bad`"), "{error}");
         let all = Tensor::from_slice(&[true; 3]);
-        let error = drawn(&logits.narrow(0, 0, 1), Some(&all), &draws[..1])
-            .unwrap_err()
-            .to_string();
+        let error = drawn(&logits.narrow(0, 0, 1), Some(&all), &draws[..1]).unwrap_err().to_string();
         assert!(error.contains("`good`"), "{error}");
     }
 }

@@ -43,12 +43,7 @@ impl Table {
             }
         }
         let length = |block: &Option<&Block>| block.map_or(0, |block| block.length);
-        Self {
-            rows,
-            places,
-            lengths: slots.iter().map(length).collect(),
-            most,
-        }
+        Self { rows, places, lengths: slots.iter().map(length).collect(), most }
     }
 
     pub(super) fn add(&self, upload: &mut Upload) -> TableParts {
@@ -93,8 +88,7 @@ impl Samples {
     /// most · queries, width]`.
     pub(super) fn gather(&self, x: &Tensor) -> Result<Tensor> {
         let (_, queries, width) = x.size3()?;
-        Ok(x.f_index_select(0, &self.rows)?
-            .f_view([-1, self.most * queries, width])?)
+        Ok(x.f_index_select(0, &self.rows)?.f_view([-1, self.most * queries, width])?)
     }
 
     /// The reverse of [`Self::gather`].
@@ -106,9 +100,7 @@ impl Samples {
     /// The same into `out` `[slots · kv_heads, queries, width]`.
     pub(super) fn scatter_to(&self, out: &Tensor, x: &Tensor) -> Result<()> {
         let (_, queries, width) = out.size3()?;
-        let _ = x
-            .f_view([-1, queries, width])?
-            .f_index_select_out(out, 0, &self.places)?;
+        let _ = x.f_view([-1, queries, width])?.f_index_select_out(out, 0, &self.places)?;
         Ok(())
     }
 

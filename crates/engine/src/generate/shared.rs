@@ -4,8 +4,7 @@ use std::rc::Rc;
 
 use tch::{Kind, Tensor};
 
-use super::cache::KvCache;
-use super::cache::{First, KeyValues, Places};
+use super::cache::{First, KeyValues, KvCache, Places};
 use super::prompts::{Block, PromptBlocks};
 use super::samples::{Samples, Table, TableParts};
 use super::upload::{Indices, Upload, Uploaded};
@@ -75,14 +74,7 @@ impl<'a> SharedAttention<'a> {
         let (rows, width) = hidden.size2()?;
         let mask = Tensor::f_zeros([rows, width], (Kind::Float, hidden.device()))?;
         let mask = mask.f_masked_fill(&hidden, f64::NEG_INFINITY)?;
-        Ok(Self {
-            slots: &cache.slots,
-            own,
-            prompts,
-            places,
-            samples,
-            mask: mask.f_view([rows, 1, 1, width])?,
-        })
+        Ok(Self { slots: &cache.slots, own, prompts, places, samples, mask: mask.f_view([rows, 1, 1, width])? })
     }
 }
 
@@ -93,9 +85,7 @@ impl Attend for SharedAttention<'_> {
         let kv_heads = self.slots.kv_heads();
         // Query heads that share a key head are treated as consecutive queries, so that keys are not repeated.
         let [rows, queries] = [slots * kv_heads, heads / kv_heads];
-        let query = query
-            .f_mul_scalar(1.0 / (head_dim as f64).sqrt())?
-            .f_reshape([rows, queries, head_dim])?;
+        let query = query.f_mul_scalar(1.0 / (head_dim as f64).sqrt())?.f_reshape([rows, queries, head_dim])?;
         let (own, prompts) = (&self.own.cached[layer], &self.prompts.cached[layer]);
 
         let to_prompts = product_in_fp32(&self.samples.gather(&query)?, &prompts.keys_by_head)?;
@@ -114,9 +104,7 @@ impl Attend for SharedAttention<'_> {
         let from_prompts = product_in_fp32(&self.samples.gather(&of_prompts)?, &prompts.values_by_head)?;
         let attended =
             product_in_fp32(&of_own, &own.values_by_head)?.f_add_(&self.samples.scatter(&from_prompts, queries)?)?;
-        Ok(attended
-            .f_to_kind(query.kind())?
-            .f_view([slots, kv_heads, queries, head_dim])?)
+        Ok(attended.f_to_kind(query.kind())?.f_view([slots, kv_heads, queries, head_dim])?)
     }
 }
 
@@ -136,14 +124,8 @@ mod tests {
     const KV_HEADS: i64 = 2;
     const PROMPTS: [i64; 3] = [5, 70, 1];
     /// The prompt of each slot, and how many tokens of its own it holds; one slot is idle.
-    const SLOTS: [Option<(usize, i64)>; 6] = [
-        Some((1, 3)),
-        None,
-        Some((0, 0)),
-        Some((1, 66)),
-        Some((2, 9)),
-        Some((1, 0)),
-    ];
+    const SLOTS: [Option<(usize, i64)>; 6] =
+        [Some((1, 3)), None, Some((0, 0)), Some((1, 66)), Some((2, 9)), Some((1, 0))];
 
     fn random(shape: &[i64]) -> Tensor {
         Tensor::randn(shape, (Kind::Float, Device::Cpu))
@@ -155,10 +137,7 @@ mod tests {
         tch::manual_seed(3);
         let slots = SLOTS.len() as i64;
         let new = |share_prompts, rounding| {
-            let options = GenerationOptions {
-                share_prompts,
-                ..GenerationOptions::default()
-            };
+            let options = GenerationOptions { share_prompts, ..GenerationOptions::default() };
             let mut cache =
                 KvCache::new(&config(HEADS, KV_HEADS), Placement::REFERENCE, (slots, 200), &options).unwrap();
             cache.rounding = rounding;
@@ -166,11 +145,8 @@ mod tests {
         };
         let pass = vec![(random(&[3, KV_HEADS, 70, 8]), random(&[3, KV_HEADS, 70, 8]))];
         let own = vec![(random(&[slots, KV_HEADS, 66, 8]), random(&[slots, KV_HEADS, 66, 8]))];
-        let (query, key, value) = (
-            random(&[slots, 1, HEADS, 8]),
-            random(&[slots, 1, KV_HEADS, 8]),
-            random(&[slots, 1, KV_HEADS, 8]),
-        );
+        let (query, key, value) =
+            (random(&[slots, 1, HEADS, 8]), random(&[slots, 1, KV_HEADS, 8]), random(&[slots, 1, KV_HEADS, 8]));
         let busy = Tensor::from_slice(&[0i64, 2, 3, 4, 5]);
         let mut found = Vec::new();
         for rounding in [Rounding::CPU, Rounding::GPU] {
@@ -184,10 +160,7 @@ mod tests {
                     Tensor::cat(&[prompt, &own.get(slot as i64).narrow(1, 0, count)], 1).unsqueeze(0)
                 };
                 let whole = vec![(with_own(&part, &own[0].0), with_own(&values, &own[0].1))];
-                copied
-                    .slots
-                    .fill_part(&whole, (0, 0, PROMPTS[prompt] + count), slot as i64)
-                    .unwrap();
+                copied.slots.fill_part(&whole, (0, 0, PROMPTS[prompt] + count), slot as i64).unwrap();
             }
             let positions = SLOTS.map(|slot| slot.map_or(0, |(prompt, own)| PROMPTS[prompt] + own));
             let length = rounding.attention(137);
@@ -197,18 +170,12 @@ mod tests {
             let mut cache = new(true, rounding);
             cache.reserve_prompts(3, 70).unwrap();
             cache.reserve(67).unwrap();
-            let prompts = [0, 1, 2].map(|prompt| Passed {
-                request: prompt,
-                length: PROMPTS[prompt],
-                row: prompt as i64,
-            });
+            let prompts =
+                [0, 1, 2].map(|prompt| Passed { request: prompt, length: PROMPTS[prompt], row: prompt as i64 });
             let blocks = cache.prompts.as_mut().unwrap().hold(&pass, &prompts).unwrap();
             for (slot, held) in SLOTS.iter().enumerate() {
                 let Some((_, count)) = *held else { continue };
-                cache
-                    .slots
-                    .fill_part(&own, (slot as i64, 0, count), slot as i64)
-                    .unwrap();
+                cache.slots.fill_part(&own, (slot as i64, 0, count), slot as i64).unwrap();
             }
             let held = SLOTS.map(|slot| slot.map(|(prompt, own)| (blocks[prompt].as_ref(), own)));
             let mut upload = Upload::default();
@@ -224,9 +191,7 @@ mod tests {
             found.push(attended);
         }
         for other in &found[1..] {
-            let apart = (found[0].index_select(0, &busy) - other.index_select(0, &busy))
-                .abs()
-                .max();
+            let apart = (found[0].index_select(0, &busy) - other.index_select(0, &busy)).abs().max();
             assert!(f64::try_from(apart).unwrap() < 1e-5);
         }
     }

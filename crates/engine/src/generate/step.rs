@@ -81,8 +81,7 @@ impl Run<'_> {
             .then(|| upload.indices(&running.iter().map(|running| row(running.slot)).collect::<Vec<_>>()));
         let parts = DrawParts::add(&draws, model.config.vocab_size, &mut upload);
         let uploaded = upload.send(model.placement.device)?;
-        rows.cache
-            .reserve(inputs.shared.as_ref().map_or(length, |shared| shared.length))?;
+        rows.cache.reserve(inputs.shared.as_ref().map_or(length, |shared| shared.length))?;
         let mut hidden = self.hidden(rows, &inputs, &uploaded)?;
         if let Some(active) = active {
             hidden = hidden.f_index_select(0, &uploaded.indices(active)?)?;
@@ -109,12 +108,7 @@ impl Run<'_> {
             StepGraph::Of(last) if last == shape => {
                 let first = uploaded.first(inputs.words)?;
                 match Graph::record(gpu, || self.layers(rows, inputs, &first))? {
-                    Some((graph, hidden)) => Box::new(Recorded {
-                        shape,
-                        graph,
-                        inputs: first,
-                        hidden,
-                    }),
+                    Some((graph, hidden)) => Box::new(Recorded { shape, graph, inputs: first, hidden }),
                     None => return self.layers(rows, inputs, uploaded),
                 }
             }
@@ -136,10 +130,7 @@ impl Run<'_> {
         let adapters = adapters.map(|(layers, groups)| (layers.as_slice(), groups));
         let ids = uploaded.indices(inputs.ids)?.f_unsqueeze(1)?;
         let rope = self.rope.at(&positions)?;
-        let hidden = self
-            .generator
-            .model
-            .forward(&ids, &rope, adapters, attention.as_ref())?;
+        let hidden = self.generator.model.forward(&ids, &rope, adapters, attention.as_ref())?;
         Ok(hidden.f_squeeze_dim(1)?)
     }
 }
@@ -148,24 +139,12 @@ impl Inputs {
     fn shape(&self, cache: &KvCache) -> Shape {
         let of_prompts = cache.prompts.as_ref().map_or([0; 3], |prompts| {
             let kept = &prompts.key_values;
-            [
-                kept.rows(),
-                kept.capacity(),
-                cache.rounding.attention(prompts.longest()),
-            ]
+            [kept.rows(), kept.capacity(), cache.rounding.attention(prompts.longest())]
         });
         let length = self.shared.as_ref().map_or(self.length, |shared| shared.length);
         let [rows, capacity, longest] = of_prompts;
         let slots = &cache.slots;
-        [
-            self.words,
-            slots.rows(),
-            slots.capacity(),
-            cache.rounding.attention(length),
-            rows,
-            capacity,
-            longest,
-        ]
+        [self.words, slots.rows(), slots.capacity(), cache.rounding.attention(length), rows, capacity, longest]
     }
 }
 
@@ -225,9 +204,7 @@ impl Attend for DecodeAttention<'_> {
             return self.products(&query, cached);
         }
         let (keys, values, mask) = (&cached.keys, &cached.values, Some(&self.mask));
-        Ok(Tensor::f_scaled_dot_product_attention(
-            &query, keys, values, mask, 0.0, false, None, false,
-        )?)
+        Ok(Tensor::f_scaled_dot_product_attention(&query, keys, values, mask, 0.0, false, None, false)?)
     }
 }
 
@@ -237,9 +214,7 @@ impl DecodeAttention<'_> {
     fn products(&self, query: &Tensor, cached: &First) -> Result<Tensor> {
         let (slots, kv_heads, queries, head_dim) = query.size4()?;
         let batch = slots * kv_heads;
-        let scaled = query
-            .f_mul_scalar(1.0 / (head_dim as f64).sqrt())?
-            .f_reshape([batch, queries, head_dim])?;
+        let scaled = query.f_mul_scalar(1.0 / (head_dim as f64).sqrt())?.f_reshape([batch, queries, head_dim])?;
         let scores = product(&scaled, &cached.keys_by_head)?
             .f_view([slots, kv_heads, queries, self.length])?
             .f_add(&self.mask)?;

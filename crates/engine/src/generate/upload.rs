@@ -35,10 +35,7 @@ impl Upload {
     pub(super) fn indices(&mut self, values: &[i64]) -> Indices {
         let start = self.words.len();
         self.words.extend(values);
-        Indices {
-            start,
-            count: values.len(),
-        }
+        Indices { start, count: values.len() }
     }
 
     /// Adds numbers, two to a word.
@@ -52,10 +49,7 @@ impl Upload {
             i64::from_ne_bytes(bytes)
         };
         self.words.extend(values.chunks(2).map(word));
-        Numbers {
-            start,
-            count: values.len(),
-        }
+        Numbers { start, count: values.len() }
     }
 
     /// Words collected so far.
@@ -115,10 +109,7 @@ mod tests {
         };
         assert_eq!(column(odd), [0.1, -2.0, f32::INFINITY]);
         assert_eq!(column(even), [3.0, 4.5]);
-        assert_eq!(
-            Vec::<i64>::try_from(sent.indices(ids).unwrap()).unwrap(),
-            [7, -1, 1 << 40]
-        );
+        assert_eq!(Vec::<i64>::try_from(sent.indices(ids).unwrap()).unwrap(), [7, -1, 1 << 40]);
         assert_eq!(sent.indices(none).unwrap().size(), [0]);
     }
 }

@@ -4,8 +4,7 @@ use lyceum_core::work::Optimizer;
 use lyceum_kernels::{adamw as kernel, squares};
 use tch::{Device, Kind, Tensor};
 
-use super::optimizer_state::OptimizerState;
-use super::optimizer_state::TrainedTensor;
+use super::optimizer_state::{OptimizerState, TrainedTensor};
 use crate::device::upload;
 use crate::error::{EngineError, Result};
 use crate::host;
@@ -35,30 +34,14 @@ struct Factors {
 impl Factors {
     fn of(&self, member: usize) -> Result<Self> {
         let of = |factor: &Tensor| factor.f_narrow(0, member as i64, 1);
-        Ok(Self {
-            root: of(&self.root)?,
-            rate: of(&self.rate)?,
-        })
+        Ok(Self { root: of(&self.root)?, rate: of(&self.rate)? })
     }
 }
 
 impl From<&Optimizer> for AdamW {
     fn from(config: &Optimizer) -> Self {
-        let &Optimizer {
-            learning_rate,
-            beta1,
-            beta2,
-            eps,
-            weight_decay,
-            ..
-        } = config;
-        Self {
-            learning_rate,
-            beta1,
-            beta2,
-            eps,
-            weight_decay,
-        }
+        let &Optimizer { learning_rate, beta1, beta2, eps, weight_decay, .. } = config;
+        Self { learning_rate, beta1, beta2, eps, weight_decay }
     }
 }
 
@@ -139,9 +122,7 @@ impl AdamW {
         let denominator = exp_avg_sq.f_sqrt_out(&square)?.f_mul_(&root)?.f_add_scalar_(self.eps)?;
         let change = exp_avg.f_mul_out(&change, &rate)?.f_div_(&denominator)?;
         let mut values = values.shallow_clone();
-        let _ = values
-            .f_mul_scalar_(1.0 - self.learning_rate * self.weight_decay)?
-            .f_add_(&change)?;
+        let _ = values.f_mul_scalar_(1.0 - self.learning_rate * self.weight_decay)?.f_add_(&change)?;
         Ok(())
     }
 
@@ -160,10 +141,7 @@ impl AdamW {
         let exp_avg_sq = host::numbers_mut(&mut exp_avg_sq)?;
         let width = gradient.len() / steps.len();
         let moments = exp_avg.chunks_exact_mut(width).zip(exp_avg_sq.chunks_exact_mut(width));
-        let members = gradient
-            .chunks_exact(width)
-            .zip(values.chunks_exact_mut(width))
-            .zip(moments);
+        let members = gradient.chunks_exact(width).zip(values.chunks_exact_mut(width)).zip(moments);
         for (((gradient, values), (exp_avg, exp_avg_sq)), &step) in members.zip(steps) {
             let step = step as f64;
             let factors = kernel::Step {
@@ -174,12 +152,7 @@ impl AdamW {
                 eps: self.eps as f32,
                 kept: (1.0 - self.learning_rate * self.weight_decay) as f32,
             };
-            let numbers = kernel::Numbers {
-                gradient,
-                values,
-                exp_avg,
-                exp_avg_sq,
-            };
+            let numbers = kernel::Numbers { gradient, values, exp_avg, exp_avg_sq };
             kernel::step(host::threads(), factors, numbers);
         }
         Some(())
@@ -204,16 +177,8 @@ pub fn clip_gradients(
     let norms: Vec<f64> = (0..squares.first().map_or(0, Vec::len))
         .map(|member| squares.iter().map(|tensor| tensor[member]).sum::<f64>().sqrt())
         .collect();
-    let scales: Vec<f32> = norms
-        .iter()
-        .map(|norm| {
-            if largest > 0.0 {
-                (largest / (norm + 1e-6)).min(1.0) as f32
-            } else {
-                1.0
-            }
-        })
-        .collect();
+    let scales: Vec<f32> =
+        norms.iter().map(|norm| if largest > 0.0 { (largest / (norm + 1e-6)).min(1.0) as f32 } else { 1.0 }).collect();
     if scales.iter().any(|&scale| scale < 1.0) {
         // Before any gradient changes: what needs memory comes first, so that a failure leaves all of them as they were.
         let scales = upload(&scales, gradients[0].device())?;
@@ -228,9 +193,7 @@ pub fn clip_gradients(
 pub(super) fn check_values(trained: &[TrainedTensor], members: &[usize]) -> Result<()> {
     let values: Vec<Tensor> = trained.iter().map(|tensor| tensor.values.shallow_clone()).collect();
     let squares = member_squares(&values)?;
-    members
-        .iter()
-        .try_for_each(|&member| require_finite("the weight", trained, &squares, member))
+    members.iter().try_for_each(|&member| require_finite("the weight", trained, &squares, member))
 }
 
 /// One value per member, `[members]`, shaped to multiply a stacked tensor.
@@ -287,14 +250,10 @@ fn together_or_in_turn(stacked: &Tensor, compute: impl Fn(&Tensor) -> Result<Ten
 }
 
 fn require_finite(what: &str, trained: &[TrainedTensor], squares: &[Vec<f64>], member: usize) -> Result<()> {
-    match trained
-        .iter()
-        .zip(squares)
-        .find(|(_, squares)| !squares[member].is_finite())
-    {
-        Some((tensor, _)) => Err(EngineError::NonFinite {
-            what: format!("{what} of `{}` of member {member}", tensor.name),
-        }),
+    match trained.iter().zip(squares).find(|(_, squares)| !squares[member].is_finite()) {
+        Some((tensor, _)) => {
+            Err(EngineError::NonFinite { what: format!("{what} of `{}` of member {member}", tensor.name) })
+        }
         None => Ok(()),
     }
 }

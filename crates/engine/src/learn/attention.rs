@@ -43,9 +43,7 @@ impl<'a> Attention<'a> {
         let config = self.config;
         let here = qkv.device() == Device::Cpu && qkv.kind() == Kind::Float && weights.qk_norm.is_none();
         let short = config.num_attention_heads * self.packing.length() <= config.intermediate_size;
-        (here && short)
-            .then(|| Products::new(config, self.rope, self.packing))
-            .flatten()
+        (here && short).then(|| Products::new(config, self.rope, self.packing)).flatten()
     }
 }
 
@@ -172,10 +170,7 @@ impl<'a> Products<'a> {
             return None;
         };
         let (gather, scatter) = match &packing.indices {
-            Some(indices) => (
-                Some(host::indices(&indices.gather)?),
-                Some(host::indices(&indices.scatter)?),
-            ),
+            Some(indices) => (Some(host::indices(&indices.gather)?), Some(host::indices(&indices.scatter)?)),
             None => (None, None),
         };
         Some(Self {
@@ -203,12 +198,7 @@ impl<'a> Products<'a> {
         let matrices = self.split(qkv)?;
         let weights = self.weights(&matrices)?;
         let attended = self.attended(&weights, &matrices, qkv.size()[0])?;
-        Ok(ProductsTape {
-            products: self,
-            matrices,
-            weights,
-            attended,
-        })
+        Ok(ProductsTape { products: self, matrices, weights, attended })
     }
 
     fn split(&self, qkv: &Tensor) -> Result<Matrices> {
@@ -219,37 +209,20 @@ impl<'a> Products<'a> {
             key: written(&mut matrices.key)?,
             value: written(&mut matrices.value)?,
         };
-        kernel::split(
-            host::threads(),
-            self.shape,
-            read(&qkv)?,
-            self.gather,
-            self.rotation,
-            heads,
-        );
+        kernel::split(host::threads(), self.shape, read(&qkv)?, self.gather, self.rotation, heads);
         Ok(matrices)
     }
 
     /// Uninitialised.
     fn matrices(&self) -> Result<Matrices> {
-        let Shape {
-            sequences,
-            length,
-            heads,
-            kv_heads,
-            head_dim,
-        } = self.shape;
+        let Shape { sequences, length, heads, kv_heads, head_dim } = self.shape;
         let matrices = |group: usize| {
             Tensor::f_empty(
                 [(sequences * kv_heads) as i64, (group * length) as i64, head_dim as i64],
                 (Kind::Float, Device::Cpu),
             )
         };
-        Ok(Matrices {
-            query: matrices(heads / kv_heads)?,
-            key: matrices(1)?,
-            value: matrices(1)?,
-        })
+        Ok(Matrices { query: matrices(heads / kv_heads)?, key: matrices(1)?, value: matrices(1)? })
     }
 
     /// The attention weight of each value for each query, `[sequences · kv_heads, group · length, length]`.
@@ -273,12 +246,7 @@ impl ProductsTape<'_> {
     }
 
     fn backward(self, gradient: &Tensor) -> Result<Tensor> {
-        let Self {
-            products,
-            matrices,
-            weights,
-            attended,
-        } = self;
+        let Self { products, matrices, weights, attended } = self;
         let rows = attended.size()[0];
         drop(attended);
         let mut by_attended = match products.scatter {
@@ -286,45 +254,24 @@ impl ProductsTape<'_> {
             None => matrices.query.f_empty_like()?,
         };
         let gradient = gradient.f_contiguous()?;
-        kernel::join_backward(
-            products.shape,
-            read(&gradient)?,
-            products.scatter,
-            written(&mut by_attended)?,
-        );
+        kernel::join_backward(products.shape, read(&gradient)?, products.scatter, written(&mut by_attended)?);
         let by_value = product(&weights.f_transpose(1, 2)?, &by_attended)?;
         let mut by_scores = product(&by_attended, &matrices.value.f_transpose(1, 2)?)?;
         drop(by_attended);
         let Products { shape, scale, .. } = products;
-        kernel::weights_backward(
-            host::threads(),
-            shape.length,
-            scale,
-            read(&weights)?,
-            written(&mut by_scores)?,
-        );
+        kernel::weights_backward(host::threads(), shape.length, scale, read(&weights)?, written(&mut by_scores)?);
         drop(weights);
         let by_query = product(&by_scores, &matrices.key)?;
         let by_key = product(&by_scores.f_transpose(1, 2)?, &matrices.query)?;
         drop(by_scores);
-        let gradients = Gradients {
-            query: read(&by_query)?,
-            key: read(&by_key)?,
-            value: read(&by_value)?,
-        };
+        let gradients = Gradients { query: read(&by_query)?, key: read(&by_key)?, value: read(&by_value)? };
         let size = [rows, shape.joint() as i64];
         let options = (Kind::Float, Device::Cpu);
         let mut joint = match products.gather {
             Some(_) => Tensor::f_zeros(size, options)?,
             None => Tensor::f_empty(size, options)?,
         };
-        kernel::split_backward(
-            shape,
-            gradients,
-            products.gather,
-            products.rotation,
-            written(&mut joint)?,
-        );
+        kernel::split_backward(shape, gradients, products.gather, products.rotation, written(&mut joint)?);
         Ok(joint)
     }
 }

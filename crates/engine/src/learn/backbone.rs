@@ -97,19 +97,11 @@ impl<'a> Backbone<'a> {
 
     /// The rows of `x` `[T, ..]` from which a layer's output is computed.
     fn wanted(&self, layer: &AdaptedLayer<'_>, x: &Tensor) -> Result<Tensor> {
-        Ok(if layer.last {
-            x.f_index_select(0, &self.output.rows)?
-        } else {
-            x.shallow_clone()
-        })
+        Ok(if layer.last { x.f_index_select(0, &self.output.rows)? } else { x.shallow_clone() })
     }
 
     fn attention(&self) -> Attention<'_> {
-        Attention {
-            config: &self.model.config,
-            rope: &self.rope,
-            packing: self.packing,
-        }
+        Attention { config: &self.model.config, rope: &self.rope, packing: self.packing }
     }
 
     /// The rows that a layer's projection is applied to, by member.
@@ -174,18 +166,14 @@ impl<'a> Backbone<'a> {
         let mut by_attended = backward(JointProjection::O, &gradient, &attended, o)?;
         drop(attended);
         if layer.last {
-            let zeros = Tensor::f_zeros(
-                [input.size()[0], by_attended.size()[1]],
-                (by_attended.kind(), by_attended.device()),
-            );
+            let zeros =
+                Tensor::f_zeros([input.size()[0], by_attended.size()[1]], (by_attended.kind(), by_attended.device()));
             by_attended = zeros?.f_index_copy_(0, &self.output.rows, &by_attended)?;
         }
         let by_qkv = attention.backward(&by_attended)?;
         drop(by_attended);
         if layer.first {
-            layer
-                .linear(JointProjection::Qkv)
-                .factors_backward(&by_qkv, &attention_input, qkv, self.rows, sums)?;
+            layer.linear(JointProjection::Qkv).factors_backward(&by_qkv, &attention_input, qkv, self.rows, sums)?;
             return Ok(None);
         }
         let by_normed = backward(JointProjection::Qkv, &by_qkv, &attention_input, qkv)?;
@@ -294,10 +282,7 @@ impl<'a> AdaptedLayers<'a> {
                 linear: [qkv?, o?, gate_up?, down?],
             })
         });
-        Ok(Self {
-            members: rows.members().to_vec(),
-            layers: layers.collect::<Result<_>>()?,
-        })
+        Ok(Self { members: rows.members().to_vec(), layers: layers.collect::<Result<_>>()? })
     }
 
     /// Whether these layers belong to the members that have `rows`.

@@ -51,20 +51,14 @@ impl MicroBatch {
     pub(super) fn learned(&self, sequences: &[Vec<TrainingSequence>]) -> usize {
         let of_lane = |lane: &Lane| -> usize {
             let indices = lane.blocks.iter().flat_map(|block| block.sequences.clone());
-            indices
-                .map(|index| sequences[lane.member][index].completion.len())
-                .sum()
+            indices.map(|index| sequences[lane.member][index].completion.len()).sum()
         };
         self.lanes.iter().map(of_lane).sum()
     }
 
     /// Number of sequences.
     pub(super) fn sequences(&self) -> usize {
-        self.lanes
-            .iter()
-            .flat_map(|lane| &lane.blocks)
-            .map(|block| block.sequences.len())
-            .sum()
+        self.lanes.iter().flat_map(|lane| &lane.blocks).map(|block| block.sequences.len()).sum()
     }
 }
 
@@ -93,10 +87,7 @@ pub(super) fn deal(
             next: range.start,
             end: range.end,
             dealt: 0,
-            total: sequences[*member][range.clone()]
-                .iter()
-                .map(TrainingSequence::inputs)
-                .sum(),
+            total: sequences[*member][range.clone()].iter().map(TrainingSequence::inputs).sum(),
         })
         .collect();
     let mut batches = Vec::new();
@@ -146,24 +137,14 @@ impl Open {
     }
 
     fn push(&mut self, member: usize, index: usize, rows: usize, joins: bool) {
-        let at = self
-            .lanes
-            .iter()
-            .position(|lane| lane.member == member)
-            .unwrap_or_else(|| {
-                self.lanes.push(Lane {
-                    member,
-                    blocks: Vec::new(),
-                    rows: 0,
-                });
-                self.lanes.len() - 1
-            });
+        let at = self.lanes.iter().position(|lane| lane.member == member).unwrap_or_else(|| {
+            self.lanes.push(Lane { member, blocks: Vec::new(), rows: 0 });
+            self.lanes.len() - 1
+        });
         let lane = &mut self.lanes[at];
         match lane.blocks.last_mut() {
             Some(block) if joins => block.sequences.end = index + 1,
-            _ => lane.blocks.push(Block {
-                sequences: index..index + 1,
-            }),
+            _ => lane.blocks.push(Block { sequences: index..index + 1 }),
         }
         lane.rows += rows;
         self.rows += rows;
@@ -174,10 +155,7 @@ impl Open {
         let longest = self.lanes.iter().map(|lane| lane.rows).max().unwrap_or(0);
         let padded = longest * self.lanes.len();
         let worth_it = (padded - self.rows) * PADDING <= self.rows && padded <= budget.max(self.rows);
-        MicroBatch {
-            lanes: self.lanes,
-            padded: worth_it.then_some(longest),
-        }
+        MicroBatch { lanes: self.lanes, padded: worth_it.then_some(longest) }
     }
 }
 
@@ -204,11 +182,7 @@ mod tests {
     }
 
     fn all(sequences: &[Vec<TrainingSequence>], budget: usize, pace: Pace) -> Vec<MicroBatch> {
-        let work: Vec<_> = sequences
-            .iter()
-            .enumerate()
-            .map(|(member, list)| (member, 0..list.len()))
-            .collect();
+        let work: Vec<_> = sequences.iter().enumerate().map(|(member, list)| (member, 0..list.len())).collect();
         deal(&work, sequences, budget, true, pace, usize::MAX)
     }
 
@@ -227,11 +201,7 @@ mod tests {
 
     #[test]
     fn samples_of_one_prompt_share_it() {
-        let batches = all(
-            &[vec![sequence(1, 10, 5), sequence(1, 10, 5), sequence(2, 10, 5)]],
-            100,
-            Pace::Together,
-        );
+        let batches = all(&[vec![sequence(1, 10, 5), sequence(1, 10, 5), sequence(2, 10, 5)]], 100, Pace::Together);
         assert_eq!(batches.len(), 1);
         assert_eq!(batches[0].lanes[0].rows, 14 + 4 + 14);
         assert_eq!(batches[0].lanes[0].blocks.len(), 2);

@@ -49,31 +49,12 @@ impl Sums {
     }
 
     pub(super) fn to_array(self) -> [f64; Self::WIDTH] {
-        [
-            self.tokens,
-            self.loss,
-            self.entropy,
-            self.clipped,
-            self.ratio,
-            self.kl,
-            self.mismatch,
-            self.measured,
-        ]
+        [self.tokens, self.loss, self.entropy, self.clipped, self.ratio, self.kl, self.mismatch, self.measured]
     }
 
     pub(super) fn from_array(sums: [f64; Self::WIDTH]) -> Self {
         let [tokens, loss, entropy, clipped, ratio, kl, mismatch, measured] = sums;
-        Self {
-            tokens,
-            loss,
-            entropy,
-            clipped,
-            ratio,
-            kl,
-            mismatch,
-            measured,
-            capped: 0.0,
-        }
+        Self { tokens, loss, entropy, clipped, ratio, kl, mismatch, measured, capped: 0.0 }
     }
 
     pub(super) fn add(&mut self, other: Self) {
@@ -81,10 +62,7 @@ impl Sums {
         for (sum, other) in sums.iter_mut().zip(other.to_array()) {
             *sum += other;
         }
-        *self = Self {
-            capped,
-            ..Self::from_array(sums)
-        };
+        *self = Self { capped, ..Self::from_array(sums) };
     }
 
     /// The means. `norms` are the gradient norms of the member's optimizer steps, `epochs` the passes over its tokens.

@@ -87,14 +87,9 @@ fn by_logits(mut logits: Tensor, targets: &Tensor, range: Range<usize>, weigh: &
     let chosen = targets.f_unsqueeze(1)?;
     let mut probabilities = logits.f_softmax(-1, Kind::Float)?;
     // ln Σ exp z = max z − ln max p, which saves a second pass of exponentials.
-    let normaliser = logits
-        .f_amax([-1], true)?
-        .f_sub(&probabilities.f_amax([-1], true)?.f_log()?)?;
+    let normaliser = logits.f_amax([-1], true)?.f_sub(&probabilities.f_amax([-1], true)?.f_log()?)?;
     let logprobs = logits.f_gather(1, &chosen, false)?.f_sub(&normaliser)?;
-    let mean_logit = probabilities
-        .f_unsqueeze(1)?
-        .f_bmm(&logits.f_unsqueeze(2)?)?
-        .f_squeeze_dim(2)?;
+    let mean_logit = probabilities.f_unsqueeze(1)?.f_bmm(&logits.f_unsqueeze(2)?)?.f_squeeze_dim(2)?;
     let entropies = normaliser.f_sub(&mean_logit)?;
     let weights = weigh(range, &on_host(&logprobs)?, &on_host(&entropies)?)?;
     let device = logits.device();
@@ -211,14 +206,8 @@ mod tests {
         let work = [(0, 0..4), (1, 0..4)];
         let batches = deal(&work, &sequences, 16_384, false, Pace::Together, usize::MAX);
         let rows_on = |device, logits, lanes| {
-            let placement = Placement {
-                device,
-                dtype: Dtype::Bf16,
-            };
-            let options = UpdateOptions {
-                logits,
-                ..UpdateOptions::default()
-            };
+            let placement = Placement { device, dtype: Dtype::Bf16 };
+            let options = UpdateOptions { logits, ..UpdateOptions::default() };
             let shape = || shape(&options, placement, &population, &batches, &sequences);
             rows(&options, (&config, placement), &population, shape, lanes)
         };

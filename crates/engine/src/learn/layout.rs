@@ -4,8 +4,7 @@ use tch::{Device, Tensor};
 
 use super::batch::{Lane, MicroBatch};
 use super::padding::Padding;
-use super::rows::MemberRows;
-use super::rows::TrainingSequence;
+use super::rows::{MemberRows, TrainingSequence};
 use crate::device::upload;
 use crate::error::Result;
 
@@ -118,10 +117,7 @@ impl Layout {
                     gather.push(row.unwrap_or(sequence[0]) as i64);
                 }
             }
-            buckets.push(Bucket {
-                sequences: bucket.len() as i64,
-                length: length as i64,
-            });
+            buckets.push(Bucket { sequences: bucket.len() as i64, length: length as i64 });
         }
         let index = |values: &[i64]| upload(values, device);
         let as_they_stand =
@@ -130,10 +126,7 @@ impl Layout {
             None
         } else {
             let scatter: Vec<i64> = scatter.into_iter().map(|place| place.unwrap_or(0)).collect();
-            Some(PackingIndices {
-                gather: index(&gather)?,
-                scatter: index(&scatter)?,
-            })
+            Some(PackingIndices { gather: index(&gather)?, scatter: index(&scatter)? })
         };
         // Every predicting row is among the output rows.
         let place = |row: &i64| output.partition_point(|other| other < row) as i64;
@@ -142,10 +135,7 @@ impl Layout {
             ids: index(&rows.ids)?,
             members: MemberRows::new(&lanes, population, device)?,
             packing: Packing { buckets, indices },
-            output: OutputRows {
-                rows: index(&output)?,
-                members: MemberRows::new(&output_lanes, population, device)?,
-            },
+            output: OutputRows { rows: index(&output)?, members: MemberRows::new(&output_lanes, population, device)? },
             predicting: index(&predicting)?,
             targets: index(&rows.targets)?,
             tokens: rows.tokens,
@@ -177,11 +167,7 @@ impl Rows {
                 for (place, &id) in completion.iter().enumerate() {
                     self.predicting.push(rows[prompt.len() - 1 + place] as i64);
                     self.targets.push(id);
-                    self.tokens.push(Token {
-                        member: lane.member,
-                        sequence: index,
-                        place,
-                    });
+                    self.tokens.push(Token { member: lane.member, sequence: index, place });
                 }
                 self.sequences.push(rows);
             }
@@ -203,14 +189,9 @@ mod tests {
             advantage: 0.0,
         };
         // The first two share their prompt.
-        let sequences = [
-            vec![sequence(2, 3), sequence(2, 90), sequence(3, 4)],
-            vec![sequence(4, 80)],
-        ];
+        let sequences = [vec![sequence(2, 3), sequence(2, 90), sequence(3, 4)], vec![sequence(4, 80)]];
         let work = [(0, 0..3), (1, 0..1)];
-        let [batch] = deal(&work, &sequences, 1000, true, Pace::Together, usize::MAX)
-            .try_into()
-            .unwrap();
+        let [batch] = deal(&work, &sequences, 1000, true, Pace::Together, usize::MAX).try_into().unwrap();
         Layout::new(&batch, &sequences, 2, Device::Cpu, padding).unwrap()
     }
 
@@ -228,11 +209,7 @@ mod tests {
             assert_eq!(gather.len(), places, "{padding:?}");
             let back: Vec<i64> = scatter.iter().map(|&place| gather[place as usize]).collect();
             assert_eq!(back, (0..layout.ids.size()[0]).collect::<Vec<_>>());
-            let by_bucket = layout
-                .packing
-                .buckets
-                .iter()
-                .map(|bucket| bucket.sequences * bucket.length);
+            let by_bucket = layout.packing.buckets.iter().map(|bucket| bucket.sequences * bucket.length);
             assert_eq!(by_bucket.sum::<i64>() as usize, places);
             assert_eq!((layout.packing.sequences(), layout.packing.length()), (4, 94));
         }

@@ -5,15 +5,12 @@ use std::ops::Range;
 use lyceum_core::work::OldPolicy;
 use tch::{Device, Tensor};
 
-use super::backbone::AdaptedLayers;
-use super::backbone::Backbone;
-use super::backbone::rms_norm_backward;
+use super::backbone::{AdaptedLayers, Backbone, rms_norm_backward};
 use super::batch::MicroBatch;
 use super::diagnostics::{Sums, TokenRecord};
 use super::head::{HeadGradient, TokenWeights, backward_through_head};
 use super::layout::{Layout, Token};
-use super::loss::Normaliser;
-use super::loss::{TokenScores, by_entropy, token_loss};
+use super::loss::{Normaliser, TokenScores, by_entropy, token_loss};
 use super::optimizer_state::TrainedTensor;
 use super::piece::GradientPiece;
 use super::rows::TrainingSequence;
@@ -125,11 +122,7 @@ impl Learner<'_> {
                 by_entropy: (by_entropy != 0.0).then(|| Vec::with_capacity(range.len())),
             };
             for (offset, at) in range.enumerate() {
-                let Token {
-                    member,
-                    sequence,
-                    place,
-                } = layout.tokens[at];
+                let Token { member, sequence, place } = layout.tokens[at];
                 let example = &self.sequences[member][sequence];
                 let logprob = f64::from(logprobs[offset]);
                 let sampled = example.logprobs.get(place).map(|&logprob| f64::from(logprob));
@@ -161,12 +154,7 @@ impl Learner<'_> {
                 }
                 let entropy = f64::from(entropies[offset]);
                 let mismatch = sampled.filter(|_| self.first).map(|sampled| sampled - logprob);
-                sums[member].add_token(TokenRecord {
-                    weight,
-                    loss,
-                    entropy,
-                    mismatch,
-                });
+                sums[member].add_token(TokenRecord { weight, loss, entropy, mismatch });
             }
             Ok(weights)
         };

@@ -58,13 +58,7 @@ impl<'a> AdaptedLinear<'a> {
             Some((factors, scaling)) => Adapted::new(weight.kind(), projections, (factors, scaling), rows, config)?,
             None => None,
         };
-        Ok(Self {
-            weight,
-            bias,
-            adapted,
-            keep,
-            merged: OnceCell::new(),
-        })
+        Ok(Self { weight, bias, adapted, keep, merged: OnceCell::new() })
     }
 
     /// Applies the projections to `x` `[T, in]`. Returns `[T, out]` and, if computed, the products with A `[T, Σ r]`,
@@ -177,12 +171,7 @@ impl Adapted {
                 let rank = down.size()[1];
                 a.push(rows.select(down)?.f_to_kind(kind)?);
                 let b = rows.select(up)?.f_mul_scalar(scaling)?.f_to_kind(kind)?;
-                parts.push(Part {
-                    projection,
-                    b,
-                    output,
-                    inner,
-                });
+                parts.push(Part { projection, b, output, inner });
                 inner += rank;
             }
             output += config.projection_sizes(projection).1;
@@ -190,21 +179,14 @@ impl Adapted {
         if parts.is_empty() {
             return Ok(None);
         }
-        Ok(Some(Self {
-            a: Tensor::f_cat(&a, 1)?,
-            parts,
-            scaling,
-        }))
+        Ok(Some(Self { a: Tensor::f_cat(&a, 1)?, parts, scaling }))
     }
 
     /// `[groups, out, in]`: `weight` plus each member's update.
     fn merged_with(&self, weight: &Tensor) -> Result<Tensor> {
         let Self { a, parts, .. } = self;
         // Transposed, like the frozen weights: see `product::arranged`.
-        let merged = weight
-            .f_transpose(0, 1)?
-            .f_unsqueeze(0)?
-            .f_repeat([a.size()[0], 1, 1])?;
+        let merged = weight.f_transpose(0, 1)?.f_unsqueeze(0)?.f_repeat([a.size()[0], 1, 1])?;
         for part in parts {
             let (outputs, rank) = (part.b.size()[1], part.b.size()[2]);
             let mut weight = merged.f_narrow(2, part.output, outputs)?;

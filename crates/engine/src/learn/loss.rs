@@ -60,24 +60,11 @@ pub(super) fn by_entropy(loss: &Loss) -> f64 {
 /// before the first step, which is a constant in the gradient (truncated importance sampling: Yao et al. 2025). Then the
 /// KL estimate `exp(q) − q − 1` is added, with q the log-ratio of the reference to the policy.
 pub(super) fn token_loss(loss: &Loss, scores: TokenScores) -> TokenLoss {
-    let TokenScores {
-        logprob,
-        old_logprob,
-        log_importance,
-        reference_logprob,
-        advantage,
-    } = scores;
+    let TokenScores { logprob, old_logprob, log_importance, reference_logprob, advantage } = scores;
     let (log_ratio, inside) = cut(logprob - old_logprob, LARGEST_LOG_RATIO);
     let ratio = log_ratio.exp();
     let Loss::PolicyGradient(rule) = loss else {
-        return TokenLoss {
-            loss: -logprob,
-            by_logprob: -1.0,
-            ratio,
-            clipped: false,
-            capped: false,
-            kl: 0.0,
-        };
+        return TokenLoss { loss: -logprob, by_logprob: -1.0, ratio, clipped: false, capped: false, kl: 0.0 };
     };
     let plain = -advantage * ratio;
     let held = -advantage * ratio.clamp(1.0 - rule.clip_low, 1.0 + rule.clip_high);
@@ -109,14 +96,7 @@ pub(super) fn token_loss(loss: &Loss, scores: TokenScores) -> TokenLoss {
             }
         }
     }
-    TokenLoss {
-        loss,
-        by_logprob,
-        ratio,
-        clipped,
-        capped,
-        kl,
-    }
+    TokenLoss { loss, by_logprob, ratio, clipped, capped, kl }
 }
 
 /// Clamps the value to ±`bound` and tells whether it was already inside. NaN stays NaN and counts as inside, so that it
@@ -192,39 +172,23 @@ mod tests {
     fn each_clip_cuts_off_its_side_only() {
         let loss = Loss::PolicyGradient(PolicyLoss::default());
         let clipped = |ratio, advantage| token_loss(&loss, scores(ratio, advantage)).clipped;
-        assert_eq!(
-            (clipped(1.3, 1.0), clipped(1.27, 1.0), clipped(0.1, 1.0)),
-            (true, false, false)
-        );
-        assert_eq!(
-            (clipped(0.79, -1.0), clipped(0.81, -1.0), clipped(2.9, -1.0)),
-            (true, false, false)
-        );
+        assert_eq!((clipped(1.3, 1.0), clipped(1.27, 1.0), clipped(0.1, 1.0)), (true, false, false));
+        assert_eq!((clipped(0.79, -1.0), clipped(0.81, -1.0), clipped(2.9, -1.0)), (true, false, false));
         assert!(clipped(3.1, -1.0), "the dual clip bounds large ratios of bad tokens");
         assert!((token_loss(&loss, scores(9.0, -2.0)).loss - 6.0).abs() < 1e-12);
     }
 
     #[test]
     fn importance_weights_are_truncated_from_above_only() {
-        let loss = Loss::PolicyGradient(PolicyLoss {
-            importance_cap: Some(2.0),
-            ..PolicyLoss::default()
-        });
+        let loss = Loss::PolicyGradient(PolicyLoss { importance_cap: Some(2.0), ..PolicyLoss::default() });
         let weighted = |importance: f64, ratio, advantage| {
-            let scores = TokenScores {
-                log_importance: importance.ln(),
-                ..scores(ratio, advantage)
-            };
+            let scores = TokenScores { log_importance: importance.ln(), ..scores(ratio, advantage) };
             let token = token_loss(&loss, scores);
             (token.loss, token.by_logprob, token.capped)
         };
         let near = |(loss, by_logprob, capped): (f64, f64, bool), wanted: (f64, f64, bool)| {
             assert!((loss - wanted.0).abs() < 1e-12, "{loss} is not {}", wanted.0);
-            assert!(
-                (by_logprob - wanted.1).abs() < 1e-12,
-                "{by_logprob} is not {}",
-                wanted.1
-            );
+            assert!((by_logprob - wanted.1).abs() < 1e-12, "{by_logprob} is not {}", wanted.1);
             assert_eq!(capped, wanted.2);
         };
         // −A ρ w, which is its own derivative: −1.5 × 1 × 0.25, and −1.5 × 1.1 × min(5, 2).
@@ -237,11 +201,7 @@ mod tests {
 
     #[test]
     fn outliers_stay_finite() {
-        let loss = Loss::PolicyGradient(PolicyLoss {
-            clip_dual: None,
-            kl: 1.0,
-            ..PolicyLoss::default()
-        });
+        let loss = Loss::PolicyGradient(PolicyLoss { clip_dual: None, kl: 1.0, ..PolicyLoss::default() });
         let outlier = TokenScores {
             logprob: -1e4,
             old_logprob: -1.0,
@@ -255,29 +215,11 @@ mod tests {
 
     #[test]
     fn nan_reaches_the_derivative() {
-        let loss = Loss::PolicyGradient(PolicyLoss {
-            kl: 0.1,
-            ..PolicyLoss::default()
-        });
-        let known = TokenScores {
-            reference_logprob: Some(-1.0),
-            ..scores(1.0, 1.0)
-        };
-        let of_reference = token_loss(
-            &loss,
-            TokenScores {
-                reference_logprob: Some(f64::NAN),
-                ..known
-            },
-        );
+        let loss = Loss::PolicyGradient(PolicyLoss { kl: 0.1, ..PolicyLoss::default() });
+        let known = TokenScores { reference_logprob: Some(-1.0), ..scores(1.0, 1.0) };
+        let of_reference = token_loss(&loss, TokenScores { reference_logprob: Some(f64::NAN), ..known });
         assert!(of_reference.kl.is_nan() && of_reference.by_logprob.is_nan());
-        let of_old = token_loss(
-            &loss,
-            TokenScores {
-                old_logprob: f64::NAN,
-                ..known
-            },
-        );
+        let of_old = token_loss(&loss, TokenScores { old_logprob: f64::NAN, ..known });
         assert!(of_old.by_logprob.is_nan());
     }
 

@@ -64,10 +64,7 @@ impl OptimizerState {
                 exp_avg_sq: copy(&moments.exp_avg_sq)?,
             })
         });
-        Ok(Self {
-            steps: self.steps.clone(),
-            moments: moments.collect::<Result<_>>()?,
-        })
+        Ok(Self { steps: self.steps.clone(), moments: moments.collect::<Result<_>>()? })
     }
 
     /// Stacks the states of single members; `None` is the state before the first step. Every tensor is checked against
@@ -91,11 +88,7 @@ impl OptimizerState {
             state.steps[member] = match steps.as_slice() {
                 [step] if *step >= 0 => *step as u64,
                 _ => {
-                    return Err(EngineError::tensor(
-                        &path,
-                        STEP,
-                        format!("is {steps:?}; it must be one step count"),
-                    ));
+                    return Err(EngineError::tensor(&path, STEP, format!("is {steps:?}; it must be one step count")));
                 }
             };
             for moments in &state.moments {
@@ -158,10 +151,7 @@ impl TrainedTensor {
 
     /// A tensor `[..]` of a single member.
     pub fn whole(name: impl Into<String>, values: &Tensor) -> Result<Self> {
-        Ok(Self {
-            name: name.into(),
-            values: values.f_detach()?.f_unsqueeze(0)?,
-        })
+        Ok(Self { name: name.into(), values: values.f_detach()?.f_unsqueeze(0)? })
     }
 
     /// Reads `what` there is one of for each number of `trained`, onto its device.

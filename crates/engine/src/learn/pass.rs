@@ -86,28 +86,15 @@ impl<'a> Pass<'a> {
 
     /// Scores all sequences, so that the ratio of every later step is relative to `population`.
     pub(super) fn score_old_policy(&mut self, population: &Population) -> Result<()> {
-        let work: Vec<_> = self
-            .sequences
-            .iter()
-            .enumerate()
-            .map(|(member, list)| (member, 0..list.len()))
-            .collect();
+        let work: Vec<_> = self.sequences.iter().enumerate().map(|(member, list)| (member, 0..list.len())).collect();
         let mut old: Logprobs = self
             .sequences
             .iter()
-            .map(|list| {
-                list.iter()
-                    .map(|sequence| vec![0.0; sequence.completion.len()])
-                    .collect()
-            })
+            .map(|list| list.iter().map(|sequence| vec![0.0; sequence.completion.len()]).collect())
             .collect();
         let (scores, _) = self.in_lanes(population, &work, true, |learner, batches, _| learner.score(batches))?;
         for (token, logprob) in scores.into_iter().flatten() {
-            let Token {
-                member,
-                sequence,
-                place,
-            } = token;
+            let Token { member, sequence, place } = token;
             old[member][sequence][place] = logprob;
         }
         self.old = Some(old);
@@ -126,11 +113,7 @@ impl<'a> Pass<'a> {
         let device = self.update.model.placement.device;
         // On a CPU it is fastest to do large products for one member after the other; on a GPU, one pass for all
         // members.
-        let pace = if device == Device::Cpu {
-            Pace::InTurn
-        } else {
-            Pace::Together
-        };
+        let pace = if device == Device::Cpu { Pace::InTurn } else { Pace::Together };
         let mut halvings = 0;
         loop {
             let share_prompts = self.update.options.share_prompts;
@@ -161,25 +144,12 @@ impl<'a> Pass<'a> {
     ) -> Result<Vec<T>> {
         let weights: Vec<usize> = batches.iter().map(MicroBatch::rows).collect();
         let parts = cut(&weights, self.lanes);
-        let Self {
-            update,
-            start,
-            sequences,
-            old,
-            progress,
-            ..
-        } = self;
+        let Self { update, start, sequences, old, progress, .. } = self;
         let options = update.options;
         let one_step = options.optimizer.epochs == 1 && options.optimizer.minibatches == 1;
         let model = update.model;
         let shape = || head::shape(options, model.placement, population, batches, sequences);
-        let rows = head::rows(
-            options,
-            (&model.config, model.placement),
-            population,
-            shape,
-            parts.len(),
-        );
+        let rows = head::rows(options, (&model.config, model.placement), population, shape, parts.len());
         let learner = || -> Result<Learner<'_>> {
             Ok(Learner {
                 model: update.model.share(),
@@ -223,11 +193,7 @@ impl<'a> Pass<'a> {
 
 /// Half the rows of the largest micro-batch; an error if every micro-batch is a single sequence already.
 fn smaller(device: Device, budget: usize, batches: &[MicroBatch], error: &EngineError) -> Result<usize> {
-    let cut = batches
-        .iter()
-        .filter(|batch| batch.sequences() > 1)
-        .map(MicroBatch::rows)
-        .max();
+    let cut = batches.iter().filter(|batch| batch.sequences() > 1).map(MicroBatch::rows).max();
     match cut {
         Some(rows) => Ok((rows.min(budget) / 2).max(1)),
         None => Err(EngineError::OutOfMemory {
@@ -248,18 +214,11 @@ struct Counter<'a> {
 
 impl<'a> Counter<'a> {
     fn new(sequences: &[Vec<TrainingSequence>], epochs: u32, report: &'a mut dyn FnMut(Progress)) -> Self {
-        Self {
-            done: 0,
-            total: sequences.iter().map(Vec::len).sum::<usize>() * epochs as usize,
-            report,
-        }
+        Self { done: 0, total: sequences.iter().map(Vec::len).sum::<usize>() * epochs as usize, report }
     }
 
     fn advance(&mut self, sequences: usize) {
         self.done += sequences;
-        (self.report)(Progress {
-            done: self.done,
-            total: self.total,
-        });
+        (self.report)(Progress { done: self.done, total: self.total });
     }
 }

@@ -133,11 +133,7 @@ impl GradientPiece {
         let read = |name: &str, shape: &[i64], kind: Kind| -> Result<Tensor> {
             let values = file.read(name)?.values;
             if values.size() != shape || values.kind() != kind {
-                let problem = format!(
-                    "is {:?} {:?}; expected {kind:?} {shape:?}",
-                    values.kind(),
-                    values.size()
-                );
+                let problem = format!("is {:?} {:?}; expected {kind:?} {shape:?}", values.kind(), values.size());
                 return Err(EngineError::tensor(path, name, problem));
             }
             Ok(values)
@@ -151,10 +147,7 @@ impl GradientPiece {
         let mut sums: Vec<Sums> = sums.as_chunks().0.iter().map(|sums| Sums::from_array(*sums)).collect();
         if file.contains(CAPPED) {
             let capped = read(CAPPED, &[members as i64], Kind::Double)?;
-            for (sums, capped) in sums
-                .iter_mut()
-                .zip(Vec::<f64>::try_from(&capped.f_to_device(Device::Cpu)?)?)
-            {
+            for (sums, capped) in sums.iter_mut().zip(Vec::<f64>::try_from(&capped.f_to_device(Device::Cpu)?)?) {
                 sums.capped = capped;
             }
         }
@@ -171,10 +164,7 @@ impl GradientPiece {
                     )
                 })
             };
-            Some(PieceIndex {
-                index: number(0)?,
-                of: number(1)?,
-            })
+            Some(PieceIndex { index: number(0)?, of: number(1)? })
         } else {
             None
         };

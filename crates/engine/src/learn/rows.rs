@@ -41,11 +41,7 @@ impl MemberRows {
             });
             Layout::Ragged(ranges.collect())
         };
-        Ok(Self {
-            members,
-            selection,
-            layout,
-        })
+        Ok(Self { members, selection, layout })
     }
 
     /// Stack indices of the members that have rows, in order.
@@ -200,10 +196,7 @@ impl TrainingSequence {
             ));
         }
         if self.inputs() as i64 > longest {
-            return refuse(format!(
-                "{} tokens; the model's longest sequence is {longest}",
-                self.inputs() + 1
-            ));
+            return refuse(format!("{} tokens; the model's longest sequence is {longest}", self.inputs() + 1));
         }
         let mut ids = self.prompt.iter().chain(&self.completion);
         if let Some(id) = ids.find(|&&id| id < 0 || id >= vocabulary) {
@@ -217,10 +210,7 @@ impl TrainingSequence {
             ));
         }
         if let Some(at) = self.logprobs.iter().position(|logprob| !logprob.is_finite()) {
-            return refuse(format!(
-                "log-probability {at} is {}; it must be finite",
-                self.logprobs[at]
-            ));
+            return refuse(format!("log-probability {at} is {}; it must be finite", self.logprobs[at]));
         }
         if !self.advantage.is_finite() {
             return refuse(format!("the advantage is {}; it must be finite", self.advantage));

@@ -3,12 +3,10 @@
 use lyceum_core::work::{Loss, MemberDiagnostics, OldPolicy, Optimizer, PolicyLoss};
 use tch::{Device, Kind};
 
-use super::adamw::AdamW;
-use super::adamw::{check_values, clip_gradients};
+use super::adamw::{AdamW, check_values, clip_gradients};
 use super::batch::part;
 use super::diagnostics::Sums;
-use super::optimizer_state::OptimizerState;
-use super::optimizer_state::TrainedTensor;
+use super::optimizer_state::{OptimizerState, TrainedTensor};
 use super::padding::Padding;
 use super::pass::Pass;
 use super::piece::{GradientPiece, PieceIndex};
@@ -137,9 +135,7 @@ impl Update<'_> {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Updated> {
         self.check(population, sequences)?;
-        let Optimizer {
-            epochs, minibatches, ..
-        } = self.options.optimizer;
+        let Optimizer { epochs, minibatches, .. } = self.options.optimizer;
         let new = population.duplicate()?;
         let mut state = state.duplicate()?;
         let trained = TrainedTensor::of_population(&new);
@@ -173,12 +169,7 @@ impl Update<'_> {
             halvings += gradient.halvings;
         }
         check_values(&trained, &(0..new.members()).collect::<Vec<_>>())?;
-        Ok(Updated {
-            population: new,
-            state,
-            diagnostics: diagnostics(&sums, &norms, epochs),
-            halvings,
-        })
+        Ok(Updated { population: new, state, diagnostics: diagnostics(&sums, &norms, epochs), halvings })
     }
 
     /// The gradient of the `index`th of `of` equal parts of each member's sequences, for [`Update::apply`]. Only an
@@ -195,27 +186,18 @@ impl Update<'_> {
         self.check(population, sequences)?;
         self.check_one_step()?;
         if index >= of {
-            return Err(EngineError::population(format!(
-                "piece {index} of {of}: indices start at 0"
-            )));
+            return Err(EngineError::population(format!("piece {index} of {of}: indices start at 0")));
         }
         let trained = TrainedTensor::of_population(population);
         let all: Vec<_> = (0..population.members()).collect();
         self.in_memory(population, || check_values(&trained, &all))?;
-        let whole: Vec<_> = (0..population.members())
-            .map(|member| (member, 0..sequences[member].len()))
-            .collect();
-        let cut = whole
-            .iter()
-            .map(|(member, range)| (*member, part(range.len(), index, of)));
+        let whole: Vec<_> = (0..population.members()).map(|member| (member, 0..sequences[member].len())).collect();
+        let cut = whole.iter().map(|(member, range)| (*member, part(range.len(), index, of)));
         let work: Vec<_> = cut.filter(|(_, range)| !range.is_empty()).collect();
         let gradient = self.in_memory(population, || {
             Pass::new(self, population, sequences, 1, progress).gradient(population, &work, &whole, true)
         })?;
-        Ok(GradientPiece {
-            place: Some(PieceIndex { index, of }),
-            ..gradient
-        })
+        Ok(GradientPiece { place: Some(PieceIndex { index, of }), ..gradient })
     }
 
     /// Sums the pieces in the order given, which must be that of their indices, and makes the optimizer step.
@@ -239,19 +221,12 @@ impl Update<'_> {
         for piece in pieces {
             gradient.add(piece)?;
         }
-        let members: Vec<usize> = (0..new.members())
-            .filter(|&member| gradient.sums[member].tokens > 0.0)
-            .collect();
+        let members: Vec<usize> = (0..new.members()).filter(|&member| gradient.sums[member].tokens > 0.0).collect();
         let mut norms = vec![Vec::new(); new.members()];
         self.step(&trained, &gradient, &members, &mut state, &mut norms)?;
         check_values(&trained, &members)?;
         let diagnostics = diagnostics(&gradient.sums, &norms, 1);
-        Ok(Updated {
-            population: new,
-            state,
-            diagnostics,
-            halvings: gradient.halvings,
-        })
+        Ok(Updated { population: new, state, diagnostics, halvings: gradient.halvings })
     }
 
     /// Runs a part of an update. What its passes say of memory stands; otherwise the rest did not fit.
@@ -282,10 +257,7 @@ impl Update<'_> {
             norms[member].push(of_step[member]);
         }
         for (learning_rate, members) in self.options.by_learning_rate(members) {
-            let optimizer = AdamW {
-                learning_rate,
-                ..AdamW::from(optimizer)
-            };
+            let optimizer = AdamW { learning_rate, ..AdamW::from(optimizer) };
             optimizer.step(trained, &gradient.gradients, &members, state)?;
         }
         Ok(())
@@ -299,9 +271,7 @@ impl Update<'_> {
     }
 
     fn check_one_step(&self) -> Result<()> {
-        let Optimizer {
-            epochs, minibatches, ..
-        } = self.options.optimizer;
+        let Optimizer { epochs, minibatches, .. } = self.options.optimizer;
         if epochs != 1 || minibatches != 1 {
             return Err(EngineError::population(format!(
                 "`epochs` is {epochs} and `minibatches` {minibatches}; an update that is cut into pieces makes one step, so \
@@ -312,9 +282,7 @@ impl Update<'_> {
     }
 
     fn check(&self, population: &Population, sequences: &[Vec<TrainingSequence>]) -> Result<()> {
-        let Optimizer {
-            epochs, minibatches, ..
-        } = self.options.optimizer;
+        let Optimizer { epochs, minibatches, .. } = self.options.optimizer;
         if epochs == 0 || minibatches == 0 || self.options.micro_batch_tokens == 0 {
             return Err(EngineError::population(format!(
                 "`epochs` is {epochs}, `minibatches` {minibatches} and `micro_batch_tokens` {}; each must be at least 1",
@@ -331,14 +299,9 @@ impl Update<'_> {
         if sequences.iter().all(Vec::is_empty) {
             return Err(EngineError::population("there are no sequences to learn from"));
         }
-        if let Some((_, _, factors)) = population
-            .tensors()
-            .find(|(_, _, factors)| factors.a.kind() != Kind::Float)
-        {
+        if let Some((_, _, factors)) = population.tensors().find(|(_, _, factors)| factors.a.kind() != Kind::Float) {
             let kind = factors.a.kind();
-            return Err(EngineError::population(format!(
-                "the adapters are {kind:?}; learning keeps them in fp32"
-            )));
+            return Err(EngineError::population(format!("the adapters are {kind:?}; learning keeps them in fp32")));
         }
         if let Some(reference) = self.reference
             && reference.members() != population.members()
@@ -360,8 +323,5 @@ impl Update<'_> {
 }
 
 fn diagnostics(sums: &[Sums], norms: &[Vec<f64>], epochs: u32) -> Vec<MemberDiagnostics> {
-    sums.iter()
-        .zip(norms)
-        .map(|(sums, norms)| sums.diagnostics(norms, epochs))
-        .collect()
+    sums.iter().zip(norms).map(|(sums, norms)| sums.diagnostics(norms, epochs)).collect()
 }

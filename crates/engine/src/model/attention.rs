@@ -42,11 +42,8 @@ impl Attend for CausalAttention {
                 grouped && !repeats,
             )
         };
-        let attended = if repeats {
-            attend(&repeated(key, heads)?, &repeated(value, heads)?)?
-        } else {
-            attend(key, value)?
-        };
+        let attended =
+            if repeats { attend(&repeated(key, heads)?, &repeated(value, heads)?)? } else { attend(key, value)? };
         Ok(attended.f_transpose(1, 2)?)
     }
 }
@@ -124,19 +121,14 @@ impl RopeTables {
         let (cos, sin) = (angles.f_cos()?, angles.f_sin()?);
         Ok(Self {
             cos: Tensor::f_cat(&[&cos, &cos], 1)?.f_view(shape)?.f_to_kind(kind)?,
-            sin: Tensor::f_cat(&[&sin.f_neg()?, &sin], 1)?
-                .f_view(shape)?
-                .f_to_kind(kind)?,
+            sin: Tensor::f_cat(&[&sin.f_neg()?, &sin], 1)?.f_view(shape)?.f_to_kind(kind)?,
         })
     }
 
     /// Rows of the tables from [`RopeTables::new`] for one token per sequence: `positions` `[sequences]`.
     pub fn at(&self, positions: &Tensor) -> Result<Self> {
         let pick = |table: &Tensor| table.f_index_select(1, positions)?.f_transpose(0, 1);
-        Ok(Self {
-            cos: pick(&self.cos)?,
-            sin: pick(&self.sin)?,
-        })
+        Ok(Self { cos: pick(&self.cos)?, sin: pick(&self.sin)? })
     }
 
     /// Rows of the tables for any arrangement of tokens: `positions` `[sequences, length]`.
@@ -146,18 +138,12 @@ impl RopeTables {
             let rows = table.f_index_select(1, &positions.f_reshape([-1])?)?;
             Ok(rows.f_view([sequences, length, 1, table.size()[3]])?)
         };
-        Ok(Self {
-            cos: pick(&self.cos)?,
-            sin: pick(&self.sin)?,
-        })
+        Ok(Self { cos: pick(&self.cos)?, sin: pick(&self.sin)? })
     }
 
     /// The tables of the first `length` positions.
     pub fn first(&self, length: i64) -> Result<Self> {
-        Ok(Self {
-            cos: self.cos.f_narrow(1, 0, length)?,
-            sin: self.sin.f_narrow(1, 0, length)?,
-        })
+        Ok(Self { cos: self.cos.f_narrow(1, 0, length)?, sin: self.sin.f_narrow(1, 0, length)? })
     }
 
     /// The tables of consecutive positions, `[length, head_dim]`, for hand-written CPU loops; `None` if libtorch must

@@ -88,9 +88,7 @@ impl Model {
         let mut start = 0;
         while start < rows {
             let count = chunk.min(rows - start);
-            let logprobs = self
-                .logits(&hidden.f_narrow(0, start, count)?)?
-                .f_log_softmax(-1, Kind::Float)?;
+            let logprobs = self.logits(&hidden.f_narrow(0, start, count)?)?.f_log_softmax(-1, Kind::Float)?;
             let targets = targets.f_narrow(0, start, count)?.f_unsqueeze(1)?;
             parts.push(logprobs.f_gather(1, &targets, false)?.f_squeeze_dim(1)?);
             start += count;

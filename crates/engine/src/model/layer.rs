@@ -98,11 +98,7 @@ impl LayerWeights {
         Ok(Self {
             input_layernorm: norm("input_layernorm", config.hidden_size)?,
             qkv_proj: joined(qkv.into_iter().map(weight).collect())?,
-            qkv_bias: if config.attention_bias {
-                Some(joined(qkv.into_iter().map(bias).collect())?)
-            } else {
-                None
-            },
+            qkv_bias: if config.attention_bias { Some(joined(qkv.into_iter().map(bias).collect())?) } else { None },
             qk_norm,
             o_proj: weight(Projection::O)?,
             post_attention_layernorm: norm("post_attention_layernorm", config.hidden_size)?,
@@ -165,10 +161,7 @@ pub(crate) struct Activations<Projected, Attended> {
 }
 
 /// A layer's output `[R, hidden_size]`, and its activations.
-type Applied<P> = (
-    Tensor,
-    Activations<<P as LayerPass>::Projected, <P as LayerPass>::Attended>,
-);
+type Applied<P> = (Tensor, Activations<<P as LayerPass>::Projected, <P as LayerPass>::Attended>);
 
 /// Applies a layer to the residual stream `input` `[T, hidden_size]`:
 ///
@@ -197,18 +190,8 @@ pub(crate) fn decoder_layer<P: LayerPass>(
     let (mut output, down) = pass.project(JointProjection::Down, &gated)?;
     let output = output.f_add_(&between)?;
 
-    let activations = Activations {
-        attention_input,
-        qkv,
-        attention,
-        o,
-        between,
-        mlp_input,
-        gate_up_output,
-        gate_up,
-        gated,
-        down,
-    };
+    let activations =
+        Activations { attention_input, qkv, attention, o, between, mlp_input, gate_up_output, gate_up, gated, down };
     Ok((output, activations))
 }
 

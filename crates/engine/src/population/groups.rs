@@ -76,9 +76,7 @@ impl RowGroups {
         present.dedup();
         let Some(&last) = present.last() else { return Ok(None) };
         if last >= population {
-            return Err(EngineError::population(format!(
-                "adapter {last} does not exist; there are {population}"
-            )));
+            return Err(EngineError::population(format!("adapter {last} does not exist; there are {population}")));
         }
         let indices: Vec<i64> = present.iter().map(|&member| member as i64).collect();
         let selection = Selection::new(&indices, population, device)?;
@@ -93,13 +91,7 @@ impl RowGroups {
         } else {
             padded(&by_group, largest, members.len(), length, device)?
         };
-        Ok(Some(Self {
-            selection,
-            groups: present.len() as i64,
-            rows: largest as i64 * length,
-            layout,
-            idle: None,
-        }))
+        Ok(Some(Self { selection, groups: present.len() as i64, rows: largest as i64 * length, layout, idle: None }))
     }
 
     /// Groups for sequences of one token, ordered by member and those without an adapter last. On a GPU idle rows fill up the
@@ -121,10 +113,7 @@ impl RowGroups {
             batch: filled.len(),
             places,
         };
-        Ok(Some(Self {
-            idle: Some(idle),
-            ..groups
-        }))
+        Ok(Some(Self { idle: Some(idle), ..groups }))
     }
 
     /// The idle rows, if there are any.

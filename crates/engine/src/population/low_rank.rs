@@ -48,11 +48,7 @@ impl LowRank {
             if let Some(Factors { a, b }) = factors {
                 down.push(a.f_to_kind(kind)?);
                 let weight = b.f_mul_scalar(scaling)?.f_to_kind(kind)?;
-                up.push(Up {
-                    weight: weight.f_transpose(1, 2)?.f_contiguous()?,
-                    rank_offset,
-                    output_offset,
-                });
+                up.push(Up { weight: weight.f_transpose(1, 2)?.f_contiguous()?, rank_offset, output_offset });
                 rank_offset += a.size()[1];
             }
             output_offset += outputs;
@@ -62,11 +58,7 @@ impl LowRank {
         }
         let down = Tensor::f_cat(&down, 1)?.f_transpose(1, 2)?;
         Ok(Some(Self {
-            down: if down.device().is_cuda() {
-                down
-            } else {
-                down.f_contiguous()?
-            },
+            down: if down.device().is_cuda() { down } else { down.f_contiguous()? },
             up,
             outputs: output_offset,
         }))
@@ -74,22 +66,13 @@ impl LowRank {
 
     /// Applies `pick` to the stacked factors.
     fn map(&self, pick: &impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
-        let up = self.up.iter().map(|up| {
-            Ok(Up {
-                weight: pick(&up.weight)?,
-                ..*up
-            })
-        });
+        let up = self.up.iter().map(|up| Ok(Up { weight: pick(&up.weight)?, ..*up }));
         let down = if self.down.is_contiguous() {
             pick(&self.down)?
         } else {
             pick(&self.down.f_transpose(1, 2)?)?.f_transpose(1, 2)?
         };
-        Ok(Self {
-            down,
-            up: up.collect::<Result<_>>()?,
-            outputs: self.outputs,
-        })
+        Ok(Self { down, up: up.collect::<Result<_>>()?, outputs: self.outputs })
     }
 
     /// Adds the adapters' contribution for `inputs` `[T, in]` to the base's `outputs` `[T, out]`.
@@ -141,11 +124,7 @@ impl LowRank {
 
 /// Some columns of `[groups, rows, width]`; a view is made only if these are not all.
 fn columns(x: &Tensor, offset: i64, width: i64) -> Result<Tensor> {
-    Ok(if x.size()[2] == width {
-        x.shallow_clone()
-    } else {
-        x.f_narrow(2, offset, width)?
-    })
+    Ok(if x.size()[2] == width { x.shallow_clone() } else { x.f_narrow(2, offset, width)? })
 }
 
 /// The adapters' contribution to one decoder layer.
@@ -165,11 +144,8 @@ impl LayerAdapters {
     /// Arranges one layer's stacked factors for batches in which all members have rows, in order.
     pub fn arrange(factors: &LayerFactors, shape: &LoraShape, config: &ModelConfig, kind: Kind) -> Result<Self> {
         let joint = |projection: JointProjection| {
-            let parts: Vec<_> = projection
-                .parts()
-                .iter()
-                .map(|&p| (factors.get(p), config.projection_sizes(p).1))
-                .collect();
+            let parts: Vec<_> =
+                projection.parts().iter().map(|&p| (factors.get(p), config.projection_sizes(p).1)).collect();
             LowRank::arrange(&parts, shape.scaling(), kind)
         };
         Ok(Self {
@@ -203,12 +179,7 @@ impl LayerAdapters {
 
     fn map(&self, pick: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Self> {
         let map = |low_rank: &Option<LowRank>| low_rank.as_ref().map(|part| part.map(&pick)).transpose();
-        Ok(Self {
-            qkv: map(&self.qkv)?,
-            o: map(&self.o)?,
-            gate_up: map(&self.gate_up)?,
-            down: map(&self.down)?,
-        })
+        Ok(Self { qkv: map(&self.qkv)?, o: map(&self.o)?, gate_up: map(&self.gate_up)?, down: map(&self.down)? })
     }
 }
 
@@ -245,9 +216,7 @@ impl LayerFactors {
 
     /// The adapted projections in order.
     pub fn iter(&self) -> impl Iterator<Item = (Projection, &Factors)> {
-        Projection::ALL
-            .into_iter()
-            .filter_map(|projection| Some((projection, self.get(projection)?)))
+        Projection::ALL.into_iter().filter_map(|projection| Some((projection, self.get(projection)?)))
     }
 }
 

@@ -15,28 +15,17 @@ fn other_gpus_than_the_chosen_one_get_no_context() {
     let lesson = Lesson::new();
     lesson.learn(&lesson.fresh()).unwrap();
     let stacked = population(&lesson.model, Lesson::BASE, &STACKED);
-    let generator = Generator {
-        model: &lesson.model,
-        population: Some(&stacked),
-        tokenizer: None,
-    };
+    let generator = Generator { model: &lesson.model, population: Some(&stacked), tokenizer: None };
     let request = GenerationRequest {
         id: "one".to_owned(),
         prompt: vec![1, 2, 3],
         adapter: Some(1),
         n: 2,
-        sampling: Sampling {
-            max_tokens: 8,
-            ..Sampling::default()
-        },
+        sampling: Sampling { max_tokens: 8, ..Sampling::default() },
         seed: 1,
     };
-    let options = GenerationOptions::fitting(
-        generator.model,
-        generator.population,
-        std::slice::from_ref(&request),
-        None,
-    );
+    let options =
+        GenerationOptions::fitting(generator.model, generator.population, std::slice::from_ref(&request), None);
     generator.generate(&[request], &options, &mut |_| ()).unwrap();
     let chosen = placement().gpu().expect("a GPU");
     for gpu in 0..tch::Cuda::device_count() as usize {

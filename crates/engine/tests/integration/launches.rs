@@ -21,20 +21,12 @@ const EVEN: [Samples; 3] = [(Some(0), 4, 6), (Some(1), 4, 6), (Some(2), 4, 6)];
 /// Different numbers, and some of the base.
 const RAGGED: [Samples; 4] = [(Some(0), 4, 6), (Some(1), 1, 6), (Some(2), 3, 6), (None, 2, 6)];
 /// Equally many at first, of which so many end that the others are brought together.
-const COMPACTED: [Samples; 5] = [
-    (Some(0), 4, 12),
-    (Some(1), 1, 12),
-    (Some(1), 3, 4),
-    (Some(2), 2, 12),
-    (Some(2), 2, 4),
-];
+const COMPACTED: [Samples; 5] =
+    [(Some(0), 4, 12), (Some(1), 1, 12), (Some(1), 3, 4), (Some(2), 2, 12), (Some(2), 2, 4)];
 
 /// A model of so many layers in bf16, with three members.
 fn of_layers(layers: usize) -> (Model, Population) {
-    let placement = Placement {
-        dtype: Dtype::Bf16,
-        ..placement()
-    };
+    let placement = Placement { dtype: Dtype::Bf16, ..placement() };
     let mut model = Model::load(&model_folder(NAME), placement).unwrap();
     let mut population = population(&model, NAME, &STACKED);
     model.layers.truncate(layers);
@@ -51,23 +43,12 @@ fn of_a_step(layers: usize, samples: &[Samples], share_prompts: bool) -> [u64; 2
         prompt: (0..9 + number as i64).collect(),
         adapter,
         n,
-        sampling: Sampling {
-            max_tokens,
-            ignore_eos: true,
-            ..Sampling::default()
-        },
+        sampling: Sampling { max_tokens, ignore_eos: true, ..Sampling::default() },
         seed: number as u64,
     };
     let requests: Vec<_> = samples.iter().enumerate().map(request).collect();
-    let options = GenerationOptions {
-        share_prompts,
-        ..GenerationOptions::default()
-    };
-    let generator = Generator {
-        model: &model,
-        population: Some(&population),
-        tokenizer: None,
-    };
+    let options = GenerationOptions { share_prompts, ..GenerationOptions::default() };
+    let generator = Generator { model: &model, population: Some(&population), tokenizer: None };
     let mut counted = Vec::new();
     let mut count = || counted.push([calls(c"kernels"), calls(c"views")]);
     generator
@@ -88,10 +69,7 @@ fn of_a_step(layers: usize, samples: &[Samples], share_prompts: bool) -> [u64; 2
 fn a_layer_of_a_decoding_step_takes_few_kernels_however_rows_are_distributed() {
     for (share_prompts, most) in [(false, 30), (true, 42)] {
         for (name, samples) in [("even", &EVEN[..]), ("ragged", &RAGGED), ("compacted", &COMPACTED)] {
-            let (one, two) = (
-                of_a_step(1, samples, share_prompts),
-                of_a_step(2, samples, share_prompts),
-            );
+            let (one, two) = (of_a_step(1, samples, share_prompts), of_a_step(2, samples, share_prompts));
             let [kernels, views] = [0, 1].map(|which| two[which] - one[which]);
             println!(
                 "{name}, prompts {}: {kernels} kernels and {views} views a layer, {} and {} besides",
@@ -114,30 +92,14 @@ fn transfers_of_an_update(layers: usize) -> [u64; 3] {
         logprobs: vec![-5.0; 6],
         advantage: if number % 2 == 0 { 1.0 } else { -1.0 },
     };
-    let sequences: Vec<Vec<_>> = (0..3)
-        .map(|member| (member..member + 3).map(sequence).collect())
-        .collect();
+    let sequences: Vec<Vec<_>> = (0..3).map(|member| (member..member + 3).map(sequence).collect()).collect();
     let options = UpdateOptions {
-        optimizer: Optimizer {
-            max_grad_norm: 1e-3,
-            ..Optimizer::default()
-        },
+        optimizer: Optimizer { max_grad_norm: 1e-3, ..Optimizer::default() },
         ..UpdateOptions::default()
     };
-    let update = Update {
-        model: &model,
-        options: &options,
-        reference: None,
-    };
+    let update = Update { model: &model, options: &options, reference: None };
     let state = fresh(&start);
-    let count = || {
-        [
-            c"copy device to host",
-            c"copy host to device",
-            c"aten::_local_scalar_dense",
-        ]
-        .map(calls)
-    };
+    let count = || [c"copy device to host", c"copy host to device", c"aten::_local_scalar_dense"].map(calls);
     let before = count();
     update.run(&start, &state, &sequences, &mut |_| ()).unwrap();
     let after = count();

@@ -64,10 +64,7 @@ fn check<T>(work: impl Fn() -> Result<T>, assert_same: impl Fn(&T, &T)) {
     }
     fail_allocation(0);
     assert_eq!(PANICS.load(Ordering::Relaxed), 0);
-    println!(
-        "{} of {allocations} allocations failed; refusals: {refused:#?}",
-        points.len()
-    );
+    println!("{} of {allocations} allocations failed; refusals: {refused:#?}", points.len());
 }
 
 fn rollouts(share_prompts: bool) {
@@ -80,24 +77,12 @@ fn rollouts(share_prompts: bool) {
             prompt: (0..5 + 9 * number).collect(),
             adapter: [Some(0), Some(1), None][number as usize % 3],
             n: 4,
-            sampling: Sampling {
-                max_tokens: 12,
-                top_p: 0.9,
-                ..Sampling::default()
-            },
+            sampling: Sampling { max_tokens: 12, top_p: 0.9, ..Sampling::default() },
             seed: number as u64,
         })
         .collect();
-    let generator = Generator {
-        model: &model,
-        population: Some(&stacked),
-        tokenizer: None,
-    };
-    let options = GenerationOptions {
-        max_slots: 16,
-        share_prompts,
-        ..GenerationOptions::default()
-    };
+    let generator = Generator { model: &model, population: Some(&stacked), tokenizer: None };
+    let options = GenerationOptions { max_slots: 16, share_prompts, ..GenerationOptions::default() };
     check(
         || generator.generate(&requests, &options, &mut |_| ()),
         |whole, again| {
@@ -135,10 +120,7 @@ fn a_score_survives_every_failed_allocation() {
             adapter: [Some(0), Some(1), None][number as usize % 3],
         })
         .collect();
-    let options = ScoreOptions {
-        tokens_per_pass: 150,
-        last_logits: true,
-    };
+    let options = ScoreOptions { tokens_per_pass: 150, last_logits: true };
     check(
         || score(&model, Some(&stacked), &requests, options),
         |whole, again| {
@@ -190,15 +172,10 @@ fn an_update_in_pieces_survives_every_failed_allocation() {
     let folder = tempfile::tempdir().unwrap();
     let piece = |index: usize| {
         let path = folder.path().join(index.to_string());
-        update
-            .gradient_piece(start, &lesson.sequences, index, 2, &mut |_| ())?
-            .write(&path)?;
+        update.gradient_piece(start, &lesson.sequences, index, 2, &mut |_| ())?.write(&path)?;
         GradientPiece::read(&path, &trained)
     };
-    check(
-        || update.apply(start, &state, &[piece(0)?, piece(1)?]),
-        assert_same_update,
-    );
+    check(|| update.apply(start, &state, &[piece(0)?, piece(1)?]), assert_same_update);
 }
 
 #[test]

@@ -26,9 +26,6 @@ pub(crate) fn calls(what: &CStr) -> u64 {
 fn function(name: &CStr) -> *mut c_void {
     // SAFETY: the name is NUL-terminated.
     let found = unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) };
-    assert!(
-        !found.is_null(),
-        "CUDA is not the stand-in; run this with script/gpu-standin"
-    );
+    assert!(!found.is_null(), "CUDA is not the stand-in; run this with script/gpu-standin");
     found
 }

@@ -144,13 +144,7 @@ pub fn split_backward(
             let tables = rotation.at(place, head_dim);
             let (at, matrix) = (place * head_dim, length * head_dim);
             let first = |heads: usize| sequence * heads * matrix + at;
-            rotate_back(
-                &gradients.query[first(shape.heads)..],
-                matrix,
-                tables,
-                head_dim,
-                queries,
-            );
+            rotate_back(&gradients.query[first(shape.heads)..], matrix, tables, head_dim, queries);
             rotate_back(&gradients.key[first(shape.kv_heads)..], matrix, tables, head_dim, keys);
             let by_values = gradients.value[first(shape.kv_heads)..].chunks(matrix);
             for (out, from) in values.chunks_exact_mut(head_dim).zip(by_values) {
@@ -226,7 +220,8 @@ fn rotate_back(gradient: &[f32], matrix: usize, (cos, sin): (&[f32], &[f32]), he
 
 #[cfg(test)]
 mod tests {
-    use proptest::{collection::vec, prelude::*};
+    use proptest::collection::vec;
+    use proptest::prelude::*;
 
     use super::{Gradients, Heads, Rotation, Shape, join, join_backward, split, split_backward};
 
@@ -249,10 +244,7 @@ mod tests {
     }
 
     fn dot(left: &[f32], right: &[f32]) -> f64 {
-        left.iter()
-            .zip(right)
-            .map(|(&left, &right)| f64::from(left) * f64::from(right))
-            .sum()
+        left.iter().zip(right).map(|(&left, &right)| f64::from(left) * f64::from(right)).sum()
     }
 
     proptest! {

@@ -29,16 +29,12 @@ pub(super) fn of(source: &str) -> Result<Environment<'static>, Error> {
         Err(Error::new(ErrorKind::InvalidOperation, message))
     });
     environment.add_function("strftime_now", strftime_now);
-    environment.add_filter("tojson", |value: &Value, options: Kwargs| {
-        json(value, &Layout::of(&options)?)
-    });
+    environment.add_filter("tojson", |value: &Value, options: Kwargs| json(value, &Layout::of(&options)?));
     environment.add_filter("string", |value: &Value| printed(value));
     environment.add_filter("join", join);
     environment.add_filter("int", int);
     environment.add_filter("float", float);
-    environment.add_filter("format", |format: &str, args: Rest<Value>| {
-        methods::printf(format, &args)
-    });
+    environment.add_filter("format", |format: &str, args: Rest<Value>| methods::printf(format, &args));
     environment.add_filter(operators::MODULO, operators::modulo);
     environment.add_filter(operators::CONCATENATE, operators::concatenate);
     environment.add_template_owned(NAME, operators::as_filters(source)?)?;
@@ -54,10 +50,8 @@ fn int(value: Value, default: Option<Value>) -> Value {
         None => None,
     };
     let number = |value: f64| value.is_finite().then_some(value as i64);
-    let whole = whole.or_else(|| {
-        text.map_or_else(|| f64::try_from(value.clone()).ok(), |text| text.parse().ok())
-            .and_then(number)
-    });
+    let whole = whole
+        .or_else(|| text.map_or_else(|| f64::try_from(value.clone()).ok(), |text| text.parse().ok()).and_then(number));
     whole.map_or_else(|| default.unwrap_or_else(|| Value::from(0)), Value::from)
 }
 
@@ -73,9 +67,7 @@ fn float(value: Value, default: Option<Value>) -> Value {
 /// The local time as transformers gives it.
 fn strftime_now(format: &str) -> Result<String, Error> {
     let clock = hf_chat_template::ChatTemplate::builder("{{ strftime_now(format) }}").clock(LocalClock);
-    let text = clock
-        .build()
-        .and_then(|clock| clock.render_context(&serde_json::json!({ "format": format })));
+    let text = clock.build().and_then(|clock| clock.render_context(&serde_json::json!({ "format": format })));
     text.map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))
 }
 

@@ -32,9 +32,7 @@ pub(super) fn printf(text: &str, args: &[Value]) -> Result<String, Error> {
             (Some((name, after)), [values]) => (Some(values.get_item(&Value::from(name))?), after),
             _ => (None, after),
         };
-        let end = after
-            .find(|letter: char| letter.is_alphabetic() || letter == '%')
-            .unwrap_or(after.len());
+        let end = after.find(|letter: char| letter.is_alphabetic() || letter == '%').unwrap_or(after.len());
         let (flags, after) = after.split_at(end);
         let conversion = after.chars().next();
         placed.push_str(flags);
@@ -70,12 +68,7 @@ impl<'a> Args<'a> {
             Some((last, before)) if last.is_kwargs() => (before, Some(Kwargs::try_from(last.clone())?)),
             _ => (all, None),
         };
-        Ok(Self {
-            method,
-            by_place,
-            by_name,
-            all,
-        })
+        Ok(Self { method, by_place, by_name, all })
     }
 
     fn wrong(&self, detail: &str) -> Error {
@@ -118,10 +111,7 @@ impl<'a> Args<'a> {
         let Some(value) = self.get(at, name)? else {
             return Ok(None);
         };
-        value
-            .as_i64()
-            .map(Some)
-            .ok_or_else(|| self.wrong("a whole number is expected"))
+        value.as_i64().map(Some).ok_or_else(|| self.wrong("a whole number is expected"))
     }
 
     /// A limit of splits or replacements; nothing if there is none.
@@ -171,16 +161,8 @@ fn of_text(text: &str, method: &str, args: &Args<'_>) -> Result<Value, Error> {
                 .to_owned(),
             )
         }
-        "removeprefix" => made(
-            text.strip_prefix(args.required(0, "prefix")?.as_str())
-                .unwrap_or(text)
-                .to_owned(),
-        ),
-        "removesuffix" => made(
-            text.strip_suffix(args.required(0, "suffix")?.as_str())
-                .unwrap_or(text)
-                .to_owned(),
-        ),
+        "removeprefix" => made(text.strip_prefix(args.required(0, "prefix")?.as_str()).unwrap_or(text).to_owned()),
+        "removesuffix" => made(text.strip_suffix(args.required(0, "suffix")?.as_str()).unwrap_or(text).to_owned()),
         "replace" => {
             args.at_most(3)?;
             let (old, new) = (args.required(0, "old")?, args.required(1, "new")?);
@@ -190,10 +172,7 @@ fn of_text(text: &str, method: &str, args: &Args<'_>) -> Result<Value, Error> {
             })
         }
         "split" | "rsplit" => split(text, method == "rsplit", args),
-        "splitlines" => Ok(lines(
-            text,
-            args.get(0, "keepends")?.is_some_and(|keeps| keeps.is_true()),
-        )),
+        "splitlines" => Ok(lines(text, args.get(0, "keepends")?.is_some_and(|keeps| keeps.is_true()))),
         "partition" | "rpartition" => {
             let mark = args.required(0, "sep")?;
             if mark.is_empty() {
@@ -214,15 +193,9 @@ fn of_text(text: &str, method: &str, args: &Args<'_>) -> Result<Value, Error> {
             let part = args.part(text, 1)?;
             let mut found = false;
             for one in wanted {
-                let one = one
-                    .as_str()
-                    .ok_or_else(|| args.wrong("a text or a tuple of texts is expected"))?;
+                let one = one.as_str().ok_or_else(|| args.wrong("a text or a tuple of texts is expected"))?;
                 let has = |(part, _): (&str, usize)| {
-                    if method == "startswith" {
-                        part.starts_with(one)
-                    } else {
-                        part.ends_with(one)
-                    }
+                    if method == "startswith" { part.starts_with(one) } else { part.ends_with(one) }
                 };
                 found |= part.is_some_and(has);
             }
@@ -231,11 +204,7 @@ fn of_text(text: &str, method: &str, args: &Args<'_>) -> Result<Value, Error> {
         "find" | "rfind" | "index" | "rindex" => {
             let wanted = args.required(0, "sub")?;
             let found = args.part(text, 1)?.and_then(|(part, before)| {
-                let at = if method.starts_with('r') {
-                    part.rfind(&wanted)
-                } else {
-                    part.find(&wanted)
-                }?;
+                let at = if method.starts_with('r') { part.rfind(&wanted) } else { part.find(&wanted) }?;
                 Some((before + part[..at].chars().count()) as i64)
             });
             match found {
@@ -250,9 +219,7 @@ fn of_text(text: &str, method: &str, args: &Args<'_>) -> Result<Value, Error> {
             Ok(Value::from(part.map_or(0, |part| part.matches(&wanted).count())))
         }
         "join" => {
-            let items = args
-                .get(0, "iterable")?
-                .ok_or_else(|| args.wrong("a list is missing"))?;
+            let items = args.get(0, "iterable")?.ok_or_else(|| args.wrong("a list is missing"))?;
             let texts = items.try_iter()?.map(|item| {
                 let text = item.as_str().map(str::to_owned);
                 text.ok_or_else(|| args.wrong(&format!("a text is expected, not a {}", item.kind())))
@@ -262,19 +229,14 @@ fn of_text(text: &str, method: &str, args: &Args<'_>) -> Result<Value, Error> {
         "format" => format(FormatStyle::StrFormat, text, args.all).map(Value::from),
         "center" | "ljust" | "rjust" | "zfill" => padded(text, method, args).map(Value::from),
         "expandtabs" => made(expanded(text, args.limit(0, "tabsize")?.unwrap_or(8).min(100))),
-        _ => is(text, method)
-            .map(Value::from)
-            .ok_or_else(|| Error::from(ErrorKind::UnknownMethod)),
+        _ => is(text, method).map(Value::from).ok_or_else(|| Error::from(ErrorKind::UnknownMethod)),
     }
 }
 
 /// The methods that ask what all letters of a text are.
 fn is(text: &str, method: &str) -> Option<bool> {
     let all = |is: fn(char) -> bool| !text.is_empty() && text.chars().all(is);
-    let has_case = || {
-        text.chars()
-            .any(|letter| letter.is_lowercase() || letter.is_uppercase())
-    };
+    let has_case = || text.chars().any(|letter| letter.is_lowercase() || letter.is_uppercase());
     let is_decimal = |letter| get_general_category(letter) == Category::DecimalNumber;
     Some(match method {
         "islower" => has_case() && !text.chars().any(char::is_uppercase),
@@ -340,9 +302,7 @@ fn title(text: &str) -> String {
 
 fn split(text: &str, from_end: bool, args: &Args<'_>) -> Result<Value, Error> {
     args.at_most(2)?;
-    let limit = args
-        .limit(1, "maxsplit")?
-        .map_or(usize::MAX, |limit| limit.saturating_add(1));
+    let limit = args.limit(1, "maxsplit")?.map_or(usize::MAX, |limit| limit.saturating_add(1));
     let parts: Vec<&str> = match args.text(0, "sep")? {
         Some(mark) if mark.is_empty() => return Err(args.wrong("the separator is empty")),
         Some(mark) if from_end => {
@@ -367,10 +327,9 @@ fn words(text: &str, from_end: bool, limit: usize) -> Vec<&str> {
         let cut = match (words.len() + 1 == limit, from_end) {
             (true, _) => None,
             (false, false) => rest.find(is_space),
-            (false, true) => rest
-                .char_indices()
-                .rfind(|(_, letter)| is_space(*letter))
-                .map(|(at, letter)| at + letter.len_utf8()),
+            (false, true) => {
+                rest.char_indices().rfind(|(_, letter)| is_space(*letter)).map(|(at, letter)| at + letter.len_utf8())
+            }
         };
         let (word, after) = match (cut, from_end) {
             (None, _) => (rest, ""),
@@ -388,20 +347,14 @@ fn words(text: &str, from_end: bool, limit: usize) -> Vec<&str> {
 
 fn lines(text: &str, keeps_ends: bool) -> Value {
     let is_break = |letter: char| {
-        matches!(
-            letter,
-            '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'
-        )
+        matches!(letter, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}')
     };
     let mut lines = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
         let end = rest.find(is_break).unwrap_or(rest.len());
-        let after = if rest[end..].starts_with("\r\n") {
-            2
-        } else {
-            rest[end..].chars().next().map_or(0, char::len_utf8)
-        };
+        let after =
+            if rest[end..].starts_with("\r\n") { 2 } else { rest[end..].chars().next().map_or(0, char::len_utf8) };
         lines.push(Value::from(&rest[..if keeps_ends { end + after } else { end }]));
         rest = &rest[end + after..];
     }
@@ -409,16 +362,12 @@ fn lines(text: &str, keeps_ends: bool) -> Value {
 }
 
 fn padded(text: &str, method: &str, args: &Args<'_>) -> Result<String, Error> {
-    let width = args
-        .number(0, "width")?
-        .ok_or_else(|| args.wrong("a width is missing"))?;
+    let width = args.number(0, "width")?.ok_or_else(|| args.wrong("a width is missing"))?;
     let width = usize::try_from(width).unwrap_or_default();
     if width > MAX_WIDTH {
         return Err(args.wrong(&format!("a width of {width}; at most {MAX_WIDTH} is valid")));
     }
-    let fill = args
-        .text(1, "fillchar")?
-        .unwrap_or_else(|| if method == "zfill" { "0" } else { " " }.to_owned());
+    let fill = args.text(1, "fillchar")?.unwrap_or_else(|| if method == "zfill" { "0" } else { " " }.to_owned());
     if fill.chars().count() != 1 {
         return Err(args.wrong("the fill character is one character"));
     }
@@ -470,9 +419,7 @@ fn of_dict(dict: &Value, method: &str, args: &Args<'_>) -> Result<Value, Error> 
         }
         "keys" => Ok(keys()?.collect()),
         "values" => keys()?.map(|key| dict.get_item(&key)).collect(),
-        "items" => keys()?
-            .map(|key| Ok(Value::from(Tuple::new(vec![key.clone(), dict.get_item(&key)?]))))
-            .collect(),
+        "items" => keys()?.map(|key| Ok(Value::from(Tuple::new(vec![key.clone(), dict.get_item(&key)?])))).collect(),
         "copy" => Ok(dict.clone()),
         _ => Err(Error::from(ErrorKind::UnknownMethod)),
     }
@@ -488,9 +435,7 @@ fn of_list(list: &Value, method: &str, args: &Args<'_>) -> Result<Value, Error> 
         "index" => {
             let wanted = wanted()?;
             let found = list.try_iter()?.position(|item| item == *wanted);
-            found
-                .map(Value::from)
-                .ok_or_else(|| args.wrong("the value is not in the list"))
+            found.map(Value::from).ok_or_else(|| args.wrong("the value is not in the list"))
         }
         "copy" => Ok(list.clone()),
         _ => Err(Error::from(ErrorKind::UnknownMethod)),

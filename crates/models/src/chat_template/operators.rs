@@ -29,18 +29,14 @@ pub(super) fn modulo(left: &Value, right: &Value) -> Result<Value, Error> {
     let whole = |value: &Value| value.is_integer().then(|| value.as_i64()).flatten();
     match (whole(left), whole(right)) {
         (_, Some(0)) => Err(invalid("modulo by zero".to_owned())),
-        (Some(left), Some(right)) => Ok(Value::from(
-            (i128::from(left) % i128::from(right) + i128::from(right)) % i128::from(right),
-        )),
+        (Some(left), Some(right)) => {
+            Ok(Value::from((i128::from(left) % i128::from(right) + i128::from(right)) % i128::from(right)))
+        }
         _ => {
             let number = |value: &Value| f64::try_from(value.clone()).ok();
             match (number(left), number(right)) {
                 (Some(left), Some(right)) if right != 0.0 => Ok(Value::from(left - right * (left / right).floor())),
-                _ => Err(invalid(format!(
-                    "`%` is not defined for {} and {}",
-                    left.kind(),
-                    right.kind()
-                ))),
+                _ => Err(invalid(format!("`%` is not defined for {} and {}", left.kind(), right.kind()))),
             }
         }
     }
@@ -96,13 +92,7 @@ pub(super) fn as_filters(source: &str) -> Result<String, Error> {
         }
         before = Some(token);
     }
-    let mut rewriting = Rewriting {
-        source,
-        parts,
-        words,
-        at: 0,
-        copied: 0,
-    };
+    let mut rewriting = Rewriting { source, parts, words, at: 0, copied: 0 };
     let mut out = String::with_capacity(source.len());
     while rewriting.at < rewriting.parts.len() {
         rewriting.expressions(&mut out, 0)?;

@@ -13,9 +13,7 @@ fn template(source: &str) -> Result<ChatTemplate> {
 
 fn rendered(source: &str) -> std::result::Result<String, String> {
     let template = template(source).map_err(|error| error.to_string())?;
-    template
-        .render(&Conversation::default())
-        .map_err(|error| error.to_string())
+    template.render(&Conversation::default()).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -44,20 +42,16 @@ fn templates_are_rendered_as_jinja_renders_them() {
 #[test]
 fn marks_of_what_the_assistant_said_are_left_out() {
     let source = "a\n{% generation %}\nb{{ 'c' ~ 1 }}\n{%- endgeneration -%}\n d\n";
-    let plain = source
-        .replace("{% generation %}", "{% if true %}")
-        .replace("endgeneration", "endif");
+    let plain = source.replace("{% generation %}", "{% if true %}").replace("endgeneration", "endif");
     assert_eq!(rendered(source), rendered(&plain));
     assert_eq!(rendered(source), Ok("a\nbc1d".to_owned()));
 }
 
 #[test]
 fn what_is_no_operator_stays_as_it_is() {
-    for source in [
-        "100% ~ {{ '%' }}{# a % b ~ c #}",
-        "{% raw %}{{ a % b ~ c }}{% endraw %}",
-        "{{ '~' }}{{ '{% if %}' }}",
-    ] {
+    for source in
+        ["100% ~ {{ '%' }}{# a % b ~ c #}", "{% raw %}{{ a % b ~ c }}{% endraw %}", "{{ '~' }}{{ '{% if %}' }}"]
+    {
         assert!(!rendered(source).unwrap().contains("lyceum"), "{source}");
     }
     assert_eq!(rendered("é{{ 'é' ~ 1 }}é{{ 7 % 4 }}é"), Ok("éé1é3é".to_owned()));

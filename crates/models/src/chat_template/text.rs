@@ -89,11 +89,7 @@ fn float(value: &Value) -> String {
 
 /// A text in quotes, double ones if it has single ones alone.
 fn quote(text: &str, out: &mut String) {
-    let quote = if text.contains('\'') && !text.contains('"') {
-        '"'
-    } else {
-        '\''
-    };
+    let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote);
     for letter in text.chars() {
         let code = u32::from(letter);
@@ -152,10 +148,7 @@ impl Layout {
         let (between, after_key) = match separators.as_deref() {
             Some([between, after_key]) => (between.clone(), after_key.clone()),
             Some(_) => {
-                return Err(Error::new(
-                    ErrorKind::InvalidOperation,
-                    "`separators` of tojson are two texts",
-                ));
+                return Err(Error::new(ErrorKind::InvalidOperation, "`separators` of tojson are two texts"));
             }
             None if indent.is_some() => (",".to_owned(), ": ".to_owned()),
             None => (", ".to_owned(), ": ".to_owned()),
@@ -255,10 +248,9 @@ fn json_text(text: &str, is_ascii: bool, out: &mut String) {
             '\t' => out.write_str("\\t"),
             '\u{8}' => out.write_str("\\b"),
             '\u{c}' => out.write_str("\\f"),
-            _ if letter < ' ' || (is_ascii && !letter.is_ascii()) => letter
-                .encode_utf16(&mut [0; 2])
-                .iter()
-                .try_for_each(|unit| write!(out, "\\u{unit:04x}")),
+            _ if letter < ' ' || (is_ascii && !letter.is_ascii()) => {
+                letter.encode_utf16(&mut [0; 2]).iter().try_for_each(|unit| write!(out, "\\u{unit:04x}"))
+            }
             _ => out.write_char(letter),
         };
     }

@@ -32,24 +32,13 @@ pub(super) struct RopeParameters {
 
 impl ConfigFile {
     pub(super) fn rope_theta(&self) -> std::result::Result<f64, String> {
-        let theta = self
-            .rope_parameters
-            .as_ref()
-            .and_then(|rope| rope.rope_theta)
-            .or(self.rope_theta)
-            .unwrap_or(10_000.0);
-        if theta > 0.0 {
-            Ok(theta)
-        } else {
-            Err(format!("`rope_theta` is {theta}; it must be positive"))
-        }
+        let theta =
+            self.rope_parameters.as_ref().and_then(|rope| rope.rope_theta).or(self.rope_theta).unwrap_or(10_000.0);
+        if theta > 0.0 { Ok(theta) } else { Err(format!("`rope_theta` is {theta}; it must be positive")) }
     }
 
     pub(super) fn rope_scaling(&self) -> std::result::Result<Option<Llama3Rope>, String> {
-        let given = [
-            ("rope_parameters", &self.rope_parameters),
-            ("rope_scaling", &self.rope_scaling),
-        ];
+        let given = [("rope_parameters", &self.rope_parameters), ("rope_scaling", &self.rope_scaling)];
         let mut found = None;
         for (field, rope) in given {
             let Some(rope) = rope else { continue };
@@ -85,9 +74,7 @@ impl ConfigFile {
 fn llama3(fields: &Map<String, Value>) -> std::result::Result<Llama3Rope, String> {
     let number = |name: &str| {
         let found = fields.get(name).unwrap_or(&Value::Null);
-        found
-            .as_f64()
-            .ok_or_else(|| format!("`{name}` is {found}; it must be a number"))
+        found.as_f64().ok_or_else(|| format!("`{name}` is {found}; it must be a number"))
     };
     let rope = Llama3Rope {
         factor: number("factor")?,
@@ -98,19 +85,14 @@ fn llama3(fields: &Map<String, Value>) -> std::result::Result<Llama3Rope, String
     let numbers = [
         ("factor", rope.factor),
         ("low_freq_factor", rope.low_freq_factor),
-        (
-            "original_max_position_embeddings",
-            rope.original_max_position_embeddings,
-        ),
+        ("original_max_position_embeddings", rope.original_max_position_embeddings),
     ];
     if let Some((name, value)) = numbers.into_iter().find(|(_, value)| *value <= 0.0) {
         return Err(format!("`{name}` is {value}; it must be positive"));
     }
     let (low, high) = (rope.low_freq_factor, rope.high_freq_factor);
     if high <= low {
-        return Err(format!(
-            "`high_freq_factor` is {high}; it must be more than `low_freq_factor` ({low})"
-        ));
+        return Err(format!("`high_freq_factor` is {high}; it must be more than `low_freq_factor` ({low})"));
     }
     Ok(rope)
 }
@@ -128,18 +110,11 @@ mod tests {
             "original_max_position_embeddings": 8192,
         });
         let scaling = with_rope(&whole).expect("whole").rope_scaling.expect("stretched");
-        assert_eq!(
-            (scaling.factor, scaling.original_max_position_embeddings),
-            (32.0, 8192.0)
-        );
+        assert_eq!((scaling.factor, scaling.original_max_position_embeddings), (32.0, 8192.0));
         for (field, value, found) in [
             ("factor", json!(null), "`factor` is null; it must be a number"),
             ("factor", json!(0), "`factor` is 0; it must be positive"),
-            (
-                "high_freq_factor",
-                json!(1.0),
-                "`high_freq_factor` is 1; it must be more than",
-            ),
+            ("high_freq_factor", json!(1.0), "`high_freq_factor` is 1; it must be more than"),
         ] {
             let mut rope = whole.clone();
             rope[field] = value;

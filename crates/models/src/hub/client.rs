@@ -156,11 +156,7 @@ mod tests {
     }
 
     fn hub(endpoint: String, cache: &Path) -> Hub {
-        Hub {
-            endpoint,
-            cache: Cache::new(cache.to_owned()),
-            token: None,
-        }
+        Hub { endpoint, cache: Cache::new(cache.to_owned()), token: None }
     }
 
     /// A hub on this machine that has `some/model` alone; ends with the test.
@@ -173,18 +169,10 @@ mod tests {
 
     fn answer(mut stream: TcpStream) {
         let lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        let head: Vec<String> = lines
-            .map(|line| line.unwrap())
-            .take_while(|line| !line.is_empty())
-            .collect();
+        let head: Vec<String> = lines.map(|line| line.unwrap()).take_while(|line| !line.is_empty()).collect();
         let path = head[0].split(' ').nth(1).unwrap();
         let mut send = |head: &str, body: &[u8]| {
-            write!(
-                stream,
-                "HTTP/1.1 {head}Content-Length: {}\r\nConnection: close\r\n\r\n",
-                body.len()
-            )
-            .unwrap();
+            write!(stream, "HTTP/1.1 {head}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len()).unwrap();
             stream.write_all(body).unwrap();
         };
         let listed: &[&str] = match path {
@@ -203,18 +191,11 @@ mod tests {
             }
         });
         if !listed.is_empty() {
-            let files: Vec<_> = listed
-                .iter()
-                .map(|file| serde_json::json!({ "rfilename": file }))
-                .collect();
+            let files: Vec<_> = listed.iter().map(|file| serde_json::json!({ "rfilename": file })).collect();
             let info = serde_json::json!({ "sha": COMMIT, "siblings": files });
             send("200 OK\r\n", info.to_string().as_bytes());
         } else if let Some((file, bytes)) = found {
-            let asked = if head.iter().any(|line| line.ends_with("bytes=0-0")) {
-                1
-            } else {
-                bytes.len()
-            };
+            let asked = if head.iter().any(|line| line.ends_with("bytes=0-0")) { 1 } else { bytes.len() };
             let head = format!(
                 "206 Partial Content\r\nETag: \"{file}\"\r\nX-Repo-Commit: {COMMIT}\r\nContent-Range: bytes 0-{}/{}\r\n",
                 asked - 1,
@@ -247,17 +228,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let fetched = hub(serve(), folder.path()).model("some/model").unwrap();
         for file in FILES {
-            assert_eq!(
-                std::fs::read(fetched.join(file)).unwrap(),
-                std::fs::read(model().join(file)).unwrap()
-            );
+            assert_eq!(std::fs::read(fetched.join(file)).unwrap(), std::fs::read(model().join(file)).unwrap());
         }
-        assert_eq!(
-            hub("http://127.0.0.1:1".to_owned(), folder.path())
-                .model("some/model")
-                .unwrap(),
-            fetched
-        );
+        assert_eq!(hub("http://127.0.0.1:1".to_owned(), folder.path()).model("some/model").unwrap(), fetched);
     }
 
     #[test]
@@ -271,18 +244,9 @@ mod tests {
             let again = hub("http://127.0.0.1:1".to_owned(), folder.path()).adapter(name);
             assert_eq!(again.unwrap(), fetched);
         }
-        let said = hub(serve(), folder.path())
-            .adapter("some/pickle")
-            .unwrap_err()
-            .to_string();
-        assert!(
-            said.starts_with("some/pickle: ") && said.contains(peft::PICKLE),
-            "{said}"
-        );
-        let said = hub(serve(), folder.path())
-            .adapter("some/other")
-            .unwrap_err()
-            .to_string();
+        let said = hub(serve(), folder.path()).adapter("some/pickle").unwrap_err().to_string();
+        assert!(said.starts_with("some/pickle: ") && said.contains(peft::PICKLE), "{said}");
+        let said = hub(serve(), folder.path()).adapter("some/other").unwrap_err().to_string();
         assert!(said.contains("(status 404)"), "{said}");
     }
 
@@ -290,15 +254,10 @@ mod tests {
     fn a_model_that_the_hub_does_not_give_is_told_from_a_hub_that_cannot_be_reached() {
         let folder = tempfile::tempdir().unwrap();
         let said = hub(serve(), folder.path()).model("some/other").unwrap_err().to_string();
-        assert!(
-            said.contains("gives no such model (status 404)") && said.contains("HF_TOKEN"),
-            "{said}"
-        );
+        assert!(said.contains("gives no such model (status 404)") && said.contains("HF_TOKEN"), "{said}");
 
         let nobody = "127.0.0.1:1";
-        let error = hub(format!("http://{nobody}"), folder.path())
-            .model("some/model")
-            .unwrap_err();
+        let error = hub(format!("http://{nobody}"), folder.path()).model("some/model").unwrap_err();
         assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
         let said = error.to_string();
         for part in ["`some/model`", nobody, folder.path().to_str().unwrap()] {

@@ -65,10 +65,7 @@ impl AdapterFiles {
             let path = folder.join(name);
             std::fs::read(&path).map_err(|source| ModelError::io(&path, source))
         };
-        Ok(Self {
-            config: read(CONFIG)?,
-            weights: read(WEIGHTS)?,
-        })
+        Ok(Self { config: read(CONFIG)?, weights: read(WEIGHTS)? })
     }
 }
 
@@ -152,10 +149,7 @@ mod tests {
 
     #[test]
     fn files_survive_their_archive_and_archives_are_reproducible() {
-        let files = AdapterFiles {
-            config: b"{}".to_vec(),
-            weights: vec![7; 1000],
-        };
+        let files = AdapterFiles { config: b"{}".to_vec(), weights: vec![7; 1000] };
         let archive = files.to_archive().unwrap();
         assert_eq!(archive, files.to_archive().unwrap());
         assert_eq!(AdapterFiles::from_archive("a", &archive).unwrap(), files);
@@ -166,13 +160,9 @@ mod tests {
         let mut packed = Vec::new();
         pack(folder.path(), &mut packed).unwrap();
         assert_eq!(packed, archive);
-        let cut = AdapterFiles::from_archive("digest 12", &archive[..700])
-            .unwrap_err()
-            .to_string();
+        let cut = AdapterFiles::from_archive("digest 12", &archive[..700]).unwrap_err().to_string();
         assert!(cut.contains("digest 12"), "{cut}");
-        let empty = AdapterFiles::from_archive("digest 12", &[0; 1024])
-            .unwrap_err()
-            .to_string();
+        let empty = AdapterFiles::from_archive("digest 12", &[0; 1024]).unwrap_err().to_string();
         assert!(empty.contains("adapter_config.json"), "{empty}");
     }
 }

@@ -3,7 +3,8 @@
 use lyceum_core::work::{LoraShape, Projection};
 use safetensors::SafeTensors;
 
-use super::{AdapterConfig, AdapterFiles, CONFIG, WEIGHTS, key, pattern::values};
+use super::pattern::values;
+use super::{AdapterConfig, AdapterFiles, CONFIG, WEIGHTS, key};
 use crate::config::ModelConfig;
 
 /// A file of an adapter, and what is wrong with it.
@@ -36,9 +37,7 @@ impl AdapterFiles {
         let shape = config.shape(adapted).map_err(|reason| (CONFIG, reason))?;
         let layers = match base {
             Some(base) => base.num_hidden_layers,
-            None => (0..)
-                .take_while(|&layer| shape.target_modules.iter().any(|&one| has(layer, one)))
-                .count(),
+            None => (0..).take_while(|&layer| shape.target_modules.iter().any(|&one| has(layer, one))).count(),
         };
         for &projection in &shape.target_modules {
             let mut sizes = base.map(|base| base.projection_sizes(projection));
@@ -64,11 +63,7 @@ impl AdapterFiles {
                 let mut keys = modules.flat_map(|(layer, one)| ['A', 'B'].map(|factor| key(layer, one, factor)));
                 keys.any(|known| known == name)
             };
-            let stray = tensors
-                .names()
-                .into_iter()
-                .find(|name| !is_known(name))
-                .unwrap_or_default();
+            let stray = tensors.names().into_iter().find(|name| !is_known(name)).unwrap_or_default();
             let reason = format!(
                 "tensor `{stray}` is not part of a LoRA adapter for a base of {layers} layers; it belongs to another base or an \
                  unsupported method"
@@ -92,10 +87,7 @@ fn module(tensors: &SafeTensors<'_>, layer: usize, projection: Projection, r: u3
         let key = key(layer, projection, which);
         let tensor = tensors.tensor(&key).map_err(|_| format!("tensor `{key}` is missing"))?;
         let &[rows, columns] = tensor.shape() else {
-            return Err(format!(
-                "tensor `{key}` has shape {:?}; a matrix is expected",
-                tensor.shape()
-            ));
+            return Err(format!("tensor `{key}` has shape {:?}; a matrix is expected", tensor.shape()));
         };
         let rank = if which == 'A' { rows } else { columns };
         if rank != r as usize {

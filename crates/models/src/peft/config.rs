@@ -76,11 +76,7 @@ impl AdapterConfig {
             lora_alpha: shape.lora_alpha,
             lora_dropout: 0.0,
             use_rslora: shape.use_rslora,
-            target_modules: shape
-                .target_modules
-                .iter()
-                .map(|projection| projection.name())
-                .collect(),
+            target_modules: shape.target_modules.iter().map(|projection| projection.name()).collect(),
             bias: none(),
             inference_mode: true,
             fan_in_fan_out: false,
@@ -123,24 +119,14 @@ impl AdapterConfig {
             );
         }
         self.refuse_other()?;
-        if self
-            .layers_to_transform
-            .as_ref()
-            .is_some_and(|layers| !layers.is_null())
-        {
+        if self.layers_to_transform.as_ref().is_some_and(|layers| !layers.is_null()) {
             return unsupported("layers_to_transform", &self.layers_to_transform, "null");
         }
         if let Value::Array(names) = &self.target_modules {
-            let mut listed = names
-                .iter()
-                .map(projection)
-                .collect::<Result<Vec<Projection>, String>>()?;
+            let mut listed = names.iter().map(projection).collect::<Result<Vec<Projection>, String>>()?;
             listed.sort_unstable();
             listed.dedup();
-            let excludes = self
-                .other
-                .get("exclude_modules")
-                .is_some_and(|modules| !modules.is_null());
+            let excludes = self.other.get("exclude_modules").is_some_and(|modules| !modules.is_null());
             let is_fitting = match excludes {
                 true => adapted.iter().all(|projection| listed.contains(projection)),
                 false => listed == adapted,
@@ -198,10 +184,7 @@ impl AdapterConfig {
         }
         // The method that a field belongs to.
         const METHODS: [(&str, &str); 9] = [
-            (
-                "alora_invocation_tokens",
-                "activated LoRA, which begins at these tokens",
-            ),
+            ("alora_invocation_tokens", "activated LoRA, which begins at these tokens"),
             ("layer_replication", "a base with repeated layers"),
             ("trainable_token_indices", "trained embeddings"),
             ("target_parameters", "adapted parameters that are no modules"),
@@ -219,9 +202,7 @@ impl AdapterConfig {
                 _ => false,
             };
             if let Some(value) = self.other.get(field).filter(|value| !is_off(value)) {
-                return Err(format!(
-                    "`{field}` is {value}: {method} is not supported; only null is valid"
-                ));
+                return Err(format!("`{field}` is {value}: {method} is not supported; only null is valid"));
             }
         }
         Ok(())
@@ -230,18 +211,12 @@ impl AdapterConfig {
 
 /// The projection that an entry of `target_modules` names, by its name or by the end of its path.
 fn projection(entry: &Value) -> Result<Projection, String> {
-    let text = entry
-        .as_str()
-        .ok_or_else(|| format!("`target_modules` contains {entry}, which is not a name"))?;
+    let text = entry.as_str().ok_or_else(|| format!("`target_modules` contains {entry}, which is not a name"))?;
     let (path, name) = text.rsplit_once('.').unwrap_or(("", text));
-    let projection: Projection = name
-        .parse()
-        .map_err(|error: lyceum_core::named::UnknownName| error.to_string())?;
+    let projection: Projection = name.parse().map_err(|error: lyceum_core::named::UnknownName| error.to_string())?;
     let mut parts = path.rsplit('.').filter(|_| !path.is_empty());
     let fits = parts.next().is_none_or(|block| block == projection.block())
-        && parts
-            .next()
-            .is_none_or(|layer| layer.bytes().all(|byte| byte.is_ascii_digit()) && !layer.is_empty())
+        && parts.next().is_none_or(|layer| layer.bytes().all(|byte| byte.is_ascii_digit()) && !layer.is_empty())
         && parts.next().is_none_or(|list| list == "layers")
         && parts.all(|part| matches!(part, "model" | "base_model"));
     match fits {

@@ -22,9 +22,7 @@ impl Pattern {
     pub(super) fn read(name: &str, field: Option<&Map<String, Value>>) -> Result<Self, String> {
         let entries = field.into_iter().flatten().map(|(module, value)| {
             // As peft matches it: the whole path, or its end after a dot.
-            let regex = RegexBuilder::new(&format!(r"^(?:.*\.)?(?:{module})$"))
-                .size_limit(MAX_PATTERN)
-                .build();
+            let regex = RegexBuilder::new(&format!(r"^(?:.*\.)?(?:{module})$")).size_limit(MAX_PATTERN).build();
             let regex =
                 regex.map_err(|_| format!("`{name}` has `{module}`, which is not a module or a regular expression"))?;
             let value = value.as_f64().filter(|value| value.is_finite());
@@ -36,10 +34,7 @@ impl Pattern {
 
     /// The number of the first entry that matches a module.
     fn of(&self, module: &str) -> Option<f64> {
-        self.0
-            .iter()
-            .find(|(regex, _)| regex.is_match(module))
-            .map(|(_, value)| *value)
+        self.0.iter().find(|(regex, _)| regex.is_match(module)).map(|(_, value)| *value)
     }
 }
 
@@ -72,9 +67,7 @@ impl AdapterFiles {
         let mut written: Vec<(String, [usize; 2], Vec<u8>)> = Vec::new();
         for module in &modules {
             for (key, side) in module.keys.iter().zip(Side::BOTH) {
-                let tensor = tensors
-                    .tensor(key)
-                    .map_err(|_| in_weights(format!("tensor `{key}` is missing")))?;
+                let tensor = tensors.tensor(key).map_err(|_| in_weights(format!("tensor `{key}` is missing")))?;
                 let ratio = match side {
                     Side::A => 1.0,
                     Side::B => module.scaling / shared,
@@ -87,16 +80,11 @@ impl AdapterFiles {
         }
         // What is no factor is refused where an adapter is read.
         let known: Vec<&String> = modules.iter().flat_map(|module| &module.keys).collect();
-        if let Some(stray) = tensors
-            .names()
-            .into_iter()
-            .find(|name| !known.iter().any(|known| known == name))
-        {
+        if let Some(stray) = tensors.names().into_iter().find(|name| !known.iter().any(|known| known == name)) {
             return Err(in_weights(format!("tensor `{stray}` is not part of a LoRA adapter")));
         }
-        let views = written
-            .iter()
-            .map(|(key, shape, bytes)| Ok((key, TensorView::new(Dtype::F32, shape.to_vec(), bytes)?)));
+        let views =
+            written.iter().map(|(key, shape, bytes)| Ok((key, TensorView::new(Dtype::F32, shape.to_vec(), bytes)?)));
         let views: Vec<_> = views
             .collect::<Result<_, safetensors::SafeTensorError>>()
             .map_err(|error| in_weights(error.to_string()))?;
@@ -122,9 +110,7 @@ fn modules(config: &AdapterConfig, tensors: &SafeTensors<'_>) -> Result<Vec<Modu
             let path = format!("model.layers.{layer}.{}.{projection}", projection.block());
             let rank = ranks.of(&path).unwrap_or(config.r as f64);
             if rank.fract() != 0.0 || !(1.0..=65_536.0).contains(&rank) {
-                return Err(format!(
-                    "the rank of `{path}` is {rank}; a whole number from 1 is valid"
-                ));
+                return Err(format!("the rank of `{path}` is {rank}; a whole number from 1 is valid"));
             }
             let alpha = alphas.of(&path).unwrap_or(config.lora_alpha);
             modules.push(Module {
@@ -165,9 +151,7 @@ impl Side {
             Self::B => columns,
         };
         if found != rank {
-            return Err(format!(
-                "has shape [{rows}, {columns}]; expected rank {rank} from the configuration"
-            ));
+            return Err(format!("has shape [{rows}, {columns}]; expected rank {rank} from the configuration"));
         }
         let values = values(tensor)?;
         let shape = match self {
@@ -177,16 +161,8 @@ impl Side {
         let mut bytes = Vec::with_capacity(shape[0] * shape[1] * size_of::<f32>());
         for row in 0..shape[0] {
             for column in 0..shape[1] {
-                let value = if row < rows && column < columns {
-                    values[row * columns + column]
-                } else {
-                    0.0
-                };
-                let value = if ratio == 1.0 {
-                    value
-                } else {
-                    (f64::from(value) * ratio) as f32
-                };
+                let value = if row < rows && column < columns { values[row * columns + column] } else { 0.0 };
+                let value = if ratio == 1.0 { value } else { (f64::from(value) * ratio) as f32 };
                 bytes.extend(value.to_le_bytes());
             }
         }
@@ -199,10 +175,9 @@ pub(super) fn values(tensor: &TensorView<'_>) -> Result<Vec<f32>, String> {
     let bytes = tensor.data();
     let halves = || bytes.chunks_exact(2).map(|two| u16::from_le_bytes([two[0], two[1]]));
     Ok(match tensor.dtype() {
-        Dtype::F32 => bytes
-            .chunks_exact(4)
-            .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
-            .collect(),
+        Dtype::F32 => {
+            bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
+        }
         Dtype::F16 => halves().map(|bits| half::f16::from_bits(bits).to_f32()).collect(),
         Dtype::BF16 => halves().map(|bits| half::bf16::from_bits(bits).to_f32()).collect(),
         other => return Err(format!("is of type {other:?}; supported: F32, BF16 and F16")),

@@ -26,22 +26,12 @@ async fn connect(url: &str) -> PgConnection {
 
 async fn write(url: &str, value: i32) {
     let mut connection = connect(url).await;
-    sqlx::query("CREATE TABLE IF NOT EXISTS kept (value integer)")
-        .execute(&mut connection)
-        .await
-        .unwrap();
-    sqlx::query("INSERT INTO kept VALUES ($1)")
-        .bind(value)
-        .execute(&mut connection)
-        .await
-        .unwrap();
+    sqlx::query("CREATE TABLE IF NOT EXISTS kept (value integer)").execute(&mut connection).await.unwrap();
+    sqlx::query("INSERT INTO kept VALUES ($1)").bind(value).execute(&mut connection).await.unwrap();
 }
 
 async fn read(url: &str) -> Vec<i32> {
-    sqlx::query_scalar("SELECT value FROM kept ORDER BY value")
-        .fetch_all(&mut connect(url).await)
-        .await
-        .unwrap()
+    sqlx::query_scalar("SELECT value FROM kept ORDER BY value").fetch_all(&mut connect(url).await).await.unwrap()
 }
 
 fn mode(path: &Path) -> u32 {
@@ -58,10 +48,7 @@ async fn what_is_written_is_there_after_a_restart() {
     let postgres = PrivatePostgres::start(folder.path()).await.unwrap();
     assert_eq!(read(postgres.url()).await, [1]);
     let mut connection = connect(postgres.url()).await;
-    let listening: String = sqlx::query_scalar("SHOW listen_addresses")
-        .fetch_one(&mut connection)
-        .await
-        .unwrap();
+    let listening: String = sqlx::query_scalar("SHOW listen_addresses").fetch_one(&mut connection).await.unwrap();
     assert_eq!(listening, "", "no network");
     assert_eq!(mode(&folder.path().join("postgres/socket")), 0o700);
 }
@@ -81,10 +68,7 @@ async fn the_queues_extensions_are_installed() {
     let folder = data_folder();
     let postgres = PrivatePostgres::start(folder.path()).await.unwrap();
     let mut connection = connect(postgres.url()).await;
-    sqlx::raw_sql("CREATE EXTENSION hstore; CREATE EXTENSION pgcrypto")
-        .execute(&mut connection)
-        .await
-        .unwrap();
+    sqlx::raw_sql("CREATE EXTENSION hstore; CREATE EXTENSION pgcrypto").execute(&mut connection).await.unwrap();
 }
 
 #[tokio::test]
@@ -229,11 +213,7 @@ async fn root_leaves_the_folder_of_a_user_to_the_user() {
 }
 
 fn kill_9(pid: u32) {
-    nix::sys::signal::kill(
-        nix::unistd::Pid::from_raw(pid.cast_signed()),
-        nix::sys::signal::Signal::SIGKILL,
-    )
-    .unwrap();
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(pid.cast_signed()), nix::sys::signal::Signal::SIGKILL).unwrap();
 }
 
 /// A child that does not outlive the test.
@@ -253,14 +233,8 @@ fn start_by_hand(folder: &TempDir) -> Orphan {
     let owner = cluster(folder).metadata().unwrap();
     let socket = folder.path().join("postgres/socket");
     let mut command = Command::new(Binaries::newest().unwrap().folder().join("postgres"));
-    command
-        .arg("-D")
-        .arg(cluster(folder))
-        .args(["-c", "listen_addresses="])
-        .current_dir("/");
-    command
-        .arg("-c")
-        .arg(format!("unix_socket_directories={}", socket.display()));
+    command.arg("-D").arg(cluster(folder)).args(["-c", "listen_addresses="]).current_dir("/");
+    command.arg("-c").arg(format!("unix_socket_directories={}", socket.display()));
     if nix::unistd::geteuid().is_root() {
         command.uid(owner.uid()).gid(owner.gid());
     }

@@ -32,48 +32,27 @@ fn fill(writer: &mut SerializedFileWriter<&File>) {
     let mut group = writer.next_row_group().unwrap();
     let mut column = group.next_column().unwrap().unwrap();
     let values = texts(&["a \"b\"\n", "é"]);
-    column
-        .typed::<ByteArrayType>()
-        .write_batch(&values, Some(&[1, 1]), None)
-        .unwrap();
+    column.typed::<ByteArrayType>().write_batch(&values, Some(&[1, 1]), None).unwrap();
     column.close().unwrap();
     let mut column = group.next_column().unwrap().unwrap();
-    column
-        .typed::<Int64Type>()
-        .write_batch(&[i64::MAX], Some(&[1, 0]), None)
-        .unwrap();
+    column.typed::<Int64Type>().write_batch(&[i64::MAX], Some(&[1, 0]), None).unwrap();
     column.close().unwrap();
     let mut column = group.next_column().unwrap().unwrap();
-    column
-        .typed::<DoubleType>()
-        .write_batch(&[0.1, f64::NAN], Some(&[1, 1]), None)
-        .unwrap();
+    column.typed::<DoubleType>().write_batch(&[0.1, f64::NAN], Some(&[1, 1]), None).unwrap();
     column.close().unwrap();
     let mut column = group.next_column().unwrap().unwrap();
-    column
-        .typed::<FloatType>()
-        .write_batch(&[0.3, 2.0], Some(&[1, 1]), None)
-        .unwrap();
+    column.typed::<FloatType>().write_batch(&[0.3, 2.0], Some(&[1, 1]), None).unwrap();
     column.close().unwrap();
     let mut column = group.next_column().unwrap().unwrap();
-    column
-        .typed::<BoolType>()
-        .write_batch(&[true], Some(&[1, 0]), None)
-        .unwrap();
+    column.typed::<BoolType>().write_batch(&[true], Some(&[1, 0]), None).unwrap();
     column.close().unwrap();
     let mut column = group.next_column().unwrap().unwrap();
     let values = texts(&["x", "y"]);
     let (definitions, repetitions) = ([3, 3, 1], [0, 1, 0]);
-    column
-        .typed::<ByteArrayType>()
-        .write_batch(&values, Some(&definitions), Some(&repetitions))
-        .unwrap();
+    column.typed::<ByteArrayType>().write_batch(&values, Some(&definitions), Some(&repetitions)).unwrap();
     column.close().unwrap();
     let mut column = group.next_column().unwrap().unwrap();
-    column
-        .typed::<ByteArrayType>()
-        .write_batch(&texts(&["deep"]), Some(&[2, 0]), None)
-        .unwrap();
+    column.typed::<ByteArrayType>().write_batch(&texts(&["deep"]), Some(&[2, 0]), None).unwrap();
     column.close().unwrap();
     group.close().unwrap();
 }
@@ -122,10 +101,7 @@ fn other_codecs_are_refused_by_name() {
         let mut file = tempfile::tempfile().unwrap();
         io::Write::write_all(&mut file, &bytes).unwrap();
         let said = lines(file).unwrap_err().to_string();
-        assert!(
-            said.contains("`problem`") && said.contains(name) && !said.contains("damaged"),
-            "{said}"
-        );
+        assert!(said.contains("`problem`") && said.contains(name) && !said.contains("damaged"), "{said}");
     }
 }
 
@@ -136,13 +112,8 @@ fn bytes_are_refused_by_the_name_of_their_column() {
         optional group image { optional binary bytes; }
         optional int32 wait (TIME_MILLIS);
     }";
-    let error = lines(written(schema, Compression::SNAPPY, |_| {}))
-        .unwrap_err()
-        .to_string();
-    assert!(
-        error.contains("`image.bytes` (binary)") && !error.contains("wait"),
-        "{error}"
-    );
+    let error = lines(written(schema, Compression::SNAPPY, |_| {})).unwrap_err().to_string();
+    assert!(error.contains("`image.bytes` (binary)") && !error.contains("wait"), "{error}");
 }
 
 #[test]
@@ -158,9 +129,7 @@ fn a_damaged_file_is_an_error() {
         file.write_all(&[!byte[0]]).unwrap();
         let copy = file.try_clone().unwrap();
         // It may still be readable, or end in a panic of the library, which the import reports as damage.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            lines(copy).map_or(0, |rows| rows.len())
-        }));
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| lines(copy).map_or(0, |rows| rows.len())));
         file.seek(SeekFrom::Start(at)).unwrap();
         file.write_all(&byte).unwrap();
     }

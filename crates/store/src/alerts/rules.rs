@@ -8,10 +8,8 @@ use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result, StoreError,
-    page::{Page, Window, and, by_seq, keyed_by_seq},
-};
+use crate::page::{Page, Window, and, by_seq, keyed_by_seq};
+use crate::{Result, StoreError};
 
 /// How a mean is compared with a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -141,10 +139,7 @@ pub async fn page(db: &PgPool, filter: &AlertRuleFilter, window: &Window) -> Res
 /// # Errors
 /// [`StoreError::NotFound`].
 pub async fn remove(db: &PgPool, id: Uuid) -> Result<()> {
-    let removed = sqlx::query("DELETE FROM alert_rules WHERE id = $1")
-        .bind(id)
-        .execute(db)
-        .await?;
+    let removed = sqlx::query("DELETE FROM alert_rules WHERE id = $1").bind(id).execute(db).await?;
     match removed.rows_affected() {
         0 => Err(StoreError::not_found("alert rule", id)),
         _ => Ok(()),

@@ -1,12 +1,11 @@
 //! Buckets of object stores with the S3 API: AWS, MinIO, Ceph, R2 and others.
 
-use object_store::{
-    ClientConfigKey, ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig,
-    aws::{AmazonS3Builder, AmazonS3ConfigKey},
-    path::Path,
-    prefix::PrefixStore,
-};
-use std::{sync::Arc, time::Duration};
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::{ClientConfigKey, ObjectStore, ObjectStoreExt as _, PutPayload, RetryConfig};
+use std::sync::Arc;
+use std::time::Duration;
 
 use super::ArtifactPlace;
 use crate::{Result, StoreError};
@@ -31,36 +30,24 @@ pub(super) async fn open(
 ) -> Result<Arc<dyn ObjectStore>> {
     // The rest of Lyceum uses the same TLS provider; one that is already installed is kept.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let retry = RetryConfig {
-        retry_timeout: PATIENCE,
-        max_retries: 5,
-        ..RetryConfig::default()
-    };
+    let retry = RetryConfig { retry_timeout: PATIENCE, max_retries: 5, ..RetryConfig::default() };
     let mut builder = AmazonS3Builder::new()
         .with_retry(retry)
         .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::ReadTimeout), SILENCE)
         .with_config(AmazonS3ConfigKey::Client(ClientConfigKey::Timeout), LONGEST);
     for (name, value) in options {
-        let key = name
-            .strip_prefix("AWS_")
-            .and_then(|_| name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>().ok());
+        let key = name.strip_prefix("AWS_").and_then(|_| name.to_ascii_lowercase().parse::<AmazonS3ConfigKey>().ok());
         if let Some(key) = key {
             builder = builder.with_config(key, value);
         }
     }
     let refused = |source| StoreError::Bucket {
-        place: ArtifactPlace::Bucket {
-            bucket: bucket.to_owned(),
-            prefix: prefix.to_owned(),
-        },
+        place: ArtifactPlace::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() },
         source,
     };
     let store = builder.with_bucket_name(bucket).build().map_err(refused)?;
-    let store: Arc<dyn ObjectStore> = if prefix.is_empty() {
-        Arc::new(store)
-    } else {
-        Arc::new(PrefixStore::new(store, prefix))
-    };
+    let store: Arc<dyn ObjectStore> =
+        if prefix.is_empty() { Arc::new(store) } else { Arc::new(PrefixStore::new(store, prefix)) };
     let probe = PutPayload::from_static(b"Artifacts of Lyceum, each by the SHA-256 of its content.\n");
     store.put(&Path::from(PROBE), probe).await.map_err(refused)?;
     Ok(store)

@@ -1,12 +1,14 @@
 //! Holds on artifacts, and the collection of artifacts without one.
 
-use lyceum_core::{artifact::Digest, id::ExecutionId};
+use lyceum_core::artifact::Digest;
+use lyceum_core::id::ExecutionId;
 use object_store::ObjectStore;
 use sqlx::{PgConnection, PgPool};
 use std::sync::Arc;
 use uuid::Uuid;
 
-use super::{ArtifactStore, store::remove};
+use super::ArtifactStore;
+use super::store::remove;
 use crate::{Result, StoreError};
 
 /// Why an artifact is kept.

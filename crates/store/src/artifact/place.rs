@@ -1,7 +1,9 @@
 //! Where artifacts are kept.
 
 use serde::Deserialize;
-use std::{fmt, path::PathBuf, str::FromStr};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
 
 /// A folder, or a bucket with the S3 API.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -48,10 +50,7 @@ impl FromStr for ArtifactPlace {
         if bucket.is_empty() {
             return Err(ArtifactPlaceError::NoBucket(text.to_owned()));
         }
-        Ok(Self::Bucket {
-            bucket: bucket.to_owned(),
-            prefix: prefix.trim_end_matches('/').to_owned(),
-        })
+        Ok(Self::Bucket { bucket: bucket.to_owned(), prefix: prefix.trim_end_matches('/').to_owned() })
     }
 }
 
@@ -79,10 +78,8 @@ mod tests {
 
     #[test]
     fn a_place_is_a_folder_or_a_bucket_with_a_prefix() {
-        let bucket = |bucket: &str, prefix: &str| ArtifactPlace::Bucket {
-            bucket: bucket.to_owned(),
-            prefix: prefix.to_owned(),
-        };
+        let bucket =
+            |bucket: &str, prefix: &str| ArtifactPlace::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() };
         for (text, place, shown) in [
             ("/var/lib/a", ArtifactPlace::Folder("/var/lib/a".into()), "/var/lib/a"),
             ("s3", ArtifactPlace::Folder("s3".into()), "s3"),

@@ -2,16 +2,15 @@
 
 use bytes::Bytes;
 use lyceum_core::artifact::{ArtifactKind, Digest};
-use object_store::{
-    ObjectStore, ObjectStoreExt as _, PutPayload, local::LocalFileSystem, memory::InMemory, path::Path,
-};
+use object_store::local::LocalFileSystem;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt as _, PutPayload};
 use sqlx::PgPool;
-use std::{
-    ffi::OsString,
-    fs::{DirBuilder, File},
-    os::unix::fs::DirBuilderExt as _,
-    sync::Arc,
-};
+use std::ffi::OsString;
+use std::fs::{DirBuilder, File};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::sync::Arc;
 
 use super::{ArtifactPlace, bucket, stream};
 use crate::{Remote, Result, StoreError};
@@ -78,10 +77,7 @@ impl ArtifactStore {
 
     /// Artifacts in any object store.
     pub fn new(objects: Arc<dyn ObjectStore>, pool: PgPool) -> Self {
-        Self(Backend::Objects {
-            objects,
-            pool: Some(pool),
-        })
+        Self(Backend::Objects { objects, pool: Some(pool) })
     }
 
     /// Artifacts of a server, which also keeps their rows.
@@ -177,11 +173,7 @@ impl ArtifactStore {
         };
         let bytes: Vec<u8> = bytes.ok_or_else(|| StoreError::not_found("artifact", digest))?;
         let found = Digest::of(&bytes);
-        if found == digest {
-            Ok(bytes)
-        } else {
-            Err(StoreError::Damaged { digest, found })
-        }
+        if found == digest { Ok(bytes) } else { Err(StoreError::Damaged { digest, found }) }
     }
 
     /// The objects and their rows, for collection; `None` for those of a server, which collects them itself.
@@ -214,10 +206,7 @@ async fn objects(place: &ArtifactPlace) -> Result<Arc<dyn ObjectStore>> {
 
 fn in_folder(folder: &std::path::Path) -> Result<Arc<dyn ObjectStore>> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|source| object_store::Error::Generic {
-        store: "folder",
-        source: Box::new(source),
-    })?;
+    made.map_err(|source| object_store::Error::Generic { store: "folder", source: Box::new(source) })?;
     Ok(Arc::new(LocalFileSystem::new_with_prefix(folder)?))
 }
 

@@ -1,19 +1,15 @@
 //! Files as artifacts: sent and received a piece at a time, so that a large one takes no more memory than a small one.
 
-use futures::{TryStreamExt as _, stream::BoxStream};
+use futures::TryStreamExt as _;
+use futures::stream::BoxStream;
 use lyceum_core::artifact::Digest;
-use object_store::{
-    GetResult, GetResultPayload, MultipartUpload, ObjectStore, ObjectStoreExt as _, PutPayload, path::Path,
-};
+use object_store::path::Path;
+use object_store::{GetResult, GetResultPayload, MultipartUpload, ObjectStore, ObjectStoreExt as _, PutPayload};
 use sha2::{Digest as _, Sha256};
-use std::{
-    fs::File,
-    io::{self, Read, Seek as _, SeekFrom, Write},
-};
-use tokio::{
-    sync::mpsc,
-    task::{JoinError, JoinSet, spawn_blocking},
-};
+use std::fs::File;
+use std::io::{self, Read, Seek as _, SeekFrom, Write};
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, JoinSet, spawn_blocking};
 
 use crate::{Result, StoreError};
 
@@ -57,11 +53,7 @@ struct Hashed<W> {
 
 impl<W: Write> Hashed<W> {
     fn new(to: W) -> Self {
-        Self {
-            to,
-            hash: Sha256::new(),
-            bytes: 0,
-        }
+        Self { to, hash: Sha256::new(), bytes: 0 }
     }
 
     fn write(&mut self, piece: &[u8]) -> io::Result<()> {
@@ -169,8 +161,7 @@ async fn part(file: &mut File, bytes: u64) -> Result<Vec<u8>> {
 /// Another handle of `file`, which is then at `place`, as all its handles are.
 pub(super) fn at(file: &File, place: u64) -> Result<File> {
     let mut same = file.try_clone().map_err(|error| failed("file", error))?;
-    same.seek(SeekFrom::Start(place))
-        .map_err(|error| failed("file", error))?;
+    same.seek(SeekFrom::Start(place)).map_err(|error| failed("file", error))?;
     Ok(same)
 }
 
@@ -195,10 +186,7 @@ async fn blocking<T: Send + 'static>(
 }
 
 fn failed(what: &'static str, source: io::Error) -> StoreError {
-    StoreError::Artifacts(object_store::Error::Generic {
-        store: what,
-        source: source.into(),
-    })
+    StoreError::Artifacts(object_store::Error::Generic { store: what, source: source.into() })
 }
 
 #[cfg(test)]
@@ -209,12 +197,7 @@ mod tests {
 
     fn file(bytes: &[u8]) -> File {
         let path = std::env::temp_dir().join(uuid::Uuid::new_v4().to_string());
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .unwrap();
+        let mut file = File::options().read(true).write(true).create_new(true).open(&path).unwrap();
         std::fs::remove_file(&path).unwrap();
         file.write_all(bytes).unwrap();
         file.rewind().unwrap();
@@ -229,10 +212,7 @@ mod tests {
             let bytes: Vec<u8> = (0..length).map(|at| (at / 7) as u8).collect();
             let (digest, count) = digest_of(&mut file(&bytes)).unwrap();
             assert_eq!((digest, count), (Digest::of(&bytes), length as u64));
-            store
-                .put_file(ArtifactKind::Optimizer, digest, &file(&bytes), count)
-                .await
-                .unwrap();
+            store.put_file(ArtifactKind::Optimizer, digest, &file(&bytes), count).await.unwrap();
             assert!(store.get(digest).await.unwrap() == bytes, "{length}");
             let mut into = file(&[]);
             assert_eq!(store.get_file(digest, &into).await.unwrap(), count);
@@ -249,9 +229,7 @@ mod tests {
     async fn a_file_that_is_shorter_than_said_is_not_kept() {
         let store = ArtifactStore::in_memory();
         let digest = Digest::of(b"long");
-        let cut = store
-            .put_file(ArtifactKind::Optimizer, digest, &file(&vec![1; 9 << 20]), 20 << 20)
-            .await;
+        let cut = store.put_file(ArtifactKind::Optimizer, digest, &file(&vec![1; 9 << 20]), 20 << 20).await;
         assert!(matches!(cut, Err(StoreError::Artifacts(_))), "{cut:?}");
         assert!(matches!(store.get(digest).await, Err(StoreError::NotFound { .. })));
     }

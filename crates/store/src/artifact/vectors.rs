@@ -1,9 +1,7 @@
 //! Embeddings of texts as artifacts.
 
-use safetensors::{
-    SafeTensors,
-    tensor::{Dtype, TensorView},
-};
+use safetensors::SafeTensors;
+use safetensors::tensor::{Dtype, TensorView};
 
 /// Unit vectors, one row per text. Stored as a safetensors file with `vectors` `[texts, hidden_size]` F32.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,12 +31,7 @@ impl Vectors {
     /// # Errors
     /// Rows of different widths.
     pub fn to_bytes(&self) -> Result<Vec<u8>, String> {
-        let bytes: Vec<u8> = self
-            .rows
-            .iter()
-            .flatten()
-            .flat_map(|value| value.to_le_bytes())
-            .collect();
+        let bytes: Vec<u8> = self.rows.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
         let view = TensorView::new(Dtype::F32, vec![self.rows.len(), self.width], &bytes);
         let view = view.map_err(|error| error.to_string())?;
         safetensors::serialize([("vectors", view)], None).map_err(|error| error.to_string())
@@ -55,16 +48,7 @@ impl Vectors {
         let (Dtype::F32, [_, width]) = (tensor.dtype(), tensor.shape()) else {
             return Err(fault(&"`vectors` is not a table of F32"));
         };
-        let values: Vec<f32> = tensor
-            .data()
-            .as_chunks()
-            .0
-            .iter()
-            .map(|word| f32::from_le_bytes(*word))
-            .collect();
-        Ok(Self {
-            rows: values.chunks(*width.max(&1)).map(<[f32]>::to_vec).collect(),
-            width: *width,
-        })
+        let values: Vec<f32> = tensor.data().as_chunks().0.iter().map(|word| f32::from_le_bytes(*word)).collect();
+        Ok(Self { rows: values.chunks(*width.max(&1)).map(<[f32]>::to_vec).collect(), width: *width })
     }
 }

@@ -1,16 +1,13 @@
 //! Lists of attempts.
 
-use lyceum_core::{
-    id::{ExecutionId, MemberId, ProblemId},
-    recipe::Side,
-};
+use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
+use lyceum_core::recipe::Side;
 use sqlx::{PgPool, Postgres, QueryBuilder};
 
-use super::{Attempt, COLUMNS, roles_of, span::Span};
-use crate::{
-    Result,
-    page::{Page, Window, and, by_seq, limited, order_by_seq},
-};
+use super::span::Span;
+use super::{Attempt, COLUMNS, roles_of};
+use crate::Result;
+use crate::page::{Page, Window, and, by_seq, limited, order_by_seq};
 
 /// Selects attempts.
 #[derive(Clone, Debug, Default)]
@@ -38,10 +35,7 @@ const STRETCH: i64 = 2000;
 /// Attempts of `run` that fit `filter`.
 pub async fn page(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, window: &Window) -> Result<Page<Attempt>> {
     let Some(span) = Span::of(db, run, filter).await? else {
-        return Ok(Page {
-            items: Vec::new(),
-            next: None,
-        });
+        return Ok(Page { items: Vec::new(), next: None });
     };
     let narrow = |query: &mut QueryBuilder<Postgres>| {
         query.push("attempts.run_id = ").push_bind(run.0);
@@ -52,10 +46,7 @@ pub async fn page(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, window:
             query.push(" AND attempts.evaluation_id IS NULL");
         }
         if let Some(side) = filter.side {
-            query
-                .push(" AND attempts.role = ANY(")
-                .push_bind(roles_of(side))
-                .push(")");
+            query.push(" AND attempts.role = ANY(").push_bind(roles_of(side)).push(")");
         }
         and(query, "attempts.step >= ", filter.from.map(u32::cast_signed));
         and(query, "attempts.step <= ", filter.to.map(u32::cast_signed));
@@ -76,10 +67,7 @@ pub async fn page(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, window:
     narrow(&mut stretch);
     span.bound(&mut stretch, "attempts.seq");
     order_by_seq(&mut stretch, "seq", window);
-    stretch
-        .push(" LIMIT ")
-        .push_bind(STRETCH)
-        .push(") attempts WHERE (SELECT true");
+    stretch.push(" LIMIT ").push_bind(STRETCH).push(") attempts WHERE (SELECT true");
     of_problem(&mut stretch);
     stretch.push(" FROM problems p WHERE p.id = attempts.problem_id)");
     order_by_seq(&mut stretch, "seq", window);
@@ -96,10 +84,7 @@ pub async fn page(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, window:
         and(&mut indexed, "p.run_id = ", Some(run.0));
     }
     if let Some(member) = filter.member {
-        indexed
-            .push(" AND met.seq IN (SELECT seq FROM attempts WHERE member_id = ")
-            .push_bind(member.0)
-            .push(")");
+        indexed.push(" AND met.seq IN (SELECT seq FROM attempts WHERE member_id = ").push_bind(member.0).push(")");
     }
     span.bound(&mut indexed, "met.seq");
     order_by_seq(&mut indexed, "met.seq", window);

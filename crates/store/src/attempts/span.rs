@@ -4,7 +4,8 @@ use lyceum_core::id::ExecutionId;
 use sqlx::{PgPool, Postgres, QueryBuilder};
 
 use super::AttemptFilter;
-use crate::{Result, page::and};
+use crate::Result;
+use crate::page::and;
 
 /// Steps, both ends included.
 #[derive(Clone, Copy)]
@@ -35,10 +36,7 @@ impl Span {
     /// `None` if there are no attempts in the requested steps, or in the steps in which the proposer's problems were
     /// attempted, or in the requested steps in which the member made any.
     pub(super) async fn of(db: &PgPool, run: ExecutionId, filter: &AttemptFilter) -> Result<Option<Self>> {
-        let mut steps = Steps {
-            from: filter.from.map(u32::cast_signed),
-            to: filter.to.map(u32::cast_signed),
-        };
+        let mut steps = Steps { from: filter.from.map(u32::cast_signed), to: filter.to.map(u32::cast_signed) };
         let bounded = filter.from.is_some() || filter.to.is_some();
         let lives = [
             (
@@ -51,10 +49,7 @@ impl Span {
                     }
                 },
             ),
-            (
-                filter.member.filter(|_| bounded),
-                "SELECT min(step), max(step) FROM attempts WHERE member_id = $1",
-            ),
+            (filter.member.filter(|_| bounded), "SELECT min(step), max(step) FROM attempts WHERE member_id = $1"),
         ];
         for (member, life) in lives {
             let Some(member) = member else { continue };

@@ -54,10 +54,7 @@ impl Answered {
     /// The counts for pass@k.
     pub fn score(&self) -> Score {
         let counts = |counts: &[i32]| counts.iter().map(|count| count.cast_unsigned()).collect();
-        Score {
-            samples: counts(&self.samples),
-            correct: counts(&self.correct),
-        }
+        Score { samples: counts(&self.samples), correct: counts(&self.correct) }
     }
 }
 
@@ -227,10 +224,7 @@ pub async fn scores_by_level(db: &PgPool, run: ExecutionId) -> Result<Vec<LevelA
          WHERE level IS NOT NULL
          GROUP BY m.suite, m.row_set, m.decoding, m.step, level ORDER BY m.suite, m.row_set, m.decoding, level, m.step"
     );
-    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query))
-        .bind(run.0)
-        .fetch_all(db)
-        .await?)
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(run.0).fetch_all(db).await?)
 }
 
 /// A run with measured members.

@@ -110,28 +110,21 @@ impl BenchmarkResult {
             step: self.step.unwrap_or_default(),
             value: self.pass_at_1,
             reference: self.reference?,
-            difference: Interval {
-                low: self.difference_low?,
-                high: self.difference_high?,
-            },
+            difference: Interval { low: self.difference_low?, high: self.difference_high? },
             n: self.rows.unsigned_abs().into(),
         })
     }
 
     /// The counts for pass@k.
     pub fn score(&self) -> Score {
-        Score {
-            samples: unsigned(&self.samples),
-            correct: unsigned(&self.correct),
-        }
+        Score { samples: unsigned(&self.samples), correct: unsigned(&self.correct) }
     }
 
     /// The counts by the base benchmark's tests alone, if counted separately.
     pub fn base_score(&self) -> Option<Score> {
-        self.base_correct.as_deref().map(|correct| Score {
-            samples: unsigned(&self.samples),
-            correct: unsigned(correct),
-        })
+        self.base_correct
+            .as_deref()
+            .map(|correct| Score { samples: unsigned(&self.samples), correct: unsigned(correct) })
     }
 }
 
@@ -196,11 +189,7 @@ pub async fn leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<Ben
 }
 
 pub async fn measured_suites(db: &PgPool) -> Result<Vec<String>> {
-    Ok(
-        sqlx::query_scalar("SELECT DISTINCT suite FROM benchmark_results ORDER BY suite")
-            .fetch_all(db)
-            .await?,
-    )
+    Ok(sqlx::query_scalar("SELECT DISTINCT suite FROM benchmark_results ORDER BY suite").fetch_all(db).await?)
 }
 
 /// The results of a run's population at a step, or at the newest measured step, and of its base; the newest for each

@@ -1,11 +1,9 @@
 //! Results of runs: the mean over the members that solve, on a suite's row set with a decoding, and its difference from the
 //! base on exactly these rows. Triggers keep them.
 
-use lyceum_core::{
-    id::ExecutionId,
-    verdict::{Against, Comparison},
-    wilson::Interval,
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::verdict::{Against, Comparison};
+use lyceum_core::wilson::Interval;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool};
 use std::collections::BTreeMap;
@@ -66,10 +64,7 @@ impl RunResult {
             step: self.step,
             value: self.pass_at_1,
             reference: self.reference?,
-            difference: Interval {
-                low: self.difference_low?,
-                high: self.difference_high?,
-            },
+            difference: Interval { low: self.difference_low?, high: self.difference_high? },
             n: self.rows.unsigned_abs().into(),
         })
     }
@@ -92,10 +87,7 @@ pub async fn run_results(db: &PgPool, run: ExecutionId) -> Result<Vec<RunResult>
         "SELECT DISTINCT ON (suite, row_set, decoding, step) {RESULT_COLUMNS} FROM past_of($1) past JOIN run_results x USING (run_id)
          WHERE past.before IS NULL OR step <= past.before ORDER BY suite, row_set, decoding, step, past.before DESC"
     );
-    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query))
-        .bind(run.0)
-        .fetch_all(db)
-        .await?)
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(run.0).fetch_all(db).await?)
 }
 
 /// Of a run's results on each suite, those on the rows and in the way in which it was measured at most steps.
@@ -110,9 +102,7 @@ pub fn usual_results(results: &[RunResult]) -> Vec<&RunResult> {
         let of_suite = ways.iter().filter(|((name, ..), _)| name == suite);
         of_suite.max_by_key(|(_, weight)| **weight).map(|(way, _)| way.clone())
     };
-    let of_usual = results
-        .iter()
-        .filter(|result| usual(&result.suite) == Some(way(result)));
+    let of_usual = results.iter().filter(|result| usual(&result.suite) == Some(way(result)));
     of_usual.collect()
 }
 
@@ -136,10 +126,7 @@ pub async fn latest_results(db: &PgPool, runs: &[ExecutionId]) -> Result<Vec<Lat
          WHERE past.before IS NULL OR step <= past.before
          ORDER BY of_run, suite, step DESC, n = 1 DESC, rows DESC, row_set, decoding"
     );
-    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query))
-        .bind(ids)
-        .fetch_all(db)
-        .await?)
+    Ok(sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(ids).fetch_all(db).await?)
 }
 
 /// A run and its latest result on a suite.

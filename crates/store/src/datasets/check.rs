@@ -1,27 +1,21 @@
 //! Whether the tests of a dataset's rows were tried, and which of them cannot be used.
 
-use lyceum_core::{
-    dataset::TestFaultKind,
-    evaluation::{DatasetCheckSpec, EvaluationSpec},
-    id::{DatasetId, ExecutionId},
-    recipe::{
-        DatasetCheckEvaluation, DatasetCheckParameters, DatasetCheckRecord, Planner as _,
-        dataset_check::{ROWS_PER_ITEM, ROWS_PER_STEP},
-    },
-};
-use serde::{Serialize, ser::Error as _};
+use lyceum_core::dataset::TestFaultKind;
+use lyceum_core::evaluation::{DatasetCheckSpec, EvaluationSpec};
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_core::recipe::dataset_check::{ROWS_PER_ITEM, ROWS_PER_STEP};
+use lyceum_core::recipe::{DatasetCheckEvaluation, DatasetCheckParameters, DatasetCheckRecord, Planner as _};
+use serde::Serialize;
+use serde::ser::Error as _;
 use sqlx::{FromRow, PgConnection, PgExecutor, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::Dataset;
-use crate::{
-    Result, StoreError,
-    evaluations::{self, NewEvaluation},
-    executions,
-    page::{Key, Keyed, Page, Window, by_seq},
-    text::storable,
-};
+use crate::evaluations::{self, NewEvaluation};
+use crate::page::{Key, Keyed, Page, Window, by_seq};
+use crate::text::storable;
+use crate::{Result, StoreError, executions};
 
 /// How far the check of a dataset is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, strum::IntoStaticStr, strum::VariantArray)]
@@ -72,10 +66,7 @@ pub struct BadRow {
 
 impl Keyed for BadRow {
     fn key(&self) -> Key {
-        Key {
-            value: None,
-            seq: i64::from(self.index),
-        }
+        Key { value: None, seq: i64::from(self.index) }
     }
 }
 
@@ -123,11 +114,8 @@ pub async fn plan_check(tx: &mut PgConnection, dataset: &Dataset) -> Result<()> 
         source: serde_json::Error::custom(error),
     };
     let planner = DatasetCheckEvaluation;
-    let parameters = DatasetCheckParameters {
-        dataset: DatasetId(dataset.id),
-        rows: dataset.rows.cast_unsigned(),
-        dry_run: None,
-    };
+    let parameters =
+        DatasetCheckParameters { dataset: DatasetId(dataset.id), rows: dataset.rows.cast_unsigned(), dry_run: None };
     let config = planner.config(parameters).map_err(|error| unwritten(&error))?;
     let state = planner.begin(ExecutionId(Uuid::now_v7()), &config);
     let state = state.map_err(|error| unwritten(&error))?;
@@ -147,10 +135,7 @@ pub async fn plan_check(tx: &mut PgConnection, dataset: &Dataset) -> Result<()> 
 /// [`StoreError::Conflict`] if another does so.
 pub(crate) async fn begin_check(tx: &mut PgConnection, dataset: DatasetId, evaluation: ExecutionId) -> Result<()> {
     lock(&mut *tx, dataset).await?;
-    if let Some(running) = check(&mut *tx, dataset)
-        .await?
-        .filter(|it| it.state == CheckState::Checking)
-    {
+    if let Some(running) = check(&mut *tx, dataset).await?.filter(|it| it.state == CheckState::Checking) {
         return Err(StoreError::Conflict {
             what: "dataset",
             id: dataset.to_string(),
@@ -159,10 +144,7 @@ pub(crate) async fn begin_check(tx: &mut PgConnection, dataset: DatasetId, evalu
             action: "checked again",
         });
     }
-    sqlx::query("DELETE FROM dataset_bad_rows WHERE dataset_id = $1")
-        .bind(dataset.0)
-        .execute(&mut *tx)
-        .await?;
+    sqlx::query("DELETE FROM dataset_bad_rows WHERE dataset_id = $1").bind(dataset.0).execute(&mut *tx).await?;
     sqlx::query("UPDATE datasets SET check_id = $2, checked_at = NULL WHERE id = $1")
         .bind(dataset.0)
         .bind(evaluation.0)
@@ -218,9 +200,6 @@ pub(super) async fn cancel_check(tx: &mut PgConnection, dataset: DatasetId) -> R
 }
 
 async fn lock(tx: &mut PgConnection, id: DatasetId) -> Result<()> {
-    sqlx::query("SELECT FROM datasets WHERE id = $1 FOR NO KEY UPDATE")
-        .bind(id.0)
-        .execute(tx)
-        .await?;
+    sqlx::query("SELECT FROM datasets WHERE id = $1 FOR NO KEY UPDATE").bind(id.0).execute(tx).await?;
     Ok(())
 }

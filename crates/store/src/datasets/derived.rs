@@ -1,11 +1,13 @@
 //! Datasets that are parts of others, each made once.
 
-use lyceum_core::{benchmark::spread_rows, id::DatasetId};
+use lyceum_core::benchmark::spread_rows;
+use lyceum_core::id::DatasetId;
 use serde_json::{Value, json};
 use sqlx::{Connection as _, PgConnection};
 use uuid::Uuid;
 
-use super::{Dataset, Import, NewDataset, find, import::BATCH, set_provenance};
+use super::import::BATCH;
+use super::{Dataset, Import, NewDataset, find, set_provenance};
 use crate::{Result, StoreError};
 
 /// Characters of the whole's name that a part's name keeps.
@@ -21,10 +23,7 @@ pub async fn without_bad_rows(db: &mut PgConnection, whole: &Dataset) -> Result<
         .fetch_all(&mut *db)
         .await?;
     if bad.len() as i64 >= i64::from(whole.rows) {
-        return Err(StoreError::not_found(
-            "good row of dataset",
-            format!("`{}`", whole.name),
-        ));
+        return Err(StoreError::not_found("good row of dataset", format!("`{}`", whole.name)));
     }
     let part = Part {
         // The same rows are the same dataset.

@@ -1,12 +1,11 @@
 //! Writing datasets.
 
-use lyceum_core::{
-    dataset::{ImportReport, fingerprints},
-    id::DatasetId,
-};
+use lyceum_core::dataset::{ImportReport, fingerprints};
+use lyceum_core::id::DatasetId;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use sqlx::{PgConnection, QueryBuilder, types::Json};
+use sqlx::types::Json;
+use sqlx::{PgConnection, QueryBuilder};
 use std::borrow::Borrow;
 use uuid::Uuid;
 
@@ -54,11 +53,7 @@ impl Import {
         .await?;
         match inserted.rows_affected() {
             0 => Err(StoreError::taken("dataset", new.name)),
-            _ => Ok(Self {
-                id,
-                rows: 0,
-                hash: Sha256::new(),
-            }),
+            _ => Ok(Self { id, rows: 0, hash: Sha256::new() }),
         }
     }
 
@@ -117,10 +112,7 @@ impl Import {
         let mut query = QueryBuilder::new("UPDATE datasets SET sha256 = ");
         query.push_bind(sha256).push(", rows = ").push_bind(self.rows);
         query.push(", report = ").push_bind(report.map(Json));
-        query
-            .push(", revision = coalesce(revision, ")
-            .push_bind(revision)
-            .push(")");
+        query.push(", revision = coalesce(revision, ").push_bind(revision).push(")");
         query.push(" WHERE id = ").push_bind(self.id);
         query.push(format_args!(" RETURNING {COLUMNS}"));
         Ok(query.build_query_as().fetch_one(tx).await?)

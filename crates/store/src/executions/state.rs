@@ -67,15 +67,7 @@ pub async fn pause<'c>(db: impl Acquire<'c, Database = Postgres>, id: ExecutionI
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] in another state.
 pub async fn resume<'c>(db: impl Acquire<'c, Database = Postgres>, id: ExecutionId) -> Result<()> {
-    change(
-        db,
-        id,
-        &[State::Paused, State::Failed],
-        State::Running,
-        "paused or failed",
-        "resumed",
-    )
-    .await
+    change(db, id, &[State::Paused, State::Failed], State::Running, "paused or failed", "resumed").await
 }
 
 /// Cancels an execution that has not ended. Workers drop its items at their next renewal.
@@ -84,15 +76,7 @@ pub async fn resume<'c>(db: impl Acquire<'c, Database = Postgres>, id: Execution
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] if it has ended.
 pub async fn cancel<'c>(db: impl Acquire<'c, Database = Postgres>, id: ExecutionId) -> Result<()> {
     let open = [State::Running, State::Paused, State::Failed];
-    change(
-        db,
-        id,
-        &open,
-        State::Cancelled,
-        "running, paused or failed",
-        "cancelled",
-    )
-    .await
+    change(db, id, &open, State::Cancelled, "running, paused or failed", "cancelled").await
 }
 
 /// Marks a running execution as failed; others are left as they are.
@@ -127,13 +111,7 @@ async fn change<'c>(
     let (kind, state) = row.ok_or_else(|| StoreError::not_found("execution", id))?;
     if !from.contains(&state) {
         let what = if kind == "run" { "run" } else { "evaluation" };
-        return Err(StoreError::Conflict {
-            what,
-            id: id.to_string(),
-            state: state.to_string(),
-            wanted,
-            action,
-        });
+        return Err(StoreError::Conflict { what, id: id.to_string(), state: state.to_string(), wanted, action });
     }
     stop(&mut tx, id, to, None).await?;
     if to == State::Running {

@@ -177,18 +177,12 @@ impl Table {
 
     /// Its columns; `metrics` are the names of the run's metrics.
     pub fn fields(self, metrics: &[String]) -> Vec<Field> {
-        let fixed = self.sources().iter().map(|(name, kind, _)| Field {
-            name: Cow::Borrowed(name),
-            kind: *kind,
-        });
+        let fixed = self.sources().iter().map(|(name, kind, _)| Field { name: Cow::Borrowed(name), kind: *kind });
         let named = match self {
             Self::Metrics => metrics,
             _ => &[],
         };
-        let named = named.iter().map(|name| Field {
-            name: Cow::Owned(name.clone()),
-            kind: Kind::Float,
-        });
+        let named = named.iter().map(|name| Field { name: Cow::Owned(name.clone()), kind: Kind::Float });
         fixed.chain(named).collect()
     }
 }

@@ -33,15 +33,7 @@ pub struct Carried {
 pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seconds: f64) -> Result<Carried> {
     let state = &locked.state;
     if locked.is_run && !plan.records.is_empty() {
-        write(
-            tx,
-            StepRef {
-                run: state.run,
-                step: state.step,
-            },
-            &plan.records,
-        )
-        .await?;
+        write(tx, StepRef { run: state.run, step: state.step }, &plan.records).await?;
     }
     if !locked.is_run {
         benchmarks::write_samples(tx, state.run, &plan.records.benchmark_samples).await?;
@@ -92,11 +84,7 @@ pub async fn carry_out(tx: &mut PgConnection, locked: &Locked, plan: &Plan, seco
         let data = serde_json::json!({ "step": state.step, "work": new_work });
         event::append(tx, state.run, "planned", &data).await?;
     }
-    Ok(Carried {
-        new_work,
-        finished: plan.finish.is_some(),
-        completed,
-    })
+    Ok(Carried { new_work, finished: plan.finish.is_some(), completed })
 }
 
 async fn insert_work(tx: &mut PgConnection, state: &RunState, items: &[WorkItem]) -> Result<u32> {
@@ -147,13 +135,7 @@ async fn finish_step(tx: &mut PgConnection, state: &RunState, next: &RunState) -
         .bind(&next.stage)
         .execute(&mut *tx)
         .await?;
-    event::append(
-        tx,
-        state.run,
-        "step_finished",
-        &serde_json::json!({ "step": state.step }),
-    )
-    .await?;
+    event::append(tx, state.run, "step_finished", &serde_json::json!({ "step": state.step })).await?;
     if next.completed {
         executions::stop(tx, state.run, State::Completed, None).await?;
     } else {

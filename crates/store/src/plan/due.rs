@@ -63,10 +63,7 @@ pub async fn lock(tx: &mut PgConnection, id: ExecutionId) -> Result<Option<Locke
     .fetch_optional(tx)
     .await?;
     Ok(row.map(|(is_run, config, state, ended)| Locked {
-        state: RunState {
-            config: Arc::new(config.0),
-            ..state.0
-        },
+        state: RunState { config: Arc::new(config.0), ..state.0 },
         ended,
         is_run,
     }))
@@ -100,10 +97,7 @@ pub async fn begin(db: impl PgExecutor<'_>, id: ExecutionId, coordinator: Uuid) 
 
 /// Removes the records of an execution in the transaction that locked it and carries out its plan.
 pub async fn end(tx: &mut PgConnection, id: ExecutionId) -> Result<()> {
-    sqlx::query("DELETE FROM plannings WHERE execution_id = $1")
-        .bind(id.0)
-        .execute(tx)
-        .await?;
+    sqlx::query("DELETE FROM plannings WHERE execution_id = $1").bind(id.0).execute(tx).await?;
     Ok(())
 }
 

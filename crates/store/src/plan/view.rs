@@ -1,14 +1,13 @@
 //! The view of a step, kept between plans so that each result is read once.
 
-use lyceum_core::{
-    artifact::Digest,
-    id::{DatasetId, ExecutionId, MemberId, ProblemId, VersionId},
-    recipe::{DatasetRow, ProblemRecord, StepView, Want, WorkState},
-    verify::{ProblemKind, Status},
-    work::{Outcome, WorkKey},
-};
+use lyceum_core::artifact::Digest;
+use lyceum_core::id::{DatasetId, ExecutionId, MemberId, ProblemId, VersionId};
+use lyceum_core::recipe::{DatasetRow, ProblemRecord, StepView, Want, WorkState};
+use lyceum_core::verify::{ProblemKind, Status};
+use lyceum_core::work::{Outcome, WorkKey};
 use serde_json::Value;
-use sqlx::{FromRow, PgConnection, types::Json};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use uuid::Uuid;
 
@@ -30,10 +29,7 @@ impl ViewCache {
     /// has locked the execution.
     pub async fn refresh(&mut self, tx: &mut PgConnection, execution: ExecutionId, step: u32) -> Result<()> {
         if self.step != Some(step) {
-            *self = Self {
-                step: Some(step),
-                ..Self::default()
-            };
+            *self = Self { step: Some(step), ..Self::default() };
             let open: Vec<(String, i32, i32)> = sqlx::query_as(
                 "SELECT phase, round, chunk FROM work WHERE execution_id = $1 AND step = $2 AND state <> 'done'",
             )
@@ -61,9 +57,7 @@ impl ViewCache {
                 .await?;
         }
         for (number, phase, round, chunk, outcome) in done {
-            self.view
-                .work
-                .insert(key(step, phase, round, chunk), WorkState::Done(outcome.0));
+            self.view.work.insert(key(step, phase, round, chunk), WorkState::Done(outcome.0));
             self.read = number;
         }
         Ok(())
@@ -71,9 +65,7 @@ impl ViewCache {
 }
 
 fn key(step: u32, phase: String, round: i32, chunk: i32) -> WorkKey {
-    WorkKey::new(step, phase)
-        .round(round.cast_unsigned())
-        .chunk(chunk.cast_unsigned())
+    WorkKey::new(step, phase).round(round.cast_unsigned()).chunk(chunk.cast_unsigned())
 }
 
 /// Reads the rows that a recipe requested into its view.
@@ -107,10 +99,7 @@ pub async fn wanted(tx: &mut PgConnection, wants: &[Want], view: &mut StepView) 
         let problem = row.into_record();
         view.problems.insert(problem.id, problem);
     }
-    match problems
-        .into_iter()
-        .find(|id| !view.problems.contains_key(&ProblemId(*id)))
-    {
+    match problems.into_iter().find(|id| !view.problems.contains_key(&ProblemId(*id))) {
         Some(missing) => Err(StoreError::not_found("problem", missing)),
         None => Ok(()),
     }

@@ -78,19 +78,13 @@ pub struct FoundProblem {
 
 impl Keyed for FoundProblem {
     fn key(&self) -> Key {
-        Key {
-            value: None,
-            seq: self.problem.seq,
-        }
+        Key { value: None, seq: self.problem.seq }
     }
 }
 
 /// Problems of all runs that fit `filter`, by age, without long fields.
 pub async fn page_of_all_runs(db: &PgPool, filter: &ProblemFilter, window: &Window) -> Result<Page<FoundProblem>> {
-    let brief: Vec<String> = BRIEF
-        .split(',')
-        .map(|column| format!("problems.{}", column.trim()))
-        .collect();
+    let brief: Vec<String> = BRIEF.split(',').map(|column| format!("problems.{}", column.trim())).collect();
     let search = Search {
         run: None,
         filter,
@@ -179,11 +173,7 @@ impl Search<'_> {
         if self.run.is_some() || by_bounds_or_words {
             return !by_bounds_or_words;
         }
-        let in_order = [
-            filter.problem_type.is_some(),
-            filter.status.is_some(),
-            filter.proposer.is_some(),
-        ];
+        let in_order = [filter.problem_type.is_some(), filter.status.is_some(), filter.proposer.is_some()];
         let others = [
             filter.step.is_some(),
             filter.valid.is_some(),
@@ -246,11 +236,7 @@ mod tests {
             run,
             filter,
             sort: ProblemSort::Age,
-            window: &Window {
-                limit: 1,
-                after: None,
-                order: Order::Newest,
-            },
+            window: &Window { limit: 1, after: None, order: Order::Newest },
             columns: String::new(),
             join: "",
         };
@@ -260,22 +246,13 @@ mod tests {
     #[test]
     fn what_an_index_has_in_order_is_read_from_it() {
         let all = ProblemFilter::default();
-        let typed = ProblemFilter {
-            problem_type: Some("code_o".to_owned()),
-            ..ProblemFilter::default()
-        };
-        let typed_and_valid = ProblemFilter {
-            valid: Some(true),
-            ..typed.clone()
-        };
+        let typed = ProblemFilter { problem_type: Some("code_o".to_owned()), ..ProblemFilter::default() };
+        let typed_and_valid = ProblemFilter { valid: Some(true), ..typed.clone() };
         let long = ProblemFilter {
             complexity: [(None, None), (None, None), (Some(9.0), None), (None, None)],
             ..ProblemFilter::default()
         };
-        let stepped = ProblemFilter {
-            step: Some(3),
-            ..ProblemFilter::default()
-        };
+        let stepped = ProblemFilter { step: Some(3), ..ProblemFilter::default() };
         let run = Some(ExecutionId(uuid::Uuid::nil()));
         assert_eq!(
             [&all, &typed, &typed_and_valid, &stepped, &long].map(|filter| direct(None, filter)),

@@ -82,10 +82,7 @@ pub struct Problem {
 
 impl Keyed for Problem {
     fn key(&self) -> Key {
-        Key {
-            value: self.solve_rate,
-            seq: self.seq,
-        }
+        Key { value: self.solve_rate, seq: self.seq }
     }
 }
 
@@ -111,11 +108,7 @@ pub(super) const LEFT_OUT: &str =
 /// Problems of `run` with these ids, without long fields, unordered.
 pub async fn by_ids(db: &PgPool, run: ExecutionId, ids: &[Uuid]) -> Result<Vec<Problem>> {
     let mut query = QueryBuilder::new(format!("SELECT {BRIEF}, {LEFT_OUT} FROM problems WHERE run_id = "));
-    query
-        .push_bind(run.0)
-        .push(" AND id = ANY(")
-        .push_bind(ids.to_vec())
-        .push(")");
+    query.push_bind(run.0).push(" AND id = ANY(").push_bind(ids.to_vec()).push(")");
     Ok(query.build_query_as().fetch_all(db).await?)
 }
 
@@ -141,10 +134,8 @@ pub async fn find(db: &PgPool, run: ExecutionId, id: ProblemId) -> Result<Proble
 /// # Errors
 /// [`StoreError::NotFound`].
 pub async fn place(db: &PgPool, id: ProblemId) -> Result<(ExecutionId, u32)> {
-    let row: Option<(Uuid, i32)> = sqlx::query_as("SELECT run_id, step FROM problems WHERE id = $1")
-        .bind(id.0)
-        .fetch_optional(db)
-        .await?;
+    let row: Option<(Uuid, i32)> =
+        sqlx::query_as("SELECT run_id, step FROM problems WHERE id = $1").bind(id.0).fetch_optional(db).await?;
     let (run, step) = row.ok_or_else(|| StoreError::not_found("problem", id))?;
     Ok((ExecutionId(run), step.cast_unsigned()))
 }
@@ -237,21 +228,13 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[Problem
     }
     let parents = records
         .iter()
-        .flat_map(|record| {
-            record
-                .parents
-                .iter()
-                .map(move |(parent, relation)| (record.id, *parent, *relation))
-        })
+        .flat_map(|record| record.parents.iter().map(move |(parent, relation)| (record.id, *parent, *relation)))
         .collect::<Vec<_>>();
     for batch in parents.chunks(BATCH) {
         let mut insert = QueryBuilder::new("INSERT INTO problem_parents (problem_id, parent_id, relation) ");
-        insert.push_values(
-            batch,
-            |mut row, (problem, parent, relation): &(_, _, ParentRelation)| {
-                row.push_bind(problem.0).push_bind(parent.0).push_bind(*relation);
-            },
-        );
+        insert.push_values(batch, |mut row, (problem, parent, relation): &(_, _, ParentRelation)| {
+            row.push_bind(problem.0).push_bind(parent.0).push_bind(*relation);
+        });
         insert.push(" ON CONFLICT DO NOTHING");
         insert.build().execute(&mut *tx).await?;
     }

@@ -29,9 +29,7 @@ impl LastSteps {
 
     /// Adds the recent metrics `k` of the executions `e`.
     pub(super) fn push_join(self, query: &mut QueryBuilder<Postgres>) {
-        query
-            .push(" LEFT JOIN recent_metrics k ON k.run_id = e.id AND k.steps = ")
-            .push_bind(self.count());
+        query.push(" LEFT JOIN recent_metrics k ON k.run_id = e.id AND k.steps = ").push_bind(self.count());
     }
 }
 
@@ -53,10 +51,7 @@ impl RunColumn {
     pub(super) fn push_number(&self, query: &mut QueryBuilder<Postgres>) {
         match self {
             Self::Metric(name) => {
-                query
-                    .push("nullif(k.\"values\"[array_position(e.metrics, ")
-                    .push_bind(name.clone())
-                    .push(")], 'NaN')");
+                query.push("nullif(k.\"values\"[array_position(e.metrics, ").push_bind(name.clone()).push(")], 'NaN')");
             }
             Self::Parameter(path) => {
                 query
@@ -81,12 +76,9 @@ impl RunColumn {
             Self::Metric(_) => {
                 query.push("NULL::text");
             }
-            Self::Benchmark(suite) => push_result(
-                query,
-                suite,
-                false,
-                "to_char(100 * pass_at_1, 'FM990.0') || ' (n = ' || rows || ')'",
-            ),
+            Self::Benchmark(suite) => {
+                push_result(query, suite, false, "to_char(100 * pass_at_1, 'FM990.0') || ' (n = ' || rows || ')'")
+            }
             Self::Difference(suite) => push_result(
                 query,
                 suite,

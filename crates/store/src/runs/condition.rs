@@ -4,10 +4,8 @@ use lyceum_core::id::ExperimentId;
 use sqlx::{Postgres, QueryBuilder};
 
 use super::{LastSteps, RunColumn};
-use crate::{
-    executions::State,
-    page::{and, prefix, substring},
-};
+use crate::executions::State;
+use crate::page::{and, prefix, substring};
 
 /// Selects runs.
 #[derive(Clone, Debug, Default)]

@@ -4,7 +4,8 @@ use sqlx::{FromRow, PgPool, QueryBuilder};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use super::{LastSteps, RunColumn, RunFilter, row::FROM};
+use super::row::FROM;
+use super::{LastSteps, RunColumn, RunFilter};
 use crate::Result;
 
 /// Groups that are listed, at most.
@@ -116,9 +117,7 @@ pub async fn groups(db: &PgPool, filter: &RunFilter, by: &GroupBy, columns: &[Ru
     filter.last.push_join(&mut query);
     query.push(" WHERE e.kind = 'run'");
     filter.push(&mut query);
-    query
-        .push(") each GROUP BY key, label ORDER BY runs DESC, key LIMIT ")
-        .push_bind(GROUPS);
+    query.push(") each GROUP BY key, label ORDER BY runs DESC, key LIMIT ").push_bind(GROUPS);
     Ok(query.build_query_as().persistent(false).fetch_all(db).await?)
 }
 

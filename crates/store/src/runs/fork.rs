@@ -1,19 +1,16 @@
 //! Forking a run at a step.
 
-use lyceum_core::{
-    config::RunConfig,
-    id::{ExecutionId, MemberId, PopulationId, VersionId},
-    recipe::RunState,
-};
-use sqlx::{PgConnection, PgPool, types::Json};
+use lyceum_core::config::RunConfig;
+use lyceum_core::id::{ExecutionId, MemberId, PopulationId, VersionId};
+use lyceum_core::recipe::RunState;
+use sqlx::types::Json;
+use sqlx::{PgConnection, PgPool};
 use std::sync::Arc;
 use uuid::Uuid;
 
 use super::{NewRun, begin};
-use crate::{
-    Result, StoreError,
-    artifact::{self, Reason},
-};
+use crate::artifact::{self, Reason};
+use crate::{Result, StoreError};
 
 /// A fork to be written.
 #[derive(Clone, Debug)]
@@ -41,10 +38,8 @@ pub struct Fork<'a> {
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::NoSuchStep`] with the available steps.
 pub async fn state_at(db: &PgPool, run: ExecutionId, step: u32) -> Result<RunState> {
-    let config: Option<Json<RunConfig>> = sqlx::query_scalar("SELECT config FROM executions WHERE id = $1")
-        .bind(run.0)
-        .fetch_optional(db)
-        .await?;
+    let config: Option<Json<RunConfig>> =
+        sqlx::query_scalar("SELECT config FROM executions WHERE id = $1").bind(run.0).fetch_optional(db).await?;
     let config = config.ok_or_else(|| StoreError::not_found("run", run))?;
     let state: Option<Json<RunState>> =
         sqlx::query_scalar("SELECT state FROM run_states WHERE execution_id = $1 AND step = $2")
@@ -59,17 +54,9 @@ pub async fn state_at(db: &PgPool, run: ExecutionId, step: u32) -> Result<RunSta
         .bind(run.0)
         .fetch_one(db)
         .await?;
-        return Err(StoreError::NoSuchStep {
-            run,
-            step,
-            first: first.cast_unsigned(),
-            last: last.cast_unsigned(),
-        });
+        return Err(StoreError::NoSuchStep { run, step, first: first.cast_unsigned(), last: last.cast_unsigned() });
     };
-    Ok(RunState {
-        config: Arc::new(config.0),
-        ..state
-    })
+    Ok(RunState { config: Arc::new(config.0), ..state })
 }
 
 /// Writes the fork: populations, members and versions get new ids, so both runs can continue. What is known of them from
@@ -105,12 +92,7 @@ pub async fn fork(tx: &mut PgConnection, fork: &Fork<'_>) -> Result<()> {
             .bind(fork.step.cast_signed())
             .fetch_all(&mut *tx)
             .await?;
-    let new_member = |old: Uuid| {
-        members
-            .iter()
-            .find(|(id, _)| *id == old)
-            .map(|(_, name)| MemberId::of(fork.id, name))
-    };
+    let new_member = |old: Uuid| members.iter().find(|(id, _)| *id == old).map(|(_, name)| MemberId::of(fork.id, name));
     for (old, name) in &populations {
         rename(*old, PopulationId::of(fork.id, name).0);
     }

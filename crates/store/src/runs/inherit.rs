@@ -93,12 +93,7 @@ pub(super) async fn inherit(tx: &mut PgConnection, fork: &Fork<'_>) -> Result<()
         .fetch_all(&mut *tx)
         .await?;
     // Arrays of Postgres begin at 1, and have NULL at 0.
-    let place = |name: &&str| {
-        names
-            .iter()
-            .position(|known| known == name)
-            .map_or(0, |at| at as i32 + 1)
-    };
+    let place = |name: &&str| names.iter().position(|known| known == name).map_or(0, |at| at as i32 + 1);
     let places: Vec<i32> = fork.metrics.iter().map(place).collect();
     for copy in [METRICS, LEVELS] {
         sqlx::query(AssertSqlSafe(format!("{MEMBERS}{copy}")))

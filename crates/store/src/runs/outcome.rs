@@ -5,10 +5,8 @@ use sqlx::{FromRow, PgPool};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::{
-    Result,
-    benchmarks::{RESULT_COLUMNS, RunResult},
-};
+use crate::Result;
+use crate::benchmarks::{RESULT_COLUMNS, RunResult};
 
 /// The latest result of a run that can be compared, on the suite that its overview charts, and the curve that leads to it.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
@@ -37,10 +35,7 @@ pub async fn outcomes(db: &PgPool, runs: &[Uuid]) -> Result<HashMap<Uuid, Outcom
              ORDER BY c.step, past.before DESC) points) curve
          WHERE o.run_id = ANY($1)"
     );
-    let found: Vec<Outcome> = sqlx::query_as(sqlx::AssertSqlSafe(query))
-        .bind(runs)
-        .fetch_all(db)
-        .await?;
+    let found: Vec<Outcome> = sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(runs).fetch_all(db).await?;
     Ok(found.into_iter().map(|outcome| (outcome.of_run, outcome)).collect())
 }
 

@@ -2,14 +2,10 @@
 
 use sqlx::{FromRow, PgPool, QueryBuilder};
 
-use super::{
-    Run, RunColumn, RunFilter,
-    row::{COLUMNS, FROM},
-};
-use crate::{
-    Result,
-    page::{Key, Keyed, Order, Page, Window, by_seq, limited, order_by_value},
-};
+use super::row::{COLUMNS, FROM};
+use super::{Run, RunColumn, RunFilter};
+use crate::Result;
+use crate::page::{Key, Keyed, Order, Page, Window, by_seq, limited, order_by_value};
 
 /// How a list of runs is sorted. Values other than age are descending if the window is newest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -38,10 +34,7 @@ struct Sorted {
 
 impl Keyed for Sorted {
     fn key(&self) -> Key {
-        Key {
-            value: Some(self.sorted_by),
-            seq: self.run.seq,
-        }
+        Key { value: Some(self.sorted_by), seq: self.run.seq }
     }
 }
 
@@ -84,21 +77,12 @@ pub async fn page(db: &PgPool, filter: &RunFilter, sort: &RunSort, window: &Wind
         Order::Newest => -2e30,
         Order::Oldest => 2e30,
     };
-    query
-        .push(ROUNDED)
-        .push_bind(missing)
-        .push(")) AS value (number) WHERE e.kind = 'run'");
+    query.push(ROUNDED).push_bind(missing).push(")) AS value (number) WHERE e.kind = 'run'");
     filter.push(&mut query);
     order_by_value(&mut query, ("value.number", "e.seq"), window);
-    query
-        .push(" LIMIT ")
-        .push_bind(i64::from(window.limit) + 1)
-        .push(") AS sorted ON sorted.id = e.id");
+    query.push(" LIMIT ").push_bind(i64::from(window.limit) + 1).push(") AS sorted ON sorted.id = e.id");
     let whole = Window { after: None, ..*window };
     order_by_value(&mut query, ("sorted.sorted_by", "e.seq"), &whole);
     let page: Page<Sorted> = limited(db, query, window).await?;
-    Ok(Page {
-        items: page.items.into_iter().map(|sorted| sorted.run).collect(),
-        next: page.next,
-    })
+    Ok(Page { items: page.items.into_iter().map(|sorted| sorted.run).collect(), next: page.next })
 }

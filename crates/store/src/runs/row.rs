@@ -7,7 +7,10 @@ use sqlx::{FromRow, PgExecutor, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{Result, StoreError, executions::State, page::keyed_by_seq, seed::Seed};
+use crate::executions::State;
+use crate::page::keyed_by_seq;
+use crate::seed::Seed;
+use crate::{Result, StoreError};
 
 /// A run, as shown in lists.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -132,8 +135,5 @@ pub async fn called(db: impl PgExecutor<'_>, text: &str, limit: i64) -> Result<V
 
 /// The names of the runs with these ids, without missing ones.
 pub async fn names(db: &PgPool, ids: &[Uuid]) -> Result<Vec<(Uuid, String)>> {
-    Ok(sqlx::query_as("SELECT id, name FROM runs WHERE id = ANY($1)")
-        .bind(ids)
-        .fetch_all(db)
-        .await?)
+    Ok(sqlx::query_as("SELECT id, name FROM runs WHERE id = ANY($1)").bind(ids).fetch_all(db).await?)
 }

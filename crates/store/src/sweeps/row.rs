@@ -92,10 +92,7 @@ keyed_by_seq!(Sweep);
 
 impl Keyed for SweepRun {
     fn key(&self) -> Key {
-        Key {
-            value: None,
-            seq: i64::from(self.ordinal),
-        }
+        Key { value: None, seq: i64::from(self.ordinal) }
     }
 }
 
@@ -152,10 +149,7 @@ pub async fn runs(db: &PgPool, sweep: Uuid, window: &Window) -> Result<Page<Swee
 /// The first `limit` runs of a sweep, in its order: the first seed of every arm and point, then the second.
 pub async fn points(db: &PgPool, sweep: Uuid, limit: i64) -> Result<Vec<SweepRun>> {
     let mut query = QueryBuilder::new(RUNS);
-    query
-        .push_bind(sweep)
-        .push(" ORDER BY r.ordinal LIMIT ")
-        .push_bind(limit);
+    query.push_bind(sweep).push(" ORDER BY r.ordinal LIMIT ").push_bind(limit);
     Ok(query.build_query_as().fetch_all(db).await?)
 }
 

@@ -9,7 +9,9 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::PlannedRun;
-use crate::{Result, StoreError, seed::Seed, text::storable};
+use crate::seed::Seed;
+use crate::text::storable;
+use crate::{Result, StoreError};
 
 /// What a sweep is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,11 +58,7 @@ pub struct SweepChanges {
 
 /// The sweeps that may begin runs, oldest first.
 pub async fn running(db: &PgPool) -> Result<Vec<Uuid>> {
-    Ok(
-        sqlx::query_scalar("SELECT id FROM sweeps WHERE state = 'running' ORDER BY seq")
-            .fetch_all(db)
-            .await?,
-    )
+    Ok(sqlx::query_scalar("SELECT id FROM sweeps WHERE state = 'running' ORDER BY seq").fetch_all(db).await?)
 }
 
 /// Locks a running sweep until the transaction ends. False if it is not running, or another server has it.
@@ -146,15 +144,7 @@ pub async fn complete(tx: &mut PgConnection, id: Uuid) -> Result<()> {
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] in another state.
 pub async fn pause(tx: &mut PgConnection, id: Uuid, reason: Option<&str>) -> Result<()> {
-    set(
-        tx,
-        id,
-        &[SweepState::Running],
-        SweepState::Paused,
-        ("running", "paused"),
-        reason,
-    )
-    .await
+    set(tx, id, &[SweepState::Running], SweepState::Paused, ("running", "paused"), reason).await
 }
 
 /// Lets a paused sweep go on.
@@ -162,15 +152,7 @@ pub async fn pause(tx: &mut PgConnection, id: Uuid, reason: Option<&str>) -> Res
 /// # Errors
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] in another state.
 pub async fn resume(tx: &mut PgConnection, id: Uuid) -> Result<()> {
-    set(
-        tx,
-        id,
-        &[SweepState::Paused],
-        SweepState::Running,
-        ("paused", "resumed"),
-        None,
-    )
-    .await
+    set(tx, id, &[SweepState::Paused], SweepState::Running, ("paused", "resumed"), None).await
 }
 
 /// Ends a sweep before its time.
@@ -179,15 +161,7 @@ pub async fn resume(tx: &mut PgConnection, id: Uuid) -> Result<()> {
 /// [`StoreError::NotFound`], or [`StoreError::Conflict`] if it has ended.
 pub async fn cancel(tx: &mut PgConnection, id: Uuid) -> Result<()> {
     let open = [SweepState::Running, SweepState::Paused];
-    set(
-        tx,
-        id,
-        &open,
-        SweepState::Cancelled,
-        ("running or paused", "cancelled"),
-        None,
-    )
-    .await
+    set(tx, id, &open, SweepState::Cancelled, ("running or paused", "cancelled"), None).await
 }
 
 async fn set(

@@ -1,12 +1,11 @@
 //! Subjects of evaluations: exact weights with the names of member and run.
 
-use lyceum_core::{
-    artifact::Digest,
-    id::{ExecutionId, MemberId, VersionId},
-    recipe::Role,
-    work::{AdapterRef, BaseModel, LoraShape},
-};
-use sqlx::{FromRow, PgConnection, types::Json};
+use lyceum_core::artifact::Digest;
+use lyceum_core::id::{ExecutionId, MemberId, VersionId};
+use lyceum_core::recipe::Role;
+use lyceum_core::work::{AdapterRef, BaseModel, LoraShape};
+use sqlx::types::Json;
+use sqlx::{FromRow, PgConnection};
 use uuid::Uuid;
 
 use crate::{Result, StoreError};
@@ -57,13 +56,7 @@ pub async fn of_versions(db: &mut PgConnection, versions: &[VersionId]) -> Resul
         .fetch_all(db)
         .await?;
     let found = |id: &Uuid| rows.iter().find(|row| row.version == *id);
-    ids.iter()
-        .map(|id| {
-            found(id)
-                .ok_or_else(|| StoreError::not_found("adapter version", id))?
-                .weights()
-        })
-        .collect()
+    ids.iter().map(|id| found(id).ok_or_else(|| StoreError::not_found("adapter version", id))?.weights()).collect()
 }
 
 /// The members of a run that were alive after `step` steps, each with its weights at that time; without a step, those
@@ -75,21 +68,15 @@ pub async fn of_run(db: &mut PgConnection, run: ExecutionId, step: Option<u32>) 
              AND CASE WHEN $2::integer IS NULL THEN m.died_step IS NULL ELSE v.step < $2 AND coalesce(m.died_step >= $2, true) END
          ORDER BY m.id, v.ordinal DESC) newest ORDER BY seq"
     );
-    let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
-        .bind(run.0)
-        .bind(step.map(u32::cast_signed))
-        .fetch_all(db)
-        .await?;
+    let rows: Vec<Row> =
+        sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(run.0).bind(step.map(u32::cast_signed)).fetch_all(db).await?;
     rows.iter().map(Row::weights).collect()
 }
 
 /// The founders of a run, each with its first weights, before any update. Ordered by birth.
 pub async fn first_of_run(db: &mut PgConnection, run: ExecutionId) -> Result<Vec<Weights>> {
     let query = format!("SELECT {SELECT} WHERE m.run_id = $1 AND m.born_step = 0 AND v.ordinal = 0 ORDER BY m.seq");
-    let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query))
-        .bind(run.0)
-        .fetch_all(db)
-        .await?;
+    let rows: Vec<Row> = sqlx::query_as(sqlx::AssertSqlSafe(query)).bind(run.0).fetch_all(db).await?;
     rows.iter().map(Row::weights).collect()
 }
 
@@ -140,10 +127,7 @@ pub async fn of_members(
 
 impl Row {
     fn weights(&self) -> Result<Weights> {
-        let artifact: Digest = self
-            .artifact
-            .parse()
-            .map_err(|_| StoreError::not_found("artifact", &self.artifact))?;
+        let artifact: Digest = self.artifact.parse().map_err(|_| StoreError::not_found("artifact", &self.artifact))?;
         Ok(Weights {
             run: ExecutionId(self.run_id),
             member: MemberId(self.member),
@@ -152,11 +136,7 @@ impl Row {
             made_in: self.step.cast_unsigned(),
             base_model: self.base_model.0.clone(),
             lora: self.lora.0.clone(),
-            adapter: AdapterRef {
-                version: VersionId(self.version),
-                artifact,
-                optimizer: None,
-            },
+            adapter: AdapterRef { version: VersionId(self.version), artifact, optimizer: None },
         })
     }
 }

@@ -9,12 +9,10 @@ use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    Result,
-    alerts::AlertKind,
-    page::{Page, Window, by_seq, keyed_by_seq},
-    text::storable,
-};
+use crate::Result;
+use crate::alerts::AlertKind;
+use crate::page::{Page, Window, by_seq, keyed_by_seq};
+use crate::text::storable;
 
 /// How far a delivery is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -307,18 +307,10 @@ pub async fn renew(db: &PgPool, claim: &Claim, lease: Duration, progress: Option
     .bind(claim.id.0)
     .bind(claim.fence)
     .bind(lease.as_secs_f64())
-    .bind(
-        progress
-            .and_then(|progress| progress.share)
-            .map(|share| share.clamp(0.0, 1.0)),
-    )
+    .bind(progress.and_then(|progress| progress.share).map(|share| share.clamp(0.0, 1.0)))
     .bind(progress.and_then(|progress| progress.note.as_deref()))
     .bind(progress.is_some())
     .execute(db)
     .await?;
-    Ok(if renewed.rows_affected() == 1 {
-        Held::Yes
-    } else {
-        Held::No
-    })
+    Ok(if renewed.rows_affected() == 1 { Held::Yes } else { Held::No })
 }

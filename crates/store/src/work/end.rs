@@ -46,15 +46,8 @@ pub async fn end(db: &PgPool, claim: &Claim, outcome: &Outcome, artifacts: &[Dig
     let mut tx = db.begin().await?;
     write(&mut *tx, claim, outcome).await?;
     for digest in artifacts {
-        artifact::hold(
-            &mut tx,
-            *digest,
-            claim.execution,
-            artifact::Reason::Step,
-            claim.id.0,
-            Some(claim.key.step),
-        )
-        .await?;
+        artifact::hold(&mut tx, *digest, claim.execution, artifact::Reason::Step, claim.id.0, Some(claim.key.step))
+            .await?;
     }
     tx.commit().await?;
     Ok(())
@@ -100,10 +93,7 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_s
 
 /// The wait before the try after try `attempt` (from 1).
 pub(super) fn back_off(attempt: u32) -> Duration {
-    BACK_OFF
-        .0
-        .saturating_mul(1 << attempt.saturating_sub(1).min(10))
-        .min(BACK_OFF.1)
+    BACK_OFF.0.saturating_mul(1 << attempt.saturating_sub(1).min(10)).min(BACK_OFF.1)
 }
 
 /// Records the failure on the item and either schedules another try or, without tries left, fails its execution.
@@ -140,11 +130,7 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
     let execution = ExecutionId(execution);
     let again = failure.retry && attempts < max_attempts;
     // A lost worker is rarely its item's fault; if it is, the tries run out.
-    let wait = if failure.kind == FailureKind::Lost {
-        BACK_OFF.0
-    } else {
-        back_off(attempts.cast_unsigned())
-    };
+    let wait = if failure.kind == FailureKind::Lost { BACK_OFF.0 } else { back_off(attempts.cast_unsigned()) };
     sqlx::query(
         "UPDATE work SET state = CASE WHEN $3 THEN 'ready' ELSE 'failed' END, lease_until = NULL,
              run_at = now() + $4 * interval '1 second', finished_at = CASE WHEN $3 THEN NULL ELSE now() END,
@@ -153,9 +139,7 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
          WHERE id = $1",
     )
     .bind(id.0)
-    .bind(Json(
-        serde_json::json!({ "kind": failure.kind, "message": crate::text::storable(&failure.message) }),
-    ))
+    .bind(Json(serde_json::json!({ "kind": failure.kind, "message": crate::text::storable(&failure.message) })))
     .bind(again)
     .bind(wait.as_secs_f64())
     .execute(&mut *tx)
@@ -163,10 +147,7 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
     // The sweep issues its ticket when it is due. An execution that has failed before keeps its end and the reason: what was
     // still running then says nothing about it.
     if !again && state.is_some_and(State::is_open) {
-        let error = format!(
-            "{kind} {place} failed after {attempts} of {max_attempts} tries: {}",
-            failure.message
-        );
+        let error = format!("{kind} {place} failed after {attempts} of {max_attempts} tries: {}", failure.message);
         executions::stop(tx, execution, State::Failed, Some(&error)).await?;
     }
     Ok(again)

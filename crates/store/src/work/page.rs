@@ -123,9 +123,8 @@ const COLUMNS: &str = "w.id, w.seq, w.execution_id, w.step, w.phase, w.round, w.
 
 /// Items that fit `filter`.
 pub async fn page(db: &PgPool, filter: &WorkFilter, window: &Window) -> Result<Page<WorkItem>> {
-    let mut query = QueryBuilder::new(format!(
-        "SELECT {COLUMNS} FROM work w LEFT JOIN workers k ON k.id = w.worker_id WHERE true"
-    ));
+    let mut query =
+        QueryBuilder::new(format!("SELECT {COLUMNS} FROM work w LEFT JOIN workers k ON k.id = w.worker_id WHERE true"));
     and(&mut query, "w.execution_id = ", filter.execution.map(|id| id.0));
     and(&mut query, "w.step = ", filter.step.map(u32::cast_signed));
     and(&mut query, "w.state = ", filter.state);
@@ -220,11 +219,7 @@ pub async fn rollout(db: &PgPool, id: WorkId) -> Result<Option<Rollout>> {
             .bind(id.0)
             .fetch_optional(db)
             .await?;
-    Ok(row.map(|row| Rollout {
-        id,
-        payload: row.payload.0.rollout,
-        result: row.result.0.rollout,
-    }))
+    Ok(row.map(|row| Rollout { id, payload: row.payload.0.rollout, result: row.result.0.rollout }))
 }
 
 /// A line of a log.

@@ -3,15 +3,14 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use lyceum_core::id::WorkId;
 use sqlx::PgPool;
-use std::{collections::HashMap, time::Duration};
+use std::collections::HashMap;
+use std::time::Duration;
 use uuid::Uuid;
 
 use super::end::fail_in;
 use super::{Failure, FailureKind};
-use crate::{
-    Result, StoreError,
-    queue::{self, Lane},
-};
+use crate::queue::{self, Lane};
+use crate::{Result, StoreError};
 
 /// The findings of a sweep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,12 +49,7 @@ impl Sweeper {
     /// A sweeper that is run at this interval.
     pub fn every(pace: Duration) -> Self {
         let pace = TimeDelta::from_std(pace).unwrap_or(TimeDelta::MAX / 4);
-        Self {
-            patience: pace * 2 + TimeDelta::seconds(1),
-            grace: GRACE,
-            looked: None,
-            spared: HashMap::new(),
-        }
+        Self { patience: pace * 2 + TimeDelta::seconds(1), grace: GRACE, looked: None, spared: HashMap::new() }
     }
 
     /// Sweeps once.
@@ -69,27 +63,14 @@ impl Sweeper {
         .await?;
         // After what is late was read: a standstill between the two is noticed then.
         let (now, stood_still) = self.look(db).await?;
-        self.spare(
-            late.iter()
-                .map(|(id, fence, lease_until, _)| (*id, *fence, *lease_until)),
-            now,
-            stood_still,
-        );
+        self.spare(late.iter().map(|(id, fence, lease_until, _)| (*id, *fence, *lease_until)), now, stood_still);
         for (id, fence, lease_until, worker) in late {
-            if self
-                .spared
-                .get(&(id, fence, lease_until))
-                .is_some_and(|until| now < *until)
-            {
+            if self.spared.get(&(id, fence, lease_until)).is_some_and(|until| now < *until) {
                 continue;
             }
             let worker = worker.unwrap_or_else(|| "its worker".to_owned());
             let message = format!("{worker} stopped renewing its claim");
-            let failure = Failure {
-                kind: FailureKind::Lost,
-                message,
-                retry: true,
-            };
+            let failure = Failure { kind: FailureKind::Lost, message, retry: true };
             let mut tx = db.begin().await?;
             match fail_in(&mut tx, WorkId(id), fence, &failure).await {
                 Ok(_) => swept.lost += 1,

@@ -34,10 +34,7 @@ impl Kept {
 
     pub(crate) fn outcome(&self) -> Outcome {
         match self {
-            Self::Encoded(data) => outcome(&Answer {
-                kind: b'V',
-                data: data.clone(),
-            }),
+            Self::Encoded(data) => outcome(&Answer { kind: b'V', data: data.clone() }),
             Self::Other(outcome) => outcome.clone(),
         }
     }
@@ -78,38 +75,27 @@ pub(crate) struct Raised {
 
 impl Failed {
     pub(crate) fn new(status: Status, reason: impl Into<String>) -> Self {
-        Self {
-            status,
-            reason: reason.into(),
-            exception: None,
-        }
+        Self { status, reason: reason.into(), exception: None }
     }
 
     /// The child broke the protocol.
     pub(crate) fn protocol(violation: &str) -> Self {
-        Self::new(
-            Status::Error,
-            format!("it broke the protocol of the sandbox: {violation}"),
-        )
+        Self::new(Status::Error, format!("it broke the protocol of the sandbox: {violation}"))
     }
 
     /// The failure of a process that ended without answering.
     pub(crate) fn of_ending(report: Report, limits: Limits) -> Self {
         match report.ending {
-            Ending::CpuTime => Self::new(
-                Status::Timeout,
-                format!("it used more than {} s of CPU time", limits.cpu.as_secs_f64()),
-            ),
+            Ending::CpuTime => {
+                Self::new(Status::Timeout, format!("it used more than {} s of CPU time", limits.cpu.as_secs_f64()))
+            }
             Ending::Budget => Self::new(
                 Status::Timeout,
                 "its calls together used up the time of a task, several times the limit of a call",
             ),
             Ending::WallTime => Self::new(
                 Status::Timeout,
-                format!(
-                    "it was not done after {} s, and waited rather than worked",
-                    limits.wall.as_secs_f64()
-                ),
+                format!("it was not done after {} s, and waited rather than worked", limits.wall.as_secs_f64()),
             ),
             Ending::Signalled(libc::SIGKILL) => Self::new(Status::Memory, "it was killed for its memory"),
             Ending::Signalled(signal) => Self::new(Status::Error, format!("its process died of signal {signal}")),
@@ -135,11 +121,7 @@ pub(crate) fn outcome(answer: &Answer) -> Outcome {
             let text = String::from_utf8_lossy(&answer.data);
             let mut parts = text.splitn(3, '\0');
             let [class, builtin, message] = std::array::from_fn(|_| parts.next().unwrap_or_default());
-            let said = if message.is_empty() {
-                class.to_owned()
-            } else {
-                format!("{class}: {message}")
-            };
+            let said = if message.is_empty() { class.to_owned() } else { format!("{class}: {message}") };
             let (status, reason) = match kind {
                 b'M' => (Status::Malformed, format!("the program does not compile: {said}")),
                 b'I' => (Status::Malformed, format!("the input cannot be evaluated: {said}")),

@@ -103,11 +103,7 @@ impl<'a> Request<'a> {
     }
 
     pub(crate) fn load(program: Program<'a>) -> Self {
-        Self::Load {
-            program: program.source,
-            lenient: program.lenient,
-            max_bytes: program.max_bytes,
-        }
+        Self::Load { program: program.source, lenient: program.lenient, max_bytes: program.max_bytes }
     }
 
     pub(crate) fn call(program: Program<'a>, entry_point: &'a str, arguments: &'a Arguments) -> Self {
@@ -115,11 +111,6 @@ impl<'a> Request<'a> {
             Arguments::Expression(source) => (source, false),
             Arguments::Literal(source) => (source, true),
         };
-        Self::Call {
-            arguments,
-            literal,
-            entry_point,
-            top_tuple_as_list: program.top_tuple_as_list,
-        }
+        Self::Call { arguments, literal, entry_point, top_tuple_as_list: program.top_tuple_as_list }
     }
 }

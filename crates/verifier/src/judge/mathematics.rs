@@ -27,11 +27,7 @@ impl Bench<'_> {
             Some(is_equal) => Ok(is_equal),
             None => {
                 let limits = self.slot.limits();
-                truth(single(
-                    self.slot.mathematics()?,
-                    limits,
-                    &request(gold, answer, pair.plain),
-                )?)
+                truth(single(self.slot.mathematics()?, limits, &request(gold, answer, pair.plain))?)
             }
         };
         Ok(match is_equal {
@@ -59,12 +55,7 @@ pub(super) fn decided(gold: Reading<'_>, answer: Reading<'_>) -> Option<bool> {
 /// The question to Math-Verify, which treats the two sides differently: a gold of `1` accepts `x=1`. With `plain`, plain
 /// notation is read, too.
 pub(super) fn request<'a>(gold: Reading<'a>, answer: Reading<'a>, plain: bool) -> Request<'a> {
-    Request::Math {
-        gold: gold.text,
-        answer: answer.text,
-        are_responses: [gold.is_response, answer.is_response],
-        plain,
-    }
+    Request::Math { gold: gold.text, answer: answer.text, are_responses: [gold.is_response, answer.is_response], plain }
 }
 
 /// Math-Verify's answer, or why it could not tell.
@@ -77,10 +68,7 @@ pub(super) fn truth(outcome: Outcome) -> Result<bool, Failed> {
 }
 
 fn right() -> Verdict {
-    Verdict {
-        correct: Some(true),
-        ..Verdict::bare(None, Status::Ok, "")
-    }
+    Verdict { correct: Some(true), ..Verdict::bare(None, Status::Ok, "") }
 }
 
 /// An answer, or the end of a response, for a message.
@@ -101,10 +89,7 @@ impl Bench<'_> {
     /// into making processes.
     pub(super) fn cluster(&mut self, answers: &[String]) -> Result<Verdict, SandboxError> {
         let answers: Vec<Option<Reading<'_>>> = answers.iter().map(|answer| Reading::of(answer).ok()).collect();
-        let are_numbers = answers
-            .iter()
-            .flatten()
-            .all(|answer| Rational::read(answer.text).is_some());
+        let are_numbers = answers.iter().flatten().all(|answer| Rational::read(answer.text).is_some());
         let limits = self.slot.limits();
         let mut conversation = match are_numbers {
             true => None,
@@ -125,10 +110,7 @@ impl Bench<'_> {
         }
         let ended = conversation.map_or(Ok(Ok(())), Conversation::end)?;
         Ok(match ended {
-            Ok(()) => Verdict {
-                clusters: Some(clusters),
-                ..Verdict::bare(None, Status::Ok, "")
-            },
+            Ok(()) => Verdict { clusters: Some(clusters), ..Verdict::bare(None, Status::Ok, "") },
             Err(failed) => Verdict {
                 clusters: Some(vec![None; clusters.len()]),
                 ..Verdict::bare(None, failed.status, failed.reason)

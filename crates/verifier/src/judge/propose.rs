@@ -47,10 +47,7 @@ impl Bench<'_> {
             let output = self.determine(program, input, runs)?.and_then(|value| {
                 let output = value.to_string();
                 let too_long = |limit: usize| {
-                    let reason = format!(
-                        "the output has {} bytes as text; at most {limit} are kept",
-                        output.len()
-                    );
+                    let reason = format!("the output has {} bytes as text; at most {limit} are kept", output.len());
                     Failed::new(Status::Unserialisable, reason)
                 };
                 if output.len() > MAX_TEXT {
@@ -64,32 +61,15 @@ impl Bench<'_> {
             match output {
                 Ok(output) => outputs.push(output),
                 Err(failed) => {
-                    let prefix = if inputs.len() > 1 {
-                        format!("input {at}: ")
-                    } else {
-                        String::new()
-                    };
-                    return Ok(invalid(Failed {
-                        reason: format!("{prefix}{}", failed.reason),
-                        ..failed
-                    }));
+                    let prefix = if inputs.len() > 1 { format!("input {at}: ") } else { String::new() };
+                    return Ok(invalid(Failed { reason: format!("{prefix}{}", failed.reason), ..failed }));
                 }
             }
         }
-        let verdict = Verdict {
-            valid: Some(true),
-            complexity,
-            ..Verdict::bare(None, Status::Ok, "")
-        };
+        let verdict = Verdict { valid: Some(true), complexity, ..Verdict::bare(None, Status::Ok, "") };
         Ok(match proposal {
-            Proposal::Io { .. } => Verdict {
-                output: outputs.pop(),
-                ..verdict
-            },
-            Proposal::Function { .. } => Verdict {
-                outputs: Some(outputs),
-                ..verdict
-            },
+            Proposal::Io { .. } => Verdict { output: outputs.pop(), ..verdict },
+            Proposal::Function { .. } => Verdict { outputs: Some(outputs), ..verdict },
         })
     }
 
@@ -125,10 +105,9 @@ impl Bench<'_> {
         }
         Ok(match first {
             Some(value) if value.has_literal() => Ok(value),
-            Some(value) => Err(Failed::new(
-                Status::Unserialisable,
-                format!("the output {} is not a literal", excerpt(&value)),
-            )),
+            Some(value) => {
+                Err(Failed::new(Status::Unserialisable, format!("the output {} is not a literal", excerpt(&value))))
+            }
             None => Err(Failed::new(Status::Error, "it was not run")),
         })
     }
@@ -162,10 +141,7 @@ pub(super) fn excerpt(value: &Value) -> String {
             Ok(())
         }
     }
-    let mut excerpt = Excerpt {
-        text: String::new(),
-        room: 80,
-    };
+    let mut excerpt = Excerpt { text: String::new(), room: 80 };
     // A large value is not written to its end.
     if write!(excerpt, "{value}").is_err() {
         excerpt.text.push('…');

@@ -21,10 +21,8 @@ impl<'a> Reading<'a> {
     /// later "final answer"; and among words, if there are formulas between dollars or `\( \)` or `\[ \]`.
     pub(super) fn of(text: &'a str) -> Result<Self, String> {
         let text = text.trim();
-        let boxes: Vec<usize> = ["\\boxed", "\\fbox"]
-            .iter()
-            .flat_map(|command| text.match_indices(command).map(|(at, _)| at))
-            .collect();
+        let boxes: Vec<usize> =
+            ["\\boxed", "\\fbox"].iter().flat_map(|command| text.match_indices(command).map(|(at, _)| at)).collect();
         let last = boxes.iter().max().map_or("", |at| &text[*at..]);
         let is_response = match (boxes.len(), last_boxed(text)) {
             (0, _) => formula(text).is_none() && has_formulas(text),
@@ -32,11 +30,8 @@ impl<'a> Reading<'a> {
             (1, None) => false,
             _ => true,
         };
-        let text = if is_response {
-            end(text)
-        } else {
-            last_boxed(text).or_else(|| formula(text)).unwrap_or(text).trim()
-        };
+        let text =
+            if is_response { end(text) } else { last_boxed(text).or_else(|| formula(text)).unwrap_or(text).trim() };
         if text.is_empty() {
             return Err("is empty".to_owned());
         }
@@ -82,11 +77,7 @@ fn has_formulas(text: &str) -> bool {
     let [first, second, ..] = dollars.as_slice() else {
         return false;
     };
-    let between = if second - first == 1 {
-        "formula"
-    } else {
-        text[first + 1..*second].trim()
-    };
+    let between = if second - first == 1 { "formula" } else { text[first + 1..*second].trim() };
     let follows_digit = text[..*first].ends_with(|before: char| before.is_ascii_digit());
     let is_separator = between.is_empty() || between.starts_with(',') || ["and", "or"].contains(&between);
     dollars.len().is_multiple_of(2) && !follows_digit && !is_separator
@@ -114,9 +105,7 @@ fn essence(text: &str) -> String {
         let mut length = first.len_utf8();
         let is_dropped = match first {
             '\\' => {
-                let name = rest[1..]
-                    .find(|c: char| !c.is_ascii_alphabetic())
-                    .unwrap_or(rest.len() - 1);
+                let name = rest[1..].find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(rest.len() - 1);
                 length += match name {
                     0 => rest[1..].chars().next().map_or(0, char::len_utf8),
                     _ => name,
@@ -197,20 +186,9 @@ mod tests {
             ("Answer $$ 9 $$", "Answer $$ 9 $$", true),
             (r"it is \( x \)", r"it is \( x \)", true),
             (r"\boxed{1} and \boxed{2}", r"\boxed{1} and \boxed{2}", true),
-            (
-                r"\boxed{1}. The final answer is 2",
-                r"\boxed{1}. The final answer is 2",
-                true,
-            ),
+            (r"\boxed{1}. The final answer is 2", r"\boxed{1}. The final answer is 2", true),
         ] {
-            assert_eq!(
-                Reading::of(text),
-                Ok(Reading {
-                    text: read,
-                    is_response
-                }),
-                "{text}"
-            );
+            assert_eq!(Reading::of(text), Ok(Reading { text: read, is_response }), "{text}");
         }
     }
 

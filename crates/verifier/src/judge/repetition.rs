@@ -10,14 +10,8 @@ pub(super) fn repetition(wordings: &Wordings) -> Verdict {
     let Wordings { texts, distance } = wordings;
     if texts.len() > MAX_TEXTS {
         let reason = format!("{} texts; at most {MAX_TEXTS} are compared", texts.len());
-        return Verdict {
-            clusters: Some(vec![None; texts.len()]),
-            ..Verdict::bare(None, Status::Malformed, reason)
-        };
+        return Verdict { clusters: Some(vec![None; texts.len()]), ..Verdict::bare(None, Status::Malformed, reason) };
     }
     let clusters = bleu_clusters(texts, distance.get());
-    Verdict {
-        clusters: Some(clusters.into_iter().map(Some).collect()),
-        ..Verdict::bare(None, Status::Ok, "")
-    }
+    Verdict { clusters: Some(clusters.into_iter().map(Some).collect()), ..Verdict::bare(None, Status::Ok, "") }
 }

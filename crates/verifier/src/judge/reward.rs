@@ -54,23 +54,14 @@ impl Bench<'_> {
                 parts: Some(parts),
                 ..Verdict::bare(None, Status::Ok, "")
             },
-            Err(failed) => refused(
-                check,
-                Failed {
-                    reason: format!("the reward: {}", failed.reason),
-                    ..failed
-                },
-            ),
+            Err(failed) => refused(check, Failed { reason: format!("the reward: {}", failed.reason), ..failed }),
         })
     }
 
     fn parts(&mut self, reward: &Reward) -> Result<Result<Parts, Failed>, SandboxError> {
         let malformed = |reason: String| Ok(Err(Failed::new(Status::Malformed, reason)));
         let Some(source) = &reward.source else {
-            return malformed(format!(
-                "its file {} is not stored: `lyceum reward add FILE` stores one",
-                reward.file
-            ));
+            return malformed(format!("its file {} is not stored: `lyceum reward add FILE` stores one", reward.file));
         };
         if let Err(reason) = check_reward(source) {
             return malformed(reason);
@@ -87,12 +78,7 @@ impl Bench<'_> {
         };
         let [rewards, others] = self.slot.both()?;
         let mut run = Run::begin(rewards, limits, MAX_EXECUTIONS, MAX_VALUE)?;
-        run.send(&Ask {
-            source,
-            prompt: &reward.prompt,
-            completion: &reward.completion,
-            row: &reward.row,
-        })?;
+        run.send(&Ask { source, prompt: &reward.prompt, completion: &reward.completion, row: &reward.row })?;
         for _ in 0..=MAX_EXECUTIONS {
             let Some(answer) = run.answer()? else {
                 let (report, violation) = run.finish()?;
@@ -149,9 +135,7 @@ fn read(value: &Value) -> Result<Parts, Failed> {
     };
     if entries.is_empty() || entries.len() > MAX_REWARD_PARTS {
         let count = entries.len();
-        return Err(wrong(format!(
-            "its score has {count} parts: 1 to {MAX_REWARD_PARTS} are valid"
-        )));
+        return Err(wrong(format!("its score has {count} parts: 1 to {MAX_REWARD_PARTS} are valid")));
     }
     let mut parts = Parts::new();
     for (name, value) in entries {
@@ -160,18 +144,14 @@ fn read(value: &Value) -> Result<Parts, Failed> {
             _ => None,
         };
         let Some(name) = name else {
-            return Err(wrong(
-                "a part's name is not a letter followed by letters, digits or _, 40 at most".to_owned(),
-            ));
+            return Err(wrong("a part's name is not a letter followed by letters, digits or _, 40 at most".to_owned()));
         };
         match value {
             Value::Float(value) if value.is_finite() && value.abs() <= MAX_PART => {
                 parts.insert(name.to_owned(), *value)
             }
             Value::Float(value) => {
-                return Err(wrong(format!(
-                    "its part `{name}` is {value}: -{MAX_PART} to {MAX_PART} is valid"
-                )));
+                return Err(wrong(format!("its part `{name}` is {value}: -{MAX_PART} to {MAX_PART} is valid")));
             }
             _ => return Err(Failed::protocol("it sent a part that is no float")),
         };

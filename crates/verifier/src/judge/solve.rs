@@ -17,11 +17,7 @@ impl Bench<'_> {
     pub(super) fn solve(&mut self, solution: &Solution) -> Result<Verdict, SandboxError> {
         match solution {
             Solution::Output { program, input, answer } => self.solve_output(program, input, answer),
-            Solution::Input {
-                program,
-                output,
-                answer,
-            } => self.solve_input(program, output, answer),
+            Solution::Input { program, output, answer } => self.solve_input(program, output, answer),
             Solution::Function { pairs, answer } => self.solve_function(pairs, answer),
         }
     }
@@ -130,10 +126,7 @@ impl Bench<'_> {
 fn value_of(name: &str, text: &str) -> Result<Value, Failed> {
     let malformed = |reason: String| Failed::new(Status::Malformed, format!("the {name} {reason}"));
     if text.len() > MAX_TEXT {
-        return Err(malformed(format!(
-            "has {} bytes; at most {MAX_TEXT} are read",
-            text.len()
-        )));
+        return Err(malformed(format!("has {} bytes; at most {MAX_TEXT} are read", text.len())));
     }
     parse_literal(text).map_err(|error| malformed(format!("is {error}")))
 }
@@ -149,10 +142,7 @@ fn compared(comparison: Comparison, outcome: &Outcome, expected: &Value) -> Verd
             } else {
                 format!("the program gives {}, not {}", excerpt(value), excerpt(expected))
             };
-            Verdict {
-                correct: Some(correct),
-                ..Verdict::bare(None, Status::Ok, reason)
-            }
+            Verdict { correct: Some(correct), ..Verdict::bare(None, Status::Ok, reason) }
         }
     }
 }
@@ -175,10 +165,7 @@ pub(super) fn evaluate<'z>(
     if check_arguments(text).is_err() {
         return Ok(Err(Failed::new(Status::Malformed, not_literal.to_string())));
     }
-    let request = Request::Evaluate {
-        arguments: text,
-        max_bytes: MAX_VALUE,
-    };
+    let request = Request::Evaluate { arguments: text, max_bytes: MAX_VALUE };
     Ok(match single(zygote()?, limits, &request)? {
         Outcome::Value(value) => arguments_of(value).ok_or_else(|| Failed::protocol("it gave no arguments")),
         Outcome::Large(_) => Err(Failed::protocol("it gave no arguments")),
@@ -203,10 +190,7 @@ fn arguments_of(value: Value) -> Option<literal::Arguments> {
         Value::Str(name) => Some((name, value)),
         _ => None,
     };
-    Some(literal::Arguments {
-        positional,
-        keyword: keyword.into_iter().map(named).collect::<Option<_>>()?,
-    })
+    Some(literal::Arguments { positional, keyword: keyword.into_iter().map(named).collect::<Option<_>>()? })
 }
 
 /// The arguments of a problem's input. Those that are not data, such as instances of the program's own classes, are

@@ -24,12 +24,7 @@ impl Bench<'_> {
             Oracle::Script { test, prompt } => {
                 self.test_by_script(&tests.program, entry_point.unwrap_or_default(), test, prompt.as_deref())?
             }
-            Oracle::Reference {
-                inputs,
-                reference,
-                atol,
-                task_id,
-            } => {
+            Oracle::Reference { inputs, reference, atol, task_id } => {
                 let task_id = task_id.as_deref().unwrap_or(id);
                 let entry_point = entry_point.unwrap_or_default();
                 self.test_by_reference(&tests.program, entry_point, inputs, reference, atol.get(), task_id)?
@@ -40,10 +35,7 @@ impl Bench<'_> {
                     Ok(cases) => {
                         let entry_point = entry_point.filter(|_| cases.is_functional);
                         if cases.is_functional && entry_point.is_none() {
-                            Err(Failed::new(
-                                Status::Malformed,
-                                "functional test cases need an `entry_point`",
-                            ))
+                            Err(Failed::new(Status::Malformed, "functional test cases need an `entry_point`"))
                         } else {
                             self.test_by_pairs(&tests.program, entry_point, &cases.pairs, livecodebench::PREAMBLE)?
                         }
@@ -68,17 +60,10 @@ fn summary(results: Results) -> Verdict {
         .into_iter()
         .enumerate()
         .filter_map(|(index, result)| {
-            result.err().map(|failed| Failure {
-                index,
-                status: failed.status,
-                reason: failed.reason,
-            })
+            result.err().map(|failed| Failure { index, status: failed.status, reason: failed.reason })
         })
         .collect();
-    let worst = failures
-        .iter()
-        .find(|failure| failure.status != Status::Ok)
-        .or(failures.first());
+    let worst = failures.iter().find(|failure| failure.status != Status::Ok).or(failures.first());
     let (status, reason) = match worst {
         None if total == 0 => (Status::Malformed, "there are no tests".to_owned()),
         None => (Status::Ok, String::new()),

@@ -27,16 +27,8 @@ impl Parser<'_> {
             return Err(self.fault("a name or character that starts no literal"));
         }
         self.enter()?;
-        let argument = if self.at_close()? {
-            None
-        } else {
-            Some(self.expression()?)
-        };
-        let maxlen = if name == "deque" {
-            self.maxlen(argument.is_some())?
-        } else {
-            None
-        };
+        let argument = if self.at_close()? { None } else { Some(self.expression()?) };
+        let maxlen = if name == "deque" { self.maxlen(argument.is_some())? } else { None };
         self.skip_space(true)?;
         if argument.is_some() && maxlen.is_none() {
             self.cursor.eat(',');
@@ -97,9 +89,7 @@ impl Parser<'_> {
             Value::Str(text) => text.as_str().and_then(read_float),
             _ => None,
         };
-        value
-            .map(Value::Float)
-            .ok_or_else(|| self.fault("`float` takes a number or the text of one"))
+        value.map(Value::Float).ok_or_else(|| self.fault("`float` takes a number or the text of one"))
     }
 }
 
@@ -140,10 +130,7 @@ impl Arguments {
 
 impl<'a> Parser<'a> {
     pub(super) fn arguments(&mut self) -> Result<Arguments, Fault> {
-        let mut arguments = Arguments {
-            positional: Vec::new(),
-            keyword: Vec::new(),
-        };
+        let mut arguments = Arguments { positional: Vec::new(), keyword: Vec::new() };
         let mut names = HashSet::new();
         self.enter()?;
         loop {

@@ -5,8 +5,7 @@ use num_traits::ToPrimitive as _;
 
 use crate::value::{Comparison, MAX_DEPTH, UniqueKeys, Value};
 
-use super::Cursor;
-use super::LiteralError;
+use super::{Cursor, LiteralError};
 
 /// A parse error, boxed because it is rare.
 pub(super) type Fault = Box<LiteralError>;
@@ -24,10 +23,7 @@ impl<'a> Parser<'a> {
         rule: impl FnOnce(&mut Parser<'_>) -> Result<T, Fault>,
     ) -> Result<T, LiteralError> {
         if text.contains('\0') {
-            return Err(LiteralError {
-                what: "a NUL character, which Python source cannot hold".to_owned(),
-                at: 1,
-            });
+            return Err(LiteralError { what: "a NUL character, which Python source cannot hold".to_owned(), at: 1 });
         }
         let unified;
         let text = if text.contains('\r') {
@@ -36,26 +32,16 @@ impl<'a> Parser<'a> {
         } else {
             text
         };
-        let mut parser = Parser {
-            cursor: Cursor::new(text.trim_matches([' ', '\t', '\n', '\x0C'])),
-            depth: 0,
-        };
+        let mut parser = Parser { cursor: Cursor::new(text.trim_matches([' ', '\t', '\n', '\x0C'])), depth: 0 };
         let result = rule(&mut parser).and_then(|value| {
             parser.skip_space(true)?;
-            if parser.cursor.at_end() {
-                Ok(value)
-            } else {
-                Err(parser.fault("text after the end of the literal"))
-            }
+            if parser.cursor.at_end() { Ok(value) } else { Err(parser.fault("text after the end of the literal")) }
         });
         result.map_err(|fault| *fault)
     }
 
     pub(super) fn fault(&self, what: impl Into<String>) -> Fault {
-        Box::new(LiteralError {
-            what: what.into(),
-            at: self.cursor.column(),
-        })
+        Box::new(LiteralError { what: what.into(), at: self.cursor.column() })
     }
 
     pub(super) fn enter(&mut self) -> Result<(), Fault> {
@@ -77,8 +63,7 @@ impl<'a> Parser<'a> {
 
     pub(super) fn skip_space(&mut self, line_breaks: bool) -> Result<(), Fault> {
         loop {
-            self.cursor
-                .take_while(|c| matches!(c, ' ' | '\t' | '\x0C') || (line_breaks && c == '\n'));
+            self.cursor.take_while(|c| matches!(c, ' ' | '\t' | '\x0C') || (line_breaks && c == '\n'));
             match self.cursor.peek() {
                 Some('#') => {
                     self.cursor.take_while(|c| c != '\n');
@@ -146,11 +131,7 @@ impl<'a> Parser<'a> {
         match (re, right) {
             (Some(re), Value::Complex(zero, im)) => {
                 // As in CPython: the real number becomes a complex with imaginary part 0.
-                Ok(if minus {
-                    Value::Complex(re - zero, 0.0 - im)
-                } else {
-                    Value::Complex(re + zero, 0.0 + im)
-                })
+                Ok(if minus { Value::Complex(re - zero, 0.0 - im) } else { Value::Complex(re + zero, 0.0 + im) })
             }
             _ => Err(self.fault("a sum that is not a complex number")),
         }
@@ -283,10 +264,7 @@ impl<'a> Parser<'a> {
         if key.is_hashable() {
             Ok(key)
         } else {
-            Err(self.fault(format!(
-                "an unhashable {} as element of a set or key of a dict",
-                key.type_name()
-            )))
+            Err(self.fault(format!("an unhashable {} as element of a set or key of a dict", key.type_name())))
         }
     }
 
@@ -318,11 +296,7 @@ fn negate(value: Value) -> Value {
 /// Like a dict, keeps the first of equal keys at its position, with the last value.
 pub(super) fn unique_pairs(pairs: Vec<(Value, Value)>) -> Vec<(Value, Value)> {
     let mut keys = UniqueKeys::new(Comparison::Python);
-    let places: Vec<Option<usize>> = pairs
-        .iter()
-        .enumerate()
-        .map(|(at, (key, _))| keys.insert(key, at))
-        .collect();
+    let places: Vec<Option<usize>> = pairs.iter().enumerate().map(|(at, (key, _))| keys.insert(key, at)).collect();
     let mut kept: Vec<Option<(Value, Value)>> = pairs.into_iter().map(Some).collect();
     for (at, place) in places.into_iter().enumerate() {
         if let Some(place) = place

@@ -21,11 +21,7 @@ impl Parser<'_> {
             Some(radix) => self.radix_integer(radix)?,
             None => self.decimal()?,
         };
-        if self
-            .cursor
-            .peek()
-            .is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.')
-        {
+        if self.cursor.peek().is_some_and(|c| c.is_alphanumeric() || c == '_' || c == '.') {
             return Err(self.fault("a number runs into other text"));
         }
         Ok(value)
@@ -77,11 +73,7 @@ impl Parser<'_> {
         }
         if imaginary || is_float {
             let value = text.parse::<f64>().map_err(|_| self.fault("an unreadable number"))?;
-            return Ok(if imaginary {
-                Value::Complex(0.0, value)
-            } else {
-                Value::Float(value)
-            });
+            return Ok(if imaginary { Value::Complex(0.0, value) } else { Value::Float(value) });
         }
         if text.len() > 1 && text.starts_with('0') && text.bytes().any(|digit| digit != b'0') {
             return Err(self.fault("an integer with leading zeros"));
@@ -104,11 +96,7 @@ impl Parser<'_> {
     }
 
     fn checked_digits(&self, digits: &str) -> Result<(), Fault> {
-        if digits.is_empty() {
-            Ok(())
-        } else {
-            self.without_underscores(digits).map(drop)
-        }
+        if digits.is_empty() { Ok(()) } else { self.without_underscores(digits).map(drop) }
     }
 
     /// Underscores must be single and between digits.
@@ -156,20 +144,13 @@ impl Parser<'_> {
                 break;
             }
         }
-        Ok(if kind == Some(true) {
-            Value::Bytes(bytes)
-        } else {
-            Value::Str(text)
-        })
+        Ok(if kind == Some(true) { Value::Bytes(bytes) } else { Value::Str(text) })
     }
 
     fn prefix(&mut self) -> Prefix {
         let letters = self.cursor.take_while(|c| c != '"' && c != '\'');
         let has = |letter: char| letters.contains([letter, letter.to_ascii_uppercase()]);
-        Prefix {
-            raw: has('r'),
-            bytes: has('b'),
-        }
+        Prefix { raw: has('r'), bytes: has('b') }
     }
 
     fn quoted(&mut self, prefix: Prefix, text: &mut PyStr, bytes: &mut Vec<u8>) -> Result<(), Fault> {
@@ -242,11 +223,7 @@ impl Parser<'_> {
                 return self.plain(prefix, other, text, bytes);
             }
         };
-        if put(prefix, code_point, text, bytes) {
-            Ok(())
-        } else {
-            Err(self.fault("a character above U+10FFFF"))
-        }
+        if put(prefix, code_point, text, bytes) { Ok(()) } else { Err(self.fault("a character above U+10FFFF")) }
     }
 
     fn hexadecimal(&mut self, count: usize) -> Result<u32, Fault> {
@@ -262,11 +239,7 @@ impl Parser<'_> {
     }
 
     fn named(&mut self) -> Result<u32, Fault> {
-        let name = if self.cursor.eat('{') {
-            self.cursor.take_while(|c| c != '}')
-        } else {
-            ""
-        };
+        let name = if self.cursor.eat('{') { self.cursor.take_while(|c| c != '}') } else { "" };
         match unicode_names2::character(name) {
             Some(character) if self.cursor.eat('}') => Ok(u32::from(character)),
             _ => Err(self.fault("an unknown character name")),

@@ -21,17 +21,10 @@ impl Cgroup {
     /// The reason it could not be created.
     pub(super) fn create(memory: u64, processes: u32) -> Result<Self, String> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        let name = format!(
-            "lyceum-{}-{}",
-            std::process::id(),
-            COUNT.fetch_add(1, Ordering::Relaxed)
-        );
+        let name = format!("lyceum-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let own = fs::read_to_string("/proc/self/cgroup").map_err(|error| format!("/proc/self/cgroup: {error}"))?;
         let parents = parents(&own);
-        let mut cgroup = Self {
-            folders: Vec::new(),
-            entries: Vec::new(),
-        };
+        let mut cgroup = Self { folders: Vec::new(), entries: Vec::new() };
         for (parent, version) in &parents {
             remove_stale(parent);
             let folder = parent.join(&name);
@@ -46,12 +39,7 @@ impl Cgroup {
             for (file, value) in limits {
                 fs::write(folder.join(file), value).map_err(|error| format!("{}/{file}: {error}", folder.display()))?;
             }
-            cgroup.entries.push(
-                OpenOptions::new()
-                    .write(true)
-                    .open(folder.join("cgroup.procs"))
-                    .map_err(fault)?,
-            );
+            cgroup.entries.push(OpenOptions::new().write(true).open(folder.join("cgroup.procs")).map_err(fault)?);
         }
         if cgroup.folders.is_empty() {
             return Err("no memory or pids controller is mounted".to_owned());
@@ -94,10 +82,7 @@ fn parents(own: &str) -> Vec<(PathBuf, Version)> {
             "" => {
                 let folder = Path::new(MOUNT).join(path);
                 let enabled = fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
-                if ["memory", "pids"]
-                    .iter()
-                    .all(|name| enabled.split_whitespace().any(|other| other == *name))
-                {
+                if ["memory", "pids"].iter().all(|name| enabled.split_whitespace().any(|other| other == *name)) {
                     found.push((folder, Version::Two));
                 }
             }
@@ -113,10 +98,7 @@ fn parents(own: &str) -> Vec<(PathBuf, Version)> {
 fn remove_stale(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
-        let owner = name
-            .to_str()
-            .and_then(|name| name.strip_prefix("lyceum-"))
-            .and_then(|rest| rest.split('-').next());
+        let owner = name.to_str().and_then(|name| name.strip_prefix("lyceum-")).and_then(|rest| rest.split('-').next());
         if owner.is_some_and(|pid| !Path::new("/proc").join(pid).exists()) {
             let _ = fs::remove_dir(entry.path());
         }

@@ -49,11 +49,7 @@ impl Interpreter {
     /// # Errors
     /// If there is none, or it does not run.
     pub fn resolve(named: Option<&Path>) -> Result<Self, SandboxError> {
-        let from_environment = || {
-            std::env::var_os("LYCEUM_PYTHON")
-                .filter(|name| !name.is_empty())
-                .map(PathBuf::from)
-        };
+        let from_environment = || std::env::var_os("LYCEUM_PYTHON").filter(|name| !name.is_empty()).map(PathBuf::from);
         let chosen = named
             .map(Path::to_owned)
             .or_else(from_environment)
@@ -63,10 +59,7 @@ impl Interpreter {
     }
 
     fn probe(python: &Path) -> Result<Self, SandboxError> {
-        let fault = |reason: String| SandboxError::Interpreter {
-            python: python.to_owned(),
-            reason,
-        };
+        let fault = |reason: String| SandboxError::Interpreter { python: python.to_owned(), reason };
         let output = Command::new(python)
             .args(["-s", "-c", PROBE])
             .env_remove("PYTHONHOME")
@@ -75,18 +68,13 @@ impl Interpreter {
             .map_err(|error| fault(error.to_string()))?;
         if !output.status.success() {
             let text = String::from_utf8_lossy(&output.stderr);
-            return Err(fault(
-                text.lines().last().unwrap_or("it failed without a word").to_owned(),
-            ));
+            return Err(fault(text.lines().last().unwrap_or("it failed without a word").to_owned()));
         }
         let interpreter: Self = serde_json::from_slice(&output.stdout).map_err(|error| fault(error.to_string()))?;
         let mut numbers = interpreter.version.split('.').map(|part| part.parse().unwrap_or(0));
         let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         if version < (3, 9) {
-            return Err(fault(format!(
-                "it is Python {}; 3.9 or later is needed",
-                interpreter.version
-            )));
+            return Err(fault(format!("it is Python {}; 3.9 or later is needed", interpreter.version)));
         }
         Ok(interpreter)
     }
@@ -108,10 +96,7 @@ fn virtual_environment() -> Option<PathBuf> {
     let current = std::env::current_dir().ok();
     let executable = std::env::current_exe().ok();
     [current, executable].into_iter().flatten().find_map(|start| {
-        start
-            .ancestors()
-            .map(|folder| folder.join(".venv/bin/python"))
-            .find(|python| python.exists())
+        start.ancestors().map(|folder| folder.join(".venv/bin/python")).find(|python| python.exists())
     })
 }
 
@@ -146,10 +131,7 @@ pub(super) fn libraries(
 
 /// Runs the interpreter, unconfined: `source` is this crate's.
 fn find(interpreter: &Interpreter, source: &str, packages: &[PathBuf]) -> Result<Vec<PathBuf>, SandboxError> {
-    let fault = |reason: String| SandboxError::Interpreter {
-        python: interpreter.executable.clone(),
-        reason,
-    };
+    let fault = |reason: String| SandboxError::Interpreter { python: interpreter.executable.clone(), reason };
     let output = Command::new(&interpreter.executable)
         .args(FLAGS)
         .arg(format!("{source}\n{PRINT_MAPPED}"))
@@ -187,9 +169,7 @@ fn find(interpreter: &Interpreter, source: &str, packages: &[PathBuf]) -> Result
 fn links_to(files: &BTreeSet<PathBuf>, folder: &Path) -> Vec<PathBuf> {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     let links = entries.map(|entry| entry.path()).filter(|path| path.is_symlink());
-    links
-        .filter(|link| link.canonicalize().is_ok_and(|file| files.contains(&file)))
-        .collect()
+    links.filter(|link| link.canonicalize().is_ok_and(|file| files.contains(&file))).collect()
 }
 
 /// A package for programs.

@@ -73,20 +73,13 @@ impl Drop for Process {
 
 /// The null-terminated array that exec takes.
 fn pointers(texts: &[CString]) -> Vec<*const libc::c_char> {
-    texts
-        .iter()
-        .map(|text| text.as_ptr())
-        .chain([std::ptr::null()])
-        .collect()
+    texts.iter().map(|text| text.as_ptr()).chain([std::ptr::null()]).collect()
 }
 
 impl Launch<'_> {
     /// Starts the interpreter and returns once it has replaced the fork, or names the step that failed.
     pub(super) fn start(self) -> Result<Process, SandboxError> {
-        let fault = |step: &str, error| SandboxError::Confinement {
-            step: step.to_owned(),
-            error,
-        };
+        let fault = |step: &str, error| SandboxError::Confinement { step: step.to_owned(), error };
         let null = File::options().read(true).write(true).open("/dev/null");
         let null = null.map_err(|error| fault("opening /dev/null", error))?;
         let mut pair = [0; 2];
@@ -124,9 +117,7 @@ impl Launch<'_> {
         // SAFETY: `first` is a child of this process that nobody else waits for.
         unsafe { libc::waitpid(first, std::ptr::null_mut(), 0) };
         let mut told = Vec::new();
-        status
-            .read_to_end(&mut told)
-            .map_err(|error| fault("reading the status of the start", error))?;
+        status.read_to_end(&mut told).map_err(|error| fault("reading the status of the start", error))?;
         Self::read_status(&told)
     }
 
@@ -134,10 +125,7 @@ impl Launch<'_> {
     fn read_status(told: &[u8]) -> Result<Process, SandboxError> {
         let number = |bytes: &[u8]| bytes.first_chunk().copied().map(i32::from_ne_bytes);
         let (process, rest) = match told {
-            [b'p', rest @ ..] => (
-                number(rest).map(|pid| Process { pid }),
-                rest.get(4..).unwrap_or_default(),
-            ),
+            [b'p', rest @ ..] => (number(rest).map(|pid| Process { pid }), rest.get(4..).unwrap_or_default()),
             rest => (None, rest),
         };
         if let [b'!', rest @ ..] = rest {
@@ -171,10 +159,7 @@ impl Launch<'_> {
                     | libc::CLONE_NEWUTS
                     | libc::CLONE_NEWCGROUP;
                 done(libc::unshare(spaces), "making namespaces")?;
-                done(
-                    libc::sethostname(HOST_NAME.as_ptr(), HOST_NAME.count_bytes()),
-                    "hiding the host's name",
-                )?;
+                done(libc::sethostname(HOST_NAME.as_ptr(), HOST_NAME.count_bytes()), "hiding the host's name")?;
             }
         }
         let flags = libc::c_long::from(libc::CLONE_PARENT | libc::SIGCHLD);
@@ -210,23 +195,14 @@ impl Launch<'_> {
                 (libc::RLIMIT_MEMLOCK, 0),
                 (libc::RLIMIT_MSGQUEUE, 0),
             ] {
-                let limits = libc::rlimit {
-                    rlim_cur: limit,
-                    rlim_max: limit,
-                };
+                let limits = libc::rlimit { rlim_cur: limit, rlim_max: limit };
                 done(libc::setrlimit(resource, &raw const limits), "setting resource limits")?;
             }
             let mut stack = std::mem::zeroed::<libc::rlimit>();
-            done(
-                libc::getrlimit(libc::RLIMIT_STACK, &raw mut stack),
-                "setting resource limits",
-            )?;
+            done(libc::getrlimit(libc::RLIMIT_STACK, &raw mut stack), "setting resource limits")?;
             stack.rlim_max = stack.rlim_max.min(STACK);
             stack.rlim_cur = stack.rlim_max;
-            done(
-                libc::setrlimit(libc::RLIMIT_STACK, &raw const stack),
-                "setting resource limits",
-            )?;
+            done(libc::setrlimit(libc::RLIMIT_STACK, &raw const stack), "setting resource limits")?;
             if self.is_root {
                 for capability in 0..64 {
                     libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
@@ -234,27 +210,15 @@ impl Launch<'_> {
                 let nobody = libc::c_long::from(NOBODY);
                 // libc's wrappers would signal the host's other threads, which this process does not have.
                 done(libc::syscall(libc::SYS_setgroups, 0, 0) as i32, "dropping groups")?;
-                done(
-                    libc::syscall(libc::SYS_setresgid, nobody, nobody, nobody) as i32,
-                    "changing the group",
-                )?;
-                done(
-                    libc::syscall(libc::SYS_setresuid, nobody, nobody, nobody) as i32,
-                    "changing the user",
-                )?;
+                done(libc::syscall(libc::SYS_setresgid, nobody, nobody, nobody) as i32, "changing the group")?;
+                done(libc::syscall(libc::SYS_setresuid, nobody, nobody, nobody) as i32, "changing the user")?;
             }
             let header: [u32; 2] = [0x2008_0522, 0];
             let none = [0_u32; 6];
             let dropped = libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr());
             done(dropped as i32, "dropping capabilities")?;
-            done(
-                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL),
-                "tying the zygote to the host",
-            )?;
-            done(
-                libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0),
-                "giving up new privileges",
-            )?;
+            done(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL), "tying the zygote to the host")?;
+            done(libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "giving up new privileges")?;
             if let Some(ruleset) = &prepared.landlock {
                 let restricted = libc::syscall(libc::SYS_landlock_restrict_self, ruleset.as_raw_fd(), 0);
                 done(restricted as i32, "Landlock")?;
@@ -267,11 +231,7 @@ impl Launch<'_> {
             done(filtered, "the system-call filter")?;
             let first = (STATUS + 1) as libc::c_uint;
             libc::syscall(libc::SYS_close_range, first, libc::c_uint::MAX, 0);
-            libc::execve(
-                self.executable.as_ptr(),
-                prepared.arguments.as_ptr(),
-                prepared.environment.as_ptr(),
-            );
+            libc::execve(self.executable.as_ptr(), prepared.arguments.as_ptr(), prepared.environment.as_ptr());
             Err("running the interpreter")
         }
     }
@@ -336,11 +296,7 @@ fn leave(prepared: &Prepared<'_>, failed: Option<&'static str>) -> ! {
 fn write_all(fd: RawFd, bytes: &[u8], step: &'static str) -> Result<(), &'static str> {
     // SAFETY: the pointer and length are of one slice.
     let written = unsafe { libc::write(fd, bytes.as_ptr().cast(), bytes.len()) };
-    if written == bytes.len() as isize {
-        Ok(())
-    } else {
-        Err(step)
-    }
+    if written == bytes.len() as isize { Ok(()) } else { Err(step) }
 }
 
 fn write_file(path: &CStr, bytes: &[u8], step: &'static str) -> Result<(), &'static str> {

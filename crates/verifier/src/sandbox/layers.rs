@@ -116,9 +116,7 @@ fn c_path(path: impl AsRef<Path>) -> io::Result<CString> {
 impl Mounts {
     /// A root that contains only these paths.
     pub(super) fn showing(paths: &[PathBuf]) -> io::Result<Self> {
-        let base = ["/tmp", "/var/tmp", "/mnt", "/run"]
-            .into_iter()
-            .find(|path| Path::new(path).is_dir());
+        let base = ["/tmp", "/var/tmp", "/mnt", "/run"].into_iter().find(|path| Path::new(path).is_dir());
         let base = base.ok_or_else(|| io::Error::other("no /tmp, /var/tmp, /mnt or /run to build on"))?;
         let mut steps = Vec::new();
         let mut made = BTreeSet::new();
@@ -134,28 +132,14 @@ impl Mounts {
             }
             let at = c_path(path)?;
             if metadata.is_symlink() {
-                steps.push(Step::Link {
-                    to: c_path(std::fs::read_link(path)?)?,
-                    at,
-                });
+                steps.push(Step::Link { to: c_path(std::fs::read_link(path)?)?, at });
                 continue;
             }
-            steps.push(if metadata.is_dir() {
-                Step::Folder(at.clone())
-            } else {
-                Step::File(at.clone())
-            });
+            steps.push(if metadata.is_dir() { Step::Folder(at.clone()) } else { Step::File(at.clone()) });
             let from = Path::new(OLD).join(path.strip_prefix("/").unwrap_or(path));
-            steps.push(Step::Bind {
-                from: c_path(from)?,
-                at,
-            });
+            steps.push(Step::Bind { from: c_path(from)?, at });
         }
-        Ok(Self {
-            base: c_path(base)?,
-            old: c_path(format!("{base}{OLD}"))?,
-            steps,
-        })
+        Ok(Self { base: c_path(base)?, old: c_path(format!("{base}{OLD}"))?, steps })
     }
 
     /// Makes the new root the root of this process, which must be alone in its mount namespace.
@@ -166,17 +150,11 @@ impl Mounts {
         // SAFETY: every pointer is to a NUL-terminated string that outlives the call, or null where the call allows it.
         unsafe {
             let flags = libc::MS_REC | libc::MS_PRIVATE;
-            done(
-                libc::mount(nothing, c"/".as_ptr(), nothing, flags, nothing.cast()),
-                "making mounts private",
-            )?;
+            done(libc::mount(nothing, c"/".as_ptr(), nothing, flags, nothing.cast()), "making mounts private")?;
             let options = c"size=64k,mode=0755";
             let flags = libc::MS_NOSUID | libc::MS_NODEV;
             let tmpfs = c"tmpfs".as_ptr();
-            done(
-                libc::mount(tmpfs, self.base.as_ptr(), tmpfs, flags, options.as_ptr().cast()),
-                "mounting a tmpfs",
-            )?;
+            done(libc::mount(tmpfs, self.base.as_ptr(), tmpfs, flags, options.as_ptr().cast()), "mounting a tmpfs")?;
             done(libc::mkdir(self.old.as_ptr(), 0o755), "preparing the new root")?;
             let pivoted = libc::syscall(libc::SYS_pivot_root, self.base.as_ptr(), self.old.as_ptr());
             done(pivoted as i32, "pivot_root")?;
@@ -184,10 +162,7 @@ impl Mounts {
             for step in &self.steps {
                 step.run()?;
             }
-            done(
-                libc::umount2(c"/old".as_ptr(), libc::MNT_DETACH),
-                "letting go of the old root",
-            )?;
+            done(libc::umount2(c"/old".as_ptr(), libc::MNT_DETACH), "letting go of the old root")?;
             done(libc::rmdir(c"/old".as_ptr()), "letting go of the old root")?;
             read_only(c"/", 0)
         }

@@ -40,11 +40,7 @@ const TESTS_CPU: u32 = 2;
 impl Limits {
     /// Limits with more memory and time, for programs under test: benchmark inputs are larger than those of proposals.
     pub(crate) fn for_tests(self) -> Self {
-        Self {
-            memory: self.memory.saturating_mul(TESTS_MEMORY),
-            cpu: self.cpu.saturating_mul(TESTS_CPU),
-            ..self
-        }
+        Self { memory: self.memory.saturating_mul(TESTS_MEMORY), cpu: self.cpu.saturating_mul(TESTS_CPU), ..self }
     }
 
     /// What a task may use over all its inputs and runs. Each call has its own limit as well.
@@ -61,19 +57,12 @@ impl Limits {
             Check::Cluster(_) => (self, CALLS_OF_CLUSTER),
             _ => (self, CALLS),
         };
-        Allowance {
-            cpu: limits.cpu.saturating_mul(calls),
-            waiting: limits.wall.saturating_mul(calls) / CALLS,
-        }
+        Allowance { cpu: limits.cpu.saturating_mul(calls), waiting: limits.wall.saturating_mul(calls) / CALLS }
     }
 
     /// Limits with more time, for a process that is trusted to end or waits for one with these limits.
     pub(crate) fn patient(self) -> Self {
-        Self {
-            cpu: self.cpu.saturating_mul(4),
-            wall: self.longest().saturating_mul(4),
-            ..self
-        }
+        Self { cpu: self.cpu.saturating_mul(4), wall: self.longest().saturating_mul(4), ..self }
     }
 
     /// The kernel's own limit on the CPU time of a process that answers so many calls, in case the zygote is not scheduled.
@@ -93,11 +82,7 @@ impl Limits {
 impl Default for Limits {
     /// 5 s of CPU time, 60 s on the clock, 512 MiB.
     fn default() -> Self {
-        Self {
-            cpu: Duration::from_secs(5),
-            wall: Duration::from_mins(1),
-            memory: 512 << 20,
-        }
+        Self { cpu: Duration::from_secs(5), wall: Duration::from_mins(1), memory: 512 << 20 }
     }
 }
 
@@ -110,10 +95,8 @@ pub(crate) struct Allowance {
 
 impl Allowance {
     /// For processes that are trusted to end, and between tasks.
-    pub(super) const UNLIMITED: Self = Self {
-        cpu: Duration::from_hours(24 * 365),
-        waiting: Duration::from_hours(24 * 365),
-    };
+    pub(super) const UNLIMITED: Self =
+        Self { cpu: Duration::from_hours(24 * 365), waiting: Duration::from_hours(24 * 365) };
 }
 
 /// The allowance of the current task, and how its last process ended. Shared by the zygotes of a slot.
@@ -128,10 +111,7 @@ struct Account {
 
 impl Default for Budget {
     fn default() -> Self {
-        let account = Account {
-            left: Allowance::UNLIMITED,
-            last: None,
-        };
+        let account = Account { left: Allowance::UNLIMITED, last: None };
         Self(Arc::new(Mutex::new(account)))
     }
 }
@@ -139,10 +119,7 @@ impl Default for Budget {
 impl Budget {
     /// Begins a task with this allowance.
     pub(crate) fn set(&self, allowance: Allowance) {
-        *self.lock() = Account {
-            left: allowance,
-            last: None,
-        };
+        *self.lock() = Account { left: allowance, last: None };
     }
 
     /// Ends the task.
@@ -165,9 +142,7 @@ impl Budget {
         account.last = Some(ending);
         let left = &mut account.left;
         left.cpu = left.cpu.saturating_sub(cpu);
-        left.waiting = left
-            .waiting
-            .saturating_sub(elapsed.saturating_sub(cpu.saturating_mul(SLOWEST)));
+        left.waiting = left.waiting.saturating_sub(elapsed.saturating_sub(cpu.saturating_mul(SLOWEST)));
     }
 
     fn lock(&self) -> MutexGuard<'_, Account> {

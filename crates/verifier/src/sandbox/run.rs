@@ -10,8 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::streams::{Ending, Report};
-use super::streams::{Printed, standard_input};
+use super::streams::{Ending, Printed, Report, standard_input};
 use super::zygote::{Zygote, socket_pair, wait};
 use super::{Allowance, Limits, SandboxError};
 
@@ -108,11 +107,7 @@ impl<'z> Run<'z> {
         streams: &[BorrowedFd<'_>],
     ) -> Result<Self, SandboxError> {
         zygote.check_wanted()?;
-        let allowance = if is_budgeted {
-            zygote.budget().left()
-        } else {
-            Allowance::UNLIMITED
-        };
+        let allowance = if is_budgeted { zygote.budget().left() } else { Allowance::UNLIMITED };
         let (ours, theirs) = socket_pair(libc::SOCK_STREAM)?;
         let descriptors = [&[theirs.as_fd()][..], streams].concat();
         zygote.order(&descriptors, limits, allowance, calls)?;
@@ -210,11 +205,7 @@ impl<'z> Run<'z> {
         let stream = if self.at_end { -1 } else { self.stream.as_raw_fd() };
         let printed = self.printed.as_ref().map_or(-1, Printed::waited_for);
         let deadline = self.since + self.limits.longest() + GRACE;
-        let control = if self.report.is_none() {
-            self.zygote.control()
-        } else {
-            -1
-        };
+        let control = if self.report.is_none() { self.zygote.control() } else { -1 };
         // Dropping an abandoned run ends its child.
         self.zygote.check_wanted()?;
         let pause = deadline.min(Instant::now() + WATCH);
@@ -324,9 +315,7 @@ impl<'z> Run<'z> {
     fn reported(&mut self) -> Result<Report, SandboxError> {
         let report = self.zygote.report()?;
         if self.is_budgeted {
-            self.zygote
-                .budget()
-                .spend(report.cpu, self.begun.elapsed(), report.ending);
+            self.zygote.budget().spend(report.cpu, self.begun.elapsed(), report.ending);
         }
         self.report = Some(report);
         Ok(report)

@@ -107,10 +107,7 @@ pub(super) fn zygote_filter() -> Result<BpfProgram, SandboxError> {
         | libc::CLONE_NEWUTS
         | libc::CLONE_NEWCGROUP) as u64;
     let mut with_namespace = Vec::new();
-    for bit in (0..u64::BITS)
-        .map(|bit| 1_u64 << bit)
-        .filter(|bit| namespaces & bit != 0)
-    {
+    for bit in (0..u64::BITS).map(|bit| 1_u64 << bit).filter(|bit| namespaces & bit != 0) {
         with_namespace.push(rule(vec![condition(0, Length::Qword, Op::MaskedEq(bit), bit)?])?);
     }
     rules.insert(libc::SYS_clone, with_namespace);
@@ -159,14 +156,8 @@ const CHILD_ALLOWED: &[i64] = &[
 ];
 
 #[cfg(target_arch = "x86_64")]
-const CHILD_ALLOWED_BY_OLD_NAME: &[i64] = &[
-    libc::SYS_dup2,
-    libc::SYS_stat,
-    libc::SYS_lstat,
-    libc::SYS_access,
-    libc::SYS_readlink,
-    libc::SYS_time,
-];
+const CHILD_ALLOWED_BY_OLD_NAME: &[i64] =
+    &[libc::SYS_dup2, libc::SYS_stat, libc::SYS_lstat, libc::SYS_access, libc::SYS_readlink, libc::SYS_time];
 #[cfg(not(target_arch = "x86_64"))]
 const CHILD_ALLOWED_BY_OLD_NAME: &[i64] = &[];
 
@@ -177,18 +168,10 @@ const CHILD_ALLOWED_BY_OLD_NAME: &[i64] = &[];
 /// ended. Nothing that differs from child to child without need: no randomness of the kernel, no CPU time, and process
 /// ids are 0.
 pub(super) fn child_filter() -> Result<BpfProgram, SandboxError> {
-    let mut rules: Rules = CHILD_ALLOWED
-        .iter()
-        .chain(CHILD_ALLOWED_BY_OLD_NAME)
-        .map(|number| (*number, Vec::new()))
-        .collect();
+    let mut rules: Rules =
+        CHILD_ALLOWED.iter().chain(CHILD_ALLOWED_BY_OLD_NAME).map(|number| (*number, Vec::new())).collect();
     let no_exec = || -> Result<_, SandboxError> {
-        rule(vec![condition(
-            2,
-            Length::Dword,
-            Op::MaskedEq(libc::PROT_EXEC as u64),
-            0,
-        )?])
+        rule(vec![condition(2, Length::Dword, Op::MaskedEq(libc::PROT_EXEC as u64), 0)?])
     };
     rules.insert(libc::SYS_mmap, vec![no_exec()?]);
     rules.insert(libc::SYS_mprotect, vec![no_exec()?]);
@@ -213,12 +196,7 @@ pub(super) fn child_filter() -> Result<BpfProgram, SandboxError> {
     rules.insert(libc::SYS_fcntl, harmless?);
     rules.insert(
         libc::SYS_futex,
-        vec![rule(vec![condition(
-            1,
-            Length::Dword,
-            Op::MaskedEq(0x7F),
-            libc::FUTEX_WAKE as u64,
-        )?])?],
+        vec![rule(vec![condition(1, Length::Dword, Op::MaskedEq(0x7F), libc::FUTEX_WAKE as u64)?])?],
     );
     // Clocks that are the same for all; those of CPU time tell how a child fares.
     let clocks = [
@@ -232,10 +210,7 @@ pub(super) fn child_filter() -> Result<BpfProgram, SandboxError> {
     let clocks: Result<Vec<_>, _> = clocks.into_iter().map(|clock| only(0, clock as u64)).collect();
     rules.insert(libc::SYS_clock_gettime, clocks?);
     // Reading a limit is allowed, setting one is not.
-    rules.insert(
-        libc::SYS_prlimit64,
-        vec![rule(vec![condition(2, Length::Qword, Op::Eq, 0)?])?],
-    );
+    rules.insert(libc::SYS_prlimit64, vec![rule(vec![condition(2, Length::Qword, Op::Eq, 0)?])?]);
     let mut program = returning_zero(&[
         libc::SYS_nanosleep,
         libc::SYS_clock_nanosleep,
@@ -243,11 +218,7 @@ pub(super) fn child_filter() -> Result<BpfProgram, SandboxError> {
         libc::SYS_getppid,
         libc::SYS_gettid,
     ]);
-    program.extend(compile(
-        rules,
-        SeccompAction::Errno(libc::EPERM as u32),
-        SeccompAction::Allow,
-    )?);
+    program.extend(compile(rules, SeccompAction::Errno(libc::EPERM as u32), SeccompAction::Allow)?);
     Ok(program)
 }
 
@@ -302,10 +273,7 @@ mod tests {
             }
             let mut status = 0;
             assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
-            assert!(
-                !libc::WIFEXITED(status) || libc::WEXITSTATUS(status) == 0,
-                "the filters went in"
-            );
+            assert!(!libc::WIFEXITED(status) || libc::WEXITSTATUS(status) == 0, "the filters went in");
             libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
         }
     }
@@ -322,9 +290,6 @@ mod tests {
     #[test]
     fn the_same_call_of_the_own_architecture_is_allowed() {
         // SAFETY: getuid takes nothing.
-        assert_eq!(
-            ending_signal(|| unsafe { assert!(libc::syscall(libc::SYS_getuid) >= 0) }),
-            None
-        );
+        assert_eq!(ending_signal(|| unsafe { assert!(libc::syscall(libc::SYS_getuid) >= 0) }), None);
     }
 }

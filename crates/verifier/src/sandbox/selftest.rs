@@ -48,20 +48,13 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the attacks; returns those that had an effect.
 pub(crate) fn self_test(zygote: &Zygote, limits: Limits) -> Result<Vec<Escape>, SandboxError> {
-    let limits = Limits {
-        cpu: limits.cpu.max(PATIENCE),
-        ..limits
-    };
+    let limits = Limits { cpu: limits.cpu.max(PATIENCE), ..limits };
     let call = |name: &str| Arguments::Literal(format!("'{name}'"));
     let calls: Vec<_> = NAMES.iter().map(|(name, _)| call(name)).collect();
     let outcomes = execute(zygote, limits, Program::f(ATTACKS), &calls, |_, outcome, _| outcome)?;
     let mut escapes = Vec::new();
     let mut note = |attack: &str, effect: String, lacking: &str| {
-        escapes.push(Escape {
-            attack: attack.replace('_', " "),
-            effect,
-            lacking: lacking.to_owned(),
-        });
+        escapes.push(Escape { attack: attack.replace('_', " "), effect, lacking: lacking.to_owned() });
     };
     for ((name, lacking), outcome) in NAMES.iter().zip(outcomes) {
         match outcome {
@@ -71,21 +64,13 @@ pub(crate) fn self_test(zygote: &Zygote, limits: Limits) -> Result<Vec<Escape>, 
             Outcome::Failed(failed) => note(name, failed.reason, lacking),
         }
     }
-    let endless = Limits {
-        cpu: Duration::from_millis(10),
-        ..limits
-    };
+    let endless = Limits { cpu: Duration::from_millis(10), ..limits };
     match execute_one(zygote, endless, Program::f(ATTACKS), call("spin"))? {
-        Outcome::Failed(Failed {
-            status: Status::Timeout,
-            ..
-        }) => {}
+        Outcome::Failed(Failed { status: Status::Timeout, .. }) => {}
         other => note("spin", format!("{other:?}"), "CPU time limits"),
     }
     match execute_one(zygote, limits, Program::f(ATTACKS), call("grow"))? {
-        Outcome::Failed(Failed {
-            status: Status::Memory, ..
-        }) => {}
+        Outcome::Failed(Failed { status: Status::Memory, .. }) => {}
         other => note("grow", format!("{other:?}"), "memory limits"),
     }
     Ok(escapes)

@@ -48,12 +48,7 @@ impl Printed {
         if unsafe { libc::fcntl(pipe.as_raw_fd(), libc::F_SETFL, libc::O_NONBLOCK) } < 0 {
             return Err(io::Error::last_os_error());
         }
-        let printed = Self {
-            pipe,
-            bytes: Vec::new(),
-            max,
-            is_at_end: false,
-        };
+        let printed = Self { pipe, bytes: Vec::new(), max, is_at_end: false };
         Ok((printed, theirs))
     }
 
@@ -133,10 +128,6 @@ impl Report {
             _ if libc::WIFSIGNALED(status) => Ending::Signalled(libc::WTERMSIG(status)),
             _ => Ending::Exited(libc::WEXITSTATUS(status)),
         };
-        Self {
-            ending,
-            cpu: Duration::from_nanos(u64::from_le_bytes(time)),
-            memory: u64::from_le_bytes(memory),
-        }
+        Self { ending, cpu: Duration::from_nanos(u64::from_le_bytes(time)), memory: u64::from_le_bytes(memory) }
     }
 }

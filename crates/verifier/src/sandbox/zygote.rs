@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use super::cgroup::Cgroup;
-use super::interpreter::libraries;
-use super::interpreter::outermost;
+use super::interpreter::{libraries, outermost};
 use super::launch::{Launch, NOBODY, Process, effective_uid};
 use super::layers::Mounts;
 use super::limits::SLOWEST;
@@ -108,11 +107,7 @@ impl Zygote {
         };
         let source = source(role, &plan.packages);
         let has_packages = role == Role::Mathematics || !plan.packages.is_empty();
-        let packages = if has_packages {
-            plan.interpreter.packages.as_slice()
-        } else {
-            &[]
-        };
+        let packages = if has_packages { plan.interpreter.packages.as_slice() } else { &[] };
         let mut readable = plan.interpreter.readable();
         readable.extend(libraries(&plan.interpreter, &source, packages)?);
         readable.extend(packages.iter().filter(|path| path.is_dir()).cloned());
@@ -153,10 +148,7 @@ impl Zygote {
             executable,
             arguments,
             // Symbols that are looked up at the start are not looked up by every child again.
-            environment: vec![
-                text(format!("PYTHONHASHSEED={seed}").as_bytes())?,
-                text(b"LD_BIND_NOW=1")?,
-            ],
+            environment: vec![text(format!("PYTHONHASHSEED={seed}").as_bytes())?, text(b"LD_BIND_NOW=1")?],
             mounts,
             is_root,
             landlock,
@@ -195,9 +187,7 @@ impl Zygote {
                 "it ended while it imported its modules; does its installation lie outside of what it may read?"
                     .to_owned(),
             )),
-            length => Err(SandboxError::Start(
-                String::from_utf8_lossy(&answer[..length]).into_owned(),
-            )),
+            length => Err(SandboxError::Start(String::from_utf8_lossy(&answer[..length]).into_owned())),
         }
     }
 
@@ -220,19 +210,8 @@ impl Zygote {
 
     pub(super) fn send(&self, message: &[u8]) -> io::Result<()> {
         // SAFETY: the pointer and length are of one slice.
-        let sent = unsafe {
-            libc::send(
-                self.control(),
-                message.as_ptr().cast(),
-                message.len(),
-                libc::MSG_NOSIGNAL,
-            )
-        };
-        if sent < 0 {
-            Err(io::Error::last_os_error())
-        } else {
-            Ok(())
-        }
+        let sent = unsafe { libc::send(self.control(), message.as_ptr().cast(), message.len(), libc::MSG_NOSIGNAL) };
+        if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 
     /// The budget of the current task.
@@ -276,17 +255,10 @@ fn check_readable(paths: &[PathBuf], shown_by_mount: bool) -> Result<(), Sandbox
     let mode = |path: &Path| path.metadata().map_or(0, |metadata| metadata.permissions().mode());
     for path in paths {
         let needed = if path.is_dir() { 0o005 } else { 0o004 };
-        let above = path
-            .ancestors()
-            .skip(1)
-            .filter(|_| !shown_by_mount)
-            .find(|folder| mode(folder) & 0o001 == 0);
+        let above = path.ancestors().skip(1).filter(|_| !shown_by_mount).find(|folder| mode(folder) & 0o001 == 0);
         let unreadable = above.or_else(|| (mode(path) & needed != needed).then_some(path));
         if let Some(path) = unreadable {
-            return Err(SandboxError::Unreadable {
-                path: path.to_owned(),
-                uid: NOBODY,
-            });
+            return Err(SandboxError::Unreadable { path: path.to_owned(), uid: NOBODY });
         }
     }
     Ok(())
@@ -323,10 +295,7 @@ fn receive(fd: RawFd, buffer: &mut [u8]) -> io::Result<usize> {
 
 /// Sends bytes and at most three descriptors (`SCM_RIGHTS`).
 fn send_with_descriptors(control: RawFd, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> io::Result<()> {
-    let mut part = libc::iovec {
-        iov_base: bytes.as_ptr().cast_mut().cast(),
-        iov_len: bytes.len(),
-    };
+    let mut part = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
     // A control message must be aligned like its header.
     let mut space = [0_u64; 8];
     let length = size_of_val(descriptors) as u32;
@@ -338,10 +307,7 @@ fn send_with_descriptors(control: RawFd, bytes: &[u8], descriptors: &[BorrowedFd
         message.msg_iovlen = 1;
         message.msg_control = space.as_mut_ptr().cast();
         message.msg_controllen = libc::CMSG_SPACE(length) as _;
-        assert!(
-            message.msg_controllen as usize <= size_of_val(&space),
-            "too many descriptors"
-        );
+        assert!(message.msg_controllen as usize <= size_of_val(&space), "too many descriptors");
         let header = libc::CMSG_FIRSTHDR(&raw const message);
         (*header).cmsg_level = libc::SOL_SOCKET;
         (*header).cmsg_type = libc::SCM_RIGHTS;
@@ -349,11 +315,7 @@ fn send_with_descriptors(control: RawFd, bytes: &[u8], descriptors: &[BorrowedFd
         libc::CMSG_DATA(header).copy_from_nonoverlapping(descriptors.as_ptr().cast(), length as usize);
         libc::sendmsg(control, &raw const message, libc::MSG_NOSIGNAL)
     };
-    if sent < 0 {
-        Err(io::Error::last_os_error())
-    } else {
-        Ok(())
-    }
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 /// Waits until a descriptor is readable or closed, or the deadline has passed; returns which are ready.
@@ -366,9 +328,7 @@ pub(super) fn wait<const N: usize>(fds: &[(RawFd, i16); N], deadline: Instant) -
     let mut polled = fds.map(|(fd, events)| libc::pollfd { fd, events, revents: 0 });
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let millis = i32::try_from(left.as_millis())
-            .unwrap_or(i32::MAX)
-            .saturating_add(i32::from(!left.is_zero()));
+        let millis = i32::try_from(left.as_millis()).unwrap_or(i32::MAX).saturating_add(i32::from(!left.is_zero()));
         // SAFETY: the pointer and length are of one array.
         let ready = unsafe { libc::poll(polled.as_mut_ptr(), N as libc::nfds_t, millis) };
         if ready >= 0 {

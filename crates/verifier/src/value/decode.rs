@@ -94,11 +94,7 @@ impl<'a> Reader<'a> {
     }
 
     fn until(&mut self, end: u8) -> Result<&'a [u8], DecodeError> {
-        let at = self
-            .rest
-            .iter()
-            .position(|byte| *byte == end)
-            .ok_or(DecodeError::Truncated)?;
+        let at = self.rest.iter().position(|byte| *byte == end).ok_or(DecodeError::Truncated)?;
         let head = self.take(at)?;
         self.take(1)?;
         Ok(head)
@@ -135,9 +131,8 @@ impl<'a> Reader<'a> {
 
     fn pairs(&mut self, depth: usize) -> Result<Vec<(Value, Value)>, DecodeError> {
         let count = self.count()?;
-        let pairs: Vec<_> = (0..count)
-            .map(|_| Ok((self.value(depth)?, self.value(depth)?)))
-            .collect::<Result<_, _>>()?;
+        let pairs: Vec<_> =
+            (0..count).map(|_| Ok((self.value(depth)?, self.value(depth)?))).collect::<Result<_, _>>()?;
         check_keys(pairs.iter().map(|(key, _)| key))?;
         Ok(pairs)
     }

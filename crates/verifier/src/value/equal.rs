@@ -54,9 +54,7 @@ impl Comparison {
     fn equal_dicts(self, left: &[(Value, Value)], right: &[(Value, Value)]) -> bool {
         left.len() == right.len() && {
             let mut keys = Occurrences::new(self, left.iter().map(|(key, _)| key));
-            right
-                .iter()
-                .all(|(key, value)| keys.take(key).is_some_and(|at| self.equal(&left[at].1, value)))
+            right.iter().all(|(key, value)| keys.take(key).is_some_and(|at| self.equal(&left[at].1, value)))
         }
     }
 
@@ -69,9 +67,7 @@ impl Comparison {
         left.iter().all(|(key, count)| {
             let other = in_right.take(key).map_or(&zero, |at| &right[at].1);
             self.equal(count, other)
-        }) && right
-            .iter()
-            .all(|(key, count)| in_left.take(key).is_some() || self.equal(&zero, count))
+        }) && right.iter().all(|(key, count)| in_left.take(key).is_some() || self.equal(&zero, count))
     }
 
     fn equal_numbers(self, left: &Value, right: &Value) -> bool {
@@ -150,11 +146,7 @@ impl<'a> Occurrences<'a> {
                 last[first] = at;
             }
         }
-        Self {
-            keys: unique,
-            next,
-            after,
-        }
+        Self { keys: unique, next, after }
     }
 
     /// The position of the first equal key that has not been taken.
@@ -192,10 +184,7 @@ mod tests {
         assert!(strict(&counter([1, 2]), &counter([1, 2])));
         assert!(!strict(&counter([1, 2]), &Value::Counter(vec![(NAN, int(1))])));
 
-        let (twice, once) = (
-            Value::Set(vec![NAN, NAN, int(1)]),
-            Value::Set(vec![NAN, int(1), int(2)]),
-        );
+        let (twice, once) = (Value::Set(vec![NAN, NAN, int(1)]), Value::Set(vec![NAN, int(1), int(2)]));
         assert!(strict(&twice, &twice));
         assert!(!strict(&twice, &once) && !strict(&once, &twice));
     }

@@ -48,9 +48,7 @@ impl Value {
             Self::List(items) => hashing.feed_sequence(6, items, state),
             Self::Deque(items, _) => hashing.feed_sequence(7, items, state),
             Self::Set(items) | Self::FrozenSet(items) => {
-                let sum = items
-                    .iter()
-                    .fold(0_u64, |sum, item| sum.wrapping_add(hashing.digest(item)));
+                let sum = items.iter().fold(0_u64, |sum, item| sum.wrapping_add(hashing.digest(item)));
                 (8_u8, items.len(), sum).hash(state);
             }
             // Zero counts do not affect equality of counters, so the contents cannot be hashed.
@@ -110,13 +108,7 @@ pub(crate) struct UniqueKeys<'a> {
 
 impl<'a> UniqueKeys<'a> {
     pub(crate) fn new(comparison: Comparison) -> Self {
-        Self {
-            hashing: Hashing {
-                comparison,
-                hashers: RandomState::new(),
-            },
-            buckets: HashMap::new(),
-        }
+        Self { hashing: Hashing { comparison, hashers: RandomState::new() }, buckets: HashMap::new() }
     }
 
     /// Adds a key at a position, or returns the position of an equal key.
@@ -138,10 +130,7 @@ impl<'a> UniqueKeys<'a> {
     /// The position of an equal key.
     pub(crate) fn find(&self, key: &Value) -> Option<usize> {
         let bucket = self.buckets.get(&self.hashing.digest(key))?;
-        bucket
-            .iter()
-            .find(|(other, _)| self.hashing.comparison.equal(other, key))
-            .map(|(_, at)| *at)
+        bucket.iter().find(|(other, _)| self.hashing.comparison.equal(other, key)).map(|(_, at)| *at)
     }
 }
 
@@ -169,9 +158,7 @@ mod tests {
         let set = Value::Set(items);
         assert!(Comparison::Strict.equal(&set, &set.clone()));
         assert!(!Comparison::Python.equal(&set, &set.clone()));
-        let Some(Value::Set(same)) = Value::set_of(tuples(10, &Value::from(2))) else {
-            panic!("they can be hashed")
-        };
+        let Some(Value::Set(same)) = Value::set_of(tuples(10, &Value::from(2))) else { panic!("they can be hashed") };
         assert_eq!(same.len(), 1, "without NaN they are equal");
     }
 
@@ -195,9 +182,7 @@ mod tests {
     fn nested_counters_are_compared_once_a_level() {
         // If each level were compared twice, this would never end.
         let nested = |depth: usize, last: i64| {
-            (0..depth).fold(Value::from(last), |inner, _| {
-                Value::Counter(vec![(Value::from(1), inner)])
-            })
+            (0..depth).fold(Value::from(last), |inner, _| Value::Counter(vec![(Value::from(1), inner)]))
         };
         assert!(Comparison::Python.equal(&nested(90, 1), &nested(90, 1)));
         assert!(!Comparison::Python.equal(&nested(90, 1), &nested(90, 2)));

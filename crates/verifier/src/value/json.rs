@@ -22,11 +22,7 @@ impl Value {
         let mut reader = Reader { rest: text };
         let value = reader.value(0)?;
         reader.space();
-        if reader.rest.is_empty() {
-            Ok(value)
-        } else {
-            Err("text after the end of the JSON".to_owned())
-        }
+        if reader.rest.is_empty() { Ok(value) } else { Err("text after the end of the JSON".to_owned()) }
     }
 }
 
@@ -51,11 +47,7 @@ impl<'a> Reader<'a> {
 
     fn expect(&mut self, text: &str) -> Result<(), String> {
         self.space();
-        if self.eat(text) {
-            Ok(())
-        } else {
-            Err(format!("`{text}` is missing in the JSON"))
-        }
+        if self.eat(text) { Ok(()) } else { Err(format!("`{text}` is missing in the JSON")) }
     }
 
     fn value(&mut self, depth: usize) -> Result<Value, String> {
@@ -113,11 +105,7 @@ impl<'a> Reader<'a> {
             }
         }
         let mut keys = UniqueKeys::new(Comparison::Python);
-        if pairs
-            .iter()
-            .enumerate()
-            .any(|(at, (key, _))| keys.insert(key, at).is_some())
-        {
+        if pairs.iter().enumerate().any(|(at, (key, _))| keys.insert(key, at).is_some()) {
             return Err("a key is repeated in an object".to_owned());
         }
         Ok(Value::Dict(pairs))
@@ -143,10 +131,7 @@ impl<'a> Reader<'a> {
     }
 
     fn number(&mut self) -> Result<Value, String> {
-        let end = self
-            .rest
-            .find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c))
-            .unwrap_or(self.rest.len());
+        let end = self.rest.find(|c: char| !c.is_ascii_alphanumeric() && !"+-.".contains(c)).unwrap_or(self.rest.len());
         let (text, rest) = self.rest.split_at(end);
         self.rest = rest;
         let unreadable = || format!("unreadable JSON at {text:?}");
@@ -156,8 +141,6 @@ impl<'a> Reader<'a> {
         if text.len() > super::MAX_INT_BITS as usize / 3 {
             return Err("an integer with too many digits".to_owned());
         }
-        BigInt::parse_bytes(text.as_bytes(), 10)
-            .map(Value::Int)
-            .ok_or_else(unreadable)
+        BigInt::parse_bytes(text.as_bytes(), 10).map(Value::Int).ok_or_else(unreadable)
     }
 }

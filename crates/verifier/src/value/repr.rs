@@ -64,12 +64,8 @@ fn write_pairs<'a>(
 /// A counter prints its highest counts first, if they can be ordered.
 fn most_common(pairs: &[(Value, Value)]) -> Vec<&(Value, Value)> {
     let mut sorted: Vec<_> = pairs.iter().collect();
-    let integers = pairs
-        .iter()
-        .all(|(_, count)| matches!(count, Value::Int(_) | Value::Bool(_)));
-    let floats = pairs
-        .iter()
-        .all(|(_, count)| matches!(count, Value::Float(value) if !value.is_nan()));
+    let integers = pairs.iter().all(|(_, count)| matches!(count, Value::Int(_) | Value::Bool(_)));
+    let floats = pairs.iter().all(|(_, count)| matches!(count, Value::Float(value) if !value.is_nan()));
     if integers {
         let size = |value: &Value| match value {
             Value::Int(value) => value.clone(),
@@ -113,11 +109,7 @@ fn shortest(value: f64, integral_suffix: &str) -> String {
     } else {
         let (first, rest) = digits.split_at(1);
         let point = if rest.is_empty() { "" } else { "." };
-        format!(
-            "{first}{point}{rest}e{}{:02}",
-            if exponent < 0 { '-' } else { '+' },
-            exponent.abs()
-        )
+        format!("{first}{point}{rest}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
     };
     format!("{sign}{body}")
 }
@@ -190,11 +182,7 @@ fn is_printable(character: char) -> bool {
 }
 
 fn write_bytes(bytes: &[u8], out: &mut Formatter<'_>) -> fmt::Result {
-    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') {
-        '"'
-    } else {
-        '\''
-    };
+    let quote = if bytes.contains(&b'\'') && !bytes.contains(&b'"') { '"' } else { '\'' };
     write!(out, "b{quote}")?;
     for byte in bytes {
         match byte {
@@ -244,11 +232,7 @@ impl Value {
             Self::Deque(items, None) => join("deque((", items, "))", out),
             Self::Deque(items, Some(limit)) => join("deque((", items, &format!("),{limit})"), out),
             Self::Dict(pairs) | Self::Counter(pairs) => {
-                let (open, close) = if matches!(self, Self::Dict(_)) {
-                    ("{", "}")
-                } else {
-                    ("Counter({", "})")
-                };
+                let (open, close) = if matches!(self, Self::Dict(_)) { ("{", "}") } else { ("Counter({", "})") };
                 out.push_str(open);
                 for (key, value) in pairs {
                     key.write_source(out);
@@ -293,8 +277,7 @@ impl PyStr {
             0..0x80 => self.0.push(code_point as u8),
             0x80..0x800 => self.0.extend([0xC0 | (code_point >> 6) as u8, tail(code_point)]),
             0x800..0x1_0000 => {
-                self.0
-                    .extend([0xE0 | (code_point >> 12) as u8, tail(code_point >> 6), tail(code_point)]);
+                self.0.extend([0xE0 | (code_point >> 12) as u8, tail(code_point >> 6), tail(code_point)]);
             }
             0x1_0000..0x11_0000 => self.0.extend([
                 0xF0 | (code_point >> 18) as u8,
@@ -365,11 +348,7 @@ fn split_code_point(bytes: &[u8]) -> Option<(u32, usize)> {
         0..0x80 => (first, 1, 0),
         0xC0..0xE0 => ((first & 0x1F) << 6 | continued(1)?, 2, 0x80),
         0xE0..0xF0 => ((first & 0xF) << 12 | continued(1)? << 6 | continued(2)?, 3, 0x800),
-        0xF0..0xF8 => (
-            (first & 0x7) << 18 | continued(1)? << 12 | continued(2)? << 6 | continued(3)?,
-            4,
-            0x1_0000,
-        ),
+        0xF0..0xF8 => ((first & 0x7) << 18 | continued(1)? << 12 | continued(2)? << 6 | continued(3)?, 4, 0x1_0000),
         _ => return None,
     };
     (code_point >= least && code_point < 0x11_0000).then_some((code_point, length))

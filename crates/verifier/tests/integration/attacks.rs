@@ -22,13 +22,7 @@ def syscall(*arguments):
 fn no_effect(body: &str) {
     for mode in modes() {
         let verdict = run(&mode.pool, &program(body));
-        assert_eq!(
-            (verdict.status, verdict.correct),
-            (Status::Ok, Some(true)),
-            "{}: {}",
-            mode.name,
-            verdict.reason
-        );
+        assert_eq!((verdict.status, verdict.correct), (Status::Ok, Some(true)), "{}: {}", mode.name, verdict.reason);
         assert_alive(mode);
     }
 }
@@ -38,13 +32,7 @@ fn ends_in(statuses: &[Status], body: &str) {
     for mode in modes() {
         let verdict = run(&mode.pool, &program(body));
         assert_eq!(verdict.correct, Some(false), "{}: {}", mode.name, verdict.reason);
-        assert!(
-            statuses.contains(&verdict.status),
-            "{}: {:?} {}",
-            mode.name,
-            verdict.status,
-            verdict.reason
-        );
+        assert!(statuses.contains(&verdict.status), "{}: {:?} {}", mode.name, verdict.status, verdict.reason);
         assert_alive(mode);
     }
 }

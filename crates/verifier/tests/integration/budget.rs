@@ -14,24 +14,14 @@ fn calls_that_each_keep_their_limit_do_not_hold_a_slot_for_long() {
     let pool = Verifier::start(&config(Namespaces::Auto)).expect("a sandbox");
     let pairs = |count: usize| (0..count).map(|at| (at.to_string(), at.to_string())).collect();
     let graded = |count, rounds| {
-        let solution = Solution::Function {
-            pairs: pairs(count),
-            answer: busy(rounds),
-        };
+        let solution = Solution::Function { pairs: pairs(count), answer: busy(rounds) };
         pool.grade("many", solution)
     };
     let verdict = graded(600, 2_000_000);
     assert_eq!((verdict.status, verdict.correct), (Status::Timeout, Some(false)));
-    assert!(
-        verdict.reason.contains("together used up the time of a task"),
-        "{}",
-        verdict.reason
-    );
+    assert!(verdict.reason.contains("together used up the time of a task"), "{}", verdict.reason);
     let passed = verdict.passed.expect("a count");
-    assert!(
-        passed > 1 && passed < 600,
-        "{passed} calls passed, each within its limit, and not all within the budget"
-    );
+    assert!(passed > 1 && passed < 600, "{passed} calls passed, each within its limit, and not all within the budget");
     // A task begins with a budget of its own.
     let quick = graded(20, 1);
     assert_eq!(quick.correct, Some(true), "{}", quick.reason);
@@ -43,10 +33,5 @@ fn calls_that_each_keep_their_limit_do_not_hold_a_slot_for_long() {
         message: String::new(),
     };
     let verdict = pool.check("proposal", proposal);
-    assert_eq!(
-        (verdict.status, verdict.valid),
-        (Status::Timeout, Some(false)),
-        "{}",
-        verdict.reason
-    );
+    assert_eq!((verdict.status, verdict.valid), (Status::Timeout, Some(false)), "{}", verdict.reason);
 }

@@ -7,20 +7,13 @@ use lyceum_verifier::{ProblemKind, Proposal, Solution, Status};
 
 /// The output of a proposal, and whether the same program gives it again when it is graded `times`.
 fn proposed_and_graded(program: &str, input: &str, times: usize) -> Option<(String, Vec<bool>)> {
-    let proposal = Proposal::Io {
-        problem: ProblemKind::CodeI,
-        program: program.to_owned(),
-        input: input.to_owned(),
-    };
+    let proposal = Proposal::Io { problem: ProblemKind::CodeI, program: program.to_owned(), input: input.to_owned() };
     let verdict = pool().check("proposal", proposal);
     eprintln!("{:?}: {}", verdict.status, verdict.reason);
     let output = verdict.output?;
     let graded = (0..times).map(|at| {
-        let solution = Solution::Input {
-            program: program.to_owned(),
-            output: output.clone(),
-            answer: input.to_owned(),
-        };
+        let solution =
+            Solution::Input { program: program.to_owned(), output: output.clone(), answer: input.to_owned() };
         pool().grade(format!("answer {at}"), solution).correct == Some(true)
     });
     let graded = graded.collect();
@@ -65,10 +58,7 @@ fn kernel_randomness_and_process_ids_are_the_same_in_every_child() {
         }
     }
     let ids = "def f(x):\n    m = __import__('o' + 's')\n    return (m.getpid(), m.getppid(), __import__('threading').get_native_id())";
-    assert_eq!(
-        proposed_and_graded(ids, "1", 1),
-        Some(("(0, 0, 0)".to_owned(), vec![true]))
-    );
+    assert_eq!(proposed_and_graded(ids, "1", 1), Some(("(0, 0, 0)".to_owned(), vec![true])));
     let kernel = "def f(x):\n    import ctypes\n    data = ctypes.create_string_buffer(8)\n    libc = \
                   ctypes.CDLL(None, use_errno=True)\n    return (libc.getrandom(data, 8, 0), ctypes.get_errno(), data.raw)";
     let expected = r"(-1, 1, b'\x00\x00\x00\x00\x00\x00\x00\x00')".to_owned();
@@ -142,10 +132,6 @@ fn random_values_differ_between_the_runs_of_a_proposal() {
         };
         let verdict = pool().check(value, proposal);
         assert_eq!(verdict.valid, Some(false), "{value}");
-        assert!(
-            [Status::Nondeterministic, Status::Error].contains(&verdict.status),
-            "{value}: {}",
-            verdict.reason
-        );
+        assert!([Status::Nondeterministic, Status::Error].contains(&verdict.status), "{value}: {}", verdict.reason);
     }
 }

@@ -6,12 +6,7 @@ use lyceum_verifier::{Limits, Oracle, Status, Tests, Verdict, Verifier, Verifier
 
 /// Judges a program with this body, tested by a call that must return None.
 fn judged(limits: Limits, body: &str) -> Verdict {
-    let pool = Verifier::start(&VerifierConfig {
-        jobs: 1,
-        limits,
-        ..VerifierConfig::default()
-    })
-    .expect("a sandbox");
+    let pool = Verifier::start(&VerifierConfig { jobs: 1, limits, ..VerifierConfig::default() }).expect("a sandbox");
     let tests = Tests {
         program: format!("import os\ndef f(x):\n    {body}\n"),
         entry_point: Some("f".to_owned()),
@@ -25,21 +20,14 @@ fn judged(limits: Limits, body: &str) -> Verdict {
 
 #[test]
 fn what_works_is_not_ended_by_the_clock() {
-    let limits = Limits {
-        cpu: Duration::from_secs(20),
-        wall: Duration::from_millis(500),
-        ..Limits::default()
-    };
+    let limits = Limits { cpu: Duration::from_secs(20), wall: Duration::from_millis(500), ..Limits::default() };
     let verdict = judged(limits, "sum(range(100_000_000))");
     assert_eq!(verdict.correct, Some(true), "{:?}: {}", verdict.status, verdict.reason);
 }
 
 #[test]
 fn what_waits_is_ended_by_the_clock() {
-    let limits = Limits {
-        wall: Duration::from_millis(500),
-        ..Limits::default()
-    };
+    let limits = Limits { wall: Duration::from_millis(500), ..Limits::default() };
     // The socket brings nothing more before there is an answer.
     let verdict = judged(limits, "os.read(3, 1)");
     assert_eq!(verdict.status, Status::Timeout, "{}", verdict.reason);

@@ -3,9 +3,8 @@
 use std::process::{Command, Stdio};
 
 use crate::support::data;
-use lyceum_verifier::Complexity;
-use lyceum_verifier::Interpreter;
 use lyceum_verifier::program::measure;
+use lyceum_verifier::{Complexity, Interpreter};
 
 #[test]
 fn the_programs_of_the_papers_figure_8_have_the_printed_numbers() {
@@ -40,12 +39,7 @@ fn the_programs_of_the_papers_figure_8_have_the_printed_numbers() {
         ),
     ];
     for (program, printed) in programs {
-        let Complexity {
-            ast_depth,
-            cyclomatic,
-            loc,
-            ..
-        } = measure(program).expect("a program");
+        let Complexity { ast_depth, cyclomatic, loc, .. } = measure(program).expect("a program");
         assert_eq!((ast_depth, cyclomatic, loc), printed, "{program}");
     }
 }
@@ -90,19 +84,12 @@ for program in programs:
 fn every_program_of_the_data_measures_as_in_cpython() {
     let Some(data) = data() else { return };
     let python = Interpreter::resolve(None).expect("an interpreter").executable;
-    let output = Command::new(python)
-        .args(["-c", ORACLE])
-        .arg(data)
-        .stderr(Stdio::inherit())
-        .output()
-        .expect("the oracle runs");
+    let output =
+        Command::new(python).args(["-c", ORACLE]).arg(data).stderr(Stdio::inherit()).output().expect("the oracle runs");
     let mut count = 0;
     for line in String::from_utf8(output.stdout).expect("text").lines() {
         let mut row: serde_json::Value = serde_json::from_str(line).expect("JSON");
-        let program = row
-            .as_object_mut()
-            .and_then(|row| row.remove("program"))
-            .expect("a program");
+        let program = row.as_object_mut().and_then(|row| row.remove("program")).expect("a program");
         let program = program.as_str().expect("text");
         let expected: Complexity = serde_json::from_value(row).expect("four numbers");
         assert_eq!(measure(program), Ok(expected), "{program}");

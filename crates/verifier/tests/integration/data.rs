@@ -12,9 +12,7 @@ use lyceum_verifier::{
 use serde_json::Value;
 
 fn rows(text: &str) -> Vec<Value> {
-    text.lines()
-        .map(|line| serde_json::from_str(line).expect("a row of JSON"))
-        .collect()
+    text.lines().map(|line| serde_json::from_str(line).expect("a row of JSON")).collect()
 }
 
 fn text(row: &Value, field: &str) -> String {
@@ -24,9 +22,7 @@ fn text(row: &Value, field: &str) -> String {
 fn humaneval(data: &Path) -> Vec<Value> {
     let file = fs::File::open(data.join("humaneval/HumanEval.jsonl.gz")).expect("HumanEval");
     let mut unpacked = String::new();
-    flate2::read::GzDecoder::new(file)
-        .read_to_string(&mut unpacked)
-        .expect("gzip");
+    flate2::read::GzDecoder::new(file).read_to_string(&mut unpacked).expect("gzip");
     rows(&unpacked)
 }
 
@@ -34,15 +30,9 @@ fn humaneval_task(row: &Value, program: String) -> Task {
     let tests = Tests {
         program,
         entry_point: Some(text(row, "entry_point")),
-        oracle: Oracle::Script {
-            test: text(row, "test"),
-            prompt: Some(text(row, "prompt")),
-        },
+        oracle: Oracle::Script { test: text(row, "test"), prompt: Some(text(row, "prompt")) },
     };
-    Task {
-        id: text(row, "task_id"),
-        check: Check::Tests(tests),
-    }
+    Task { id: text(row, "task_id"), check: Check::Tests(tests) }
 }
 
 fn mbpp_task(line: &str, row: &Value, program: String, with_plus: bool) -> Task {
@@ -52,9 +42,7 @@ fn mbpp_task(line: &str, row: &Value, program: String, with_plus: bool) -> Task 
         base_input: Vec<JsonText>,
         plus_input: Vec<JsonText>,
     }
-    let line = line
-        .replace("Infinity", "1e999")
-        .replace("\"plus_input\": {}", "\"plus_input\": []");
+    let line = line.replace("Infinity", "1e999").replace("\"plus_input\": {}", "\"plus_input\": []");
     let mut inputs: Inputs = serde_json::from_str(&line).expect("lists of inputs");
     if with_plus {
         inputs.base_input.append(&mut inputs.plus_input);
@@ -69,10 +57,7 @@ fn mbpp_task(line: &str, row: &Value, program: String, with_plus: bool) -> Task 
             task_id: None,
         },
     };
-    Task {
-        id: text(row, "task_id"),
-        check: Check::Tests(tests),
-    }
+    Task { id: text(row, "task_id"), check: Check::Tests(tests) }
 }
 
 fn canonical(row: &Value) -> String {
@@ -92,13 +77,7 @@ fn wrong(verdicts: &[Verdict], expected: bool) -> Vec<(&str, Status, &str)> {
     verdicts
         .iter()
         .filter(|verdict| verdict.correct != Some(expected))
-        .map(|verdict| {
-            (
-                verdict.id.as_deref().unwrap_or(""),
-                verdict.status,
-                verdict.reason.as_str(),
-            )
-        })
+        .map(|verdict| (verdict.id.as_deref().unwrap_or(""), verdict.status, verdict.reason.as_str()))
         .collect()
 }
 
@@ -106,14 +85,10 @@ fn wrong(verdicts: &[Verdict], expected: bool) -> Vec<(&str, Status, &str)> {
 fn humaneval_tells_canonical_solutions_from_mutated_ones() {
     let Some(data) = data() else { return };
     let rows = humaneval(&data);
-    let right: Vec<_> = pool()
-        .judge_all(rows.iter().map(|row| humaneval_task(row, canonical(row))))
-        .collect();
+    let right: Vec<_> = pool().judge_all(rows.iter().map(|row| humaneval_task(row, canonical(row)))).collect();
     assert_eq!(right.len(), 164);
     assert_eq!(wrong(&right, true), []);
-    let wrong_ones: Vec<_> = pool()
-        .judge_all(rows.iter().map(|row| humaneval_task(row, mutated(row))))
-        .collect();
+    let wrong_ones: Vec<_> = pool().judge_all(rows.iter().map(|row| humaneval_task(row, mutated(row)))).collect();
     assert_eq!(wrong(&wrong_ones, false), []);
 }
 
@@ -173,9 +148,7 @@ fn humaneval_is_passed_neither_by_shadowing_builtins_nor_by_ending_loops() {
         ("0", |row| shadowing(row, "0")),
         ("[]", |row| shadowing(row, "[]")),
         ("()", |row| shadowing(row, "()")),
-        ("StopIteration", |row| {
-            format!("def {}(*a, **k):\n    raise StopIteration\n", text(row, "entry_point"))
-        }),
+        ("StopIteration", |row| format!("def {}(*a, **k):\n    raise StopIteration\n", text(row, "entry_point"))),
     ];
     let mut passed = Vec::new();
     for (name, forgery) in forgeries {
@@ -192,19 +165,10 @@ fn mbpp_plus_tells_canonical_solutions_from_mutated_ones() {
     let lines = fs::read_to_string(data.join("mbpp_plus/MbppPlus.jsonl")).expect("MBPP+");
     let rows: Vec<(&str, Value)> = lines
         .lines()
-        .map(|line| {
-            (
-                line,
-                serde_json::from_str(&line.replace("Infinity", "1e308")).expect("a row of JSON"),
-            )
-        })
+        .map(|line| (line, serde_json::from_str(&line.replace("Infinity", "1e308")).expect("a row of JSON")))
         .collect();
-    let right: Vec<_> = pool()
-        .judge_all(
-            rows.iter()
-                .map(|(line, row)| mbpp_task(line, row, canonical(row), true)),
-        )
-        .collect();
+    let right: Vec<_> =
+        pool().judge_all(rows.iter().map(|(line, row)| mbpp_task(line, row, canonical(row), true))).collect();
     assert_eq!(right.len(), 378);
     assert_eq!(wrong(&right, true), []);
     let mutated = rows.iter().map(|(line, row)| mbpp_task(line, row, mutated(row), false));
@@ -212,15 +176,9 @@ fn mbpp_plus_tells_canonical_solutions_from_mutated_ones() {
     // EvalPlus accepts anything for `are_equivalent`, and for three tasks anything that is not None as a match.
     const BLIND: [&str; 4] = ["are_equivalent", "check_str", "text_match_three", "text_starta_endb"];
     let entry_point = |id: &str| {
-        rows.iter()
-            .find(|(_, row)| row["task_id"] == id)
-            .map(|(_, row)| text(row, "entry_point"))
-            .unwrap_or_default()
+        rows.iter().find(|(_, row)| row["task_id"] == id).map(|(_, row)| text(row, "entry_point")).unwrap_or_default()
     };
-    let missed: Vec<_> = wrong(&wrong_ones, false)
-        .into_iter()
-        .map(|(id, _, _)| entry_point(id))
-        .collect();
+    let missed: Vec<_> = wrong(&wrong_ones, false).into_iter().map(|(id, _, _)| entry_point(id)).collect();
     assert!(missed.iter().all(|name| BLIND.contains(&name.as_str())), "{missed:?}");
 }
 
@@ -233,12 +191,7 @@ fn reasons(rows: impl Iterator<Item = (Verdict, Option<Verdict>)>) -> (usize, BT
             Some(solution) if solution.correct == Some(true) && proposal.valid == Some(true) => solved += 1,
             solution => {
                 let verdict = solution.filter(|_| proposal.valid == Some(true)).unwrap_or(proposal);
-                eprintln!(
-                    "{}: {:?} {}",
-                    verdict.id.as_deref().unwrap_or(""),
-                    verdict.status,
-                    verdict.reason
-                );
+                eprintln!("{}: {:?} {}", verdict.id.as_deref().unwrap_or(""), verdict.status, verdict.reason);
                 *reasons.entry(format!("{:?}", verdict.status)).or_insert(0) += 1;
             }
         }
@@ -252,26 +205,12 @@ fn recorded_triples_are_right_when_their_output_is_their_value() {
     let rows = rows(&fs::read_to_string(data.join("azr_seeds/7b_coder_seed_io.jsonl")).expect("seeds"));
     let judged = rows.iter().enumerate().map(|(at, row)| {
         let [program, input, output] = ["snippet", "input", "output"].map(|field| text(row, field));
-        let proposal = Proposal::Io {
-            problem: ProblemKind::CodeO,
-            program: program.clone(),
-            input: input.clone(),
-        };
-        let solution = Solution::Output {
-            program,
-            input,
-            answer: output,
-        };
-        (
-            pool().check(format!("row {at}"), proposal),
-            Some(pool().grade(format!("row {at}"), solution)),
-        )
+        let proposal = Proposal::Io { problem: ProblemKind::CodeO, program: program.clone(), input: input.clone() };
+        let solution = Solution::Output { program, input, answer: output };
+        (pool().check(format!("row {at}"), proposal), Some(pool().grade(format!("row {at}"), solution)))
     });
     let (solved, reasons) = reasons(judged);
-    println!(
-        "code_o: {solved} of {} valid and solved; others: {reasons:?}",
-        rows.len()
-    );
+    println!("code_o: {solved} of {} valid and solved; others: {reasons:?}", rows.len());
     // One more row has its own value as output, but its function has no `return`.
     assert_eq!(solved, 242);
 }
@@ -285,31 +224,20 @@ fn recorded_inputs_are_right_for_the_output_that_they_give() {
     let mut wrong = Vec::new();
     for (at, row) in rows.iter().enumerate() {
         let [program, input] = ["snippet", "input"].map(|field| text(row, field));
-        let proposal = Proposal::Io {
-            problem: ProblemKind::CodeI,
-            program: program.clone(),
-            input: input.clone(),
-        };
+        let proposal = Proposal::Io { problem: ProblemKind::CodeI, program: program.clone(), input: input.clone() };
         let Some(output) = pool().check(format!("row {at}"), proposal).output else {
             continue;
         };
         valid += 1;
         expressions += usize::from(lyceum_verifier::literal::parse_arguments(&input).is_err());
-        let solution = Solution::Input {
-            program,
-            output,
-            answer: input.clone(),
-        };
+        let solution = Solution::Input { program, output, answer: input.clone() };
         let verdict = pool().grade(format!("row {at}"), solution);
         if verdict.correct != Some(true) {
             eprintln!("row {at}: {input}: {}", verdict.reason);
             wrong.push(input);
         }
     }
-    println!(
-        "code_i: {valid} valid, {expressions} of them expressions, {} wrong",
-        wrong.len()
-    );
+    println!("code_i: {valid} valid, {expressions} of them expressions, {} wrong", wrong.len());
     // These call the program itself, which is not there when an answer is evaluated.
     assert_eq!(wrong, ["f(3) + f(33)", "f([2,4,5,7])"]);
 }
@@ -320,35 +248,17 @@ fn recorded_functions_are_right_when_their_outputs_are_their_values() {
     let rows = rows(&fs::read_to_string(data.join("azr_seeds/7b_coder_code_f_seed_io.jsonl")).expect("seeds"));
     let judged = rows.iter().enumerate().map(|(at, row)| {
         let list = |field: &str| -> Vec<String> {
-            row[field]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .map(|item| item.as_str().unwrap_or("").to_owned())
-                .collect()
+            row[field].as_array().into_iter().flatten().map(|item| item.as_str().unwrap_or("").to_owned()).collect()
         };
         let program = text(row, "snippet");
         let (inputs, outputs) = (list("inputs"), list("outputs"));
         let message = text(row, "message");
-        let proposal = Proposal::Function {
-            program: program.clone(),
-            inputs: inputs.clone(),
-            message,
-        };
-        let solution = Solution::Function {
-            pairs: inputs.into_iter().zip(outputs).collect(),
-            answer: program,
-        };
-        (
-            pool().check(format!("row {at}"), proposal),
-            Some(pool().grade(format!("row {at}"), solution)),
-        )
+        let proposal = Proposal::Function { program: program.clone(), inputs: inputs.clone(), message };
+        let solution = Solution::Function { pairs: inputs.into_iter().zip(outputs).collect(), answer: program };
+        (pool().check(format!("row {at}"), proposal), Some(pool().grade(format!("row {at}"), solution)))
     });
     let (solved, reasons) = reasons(judged);
-    println!(
-        "code_f: {solved} of {} valid and solved; others: {reasons:?}",
-        rows.len()
-    );
+    println!("code_f: {solved} of {} valid and solved; others: {reasons:?}", rows.len());
     // One more row has its own values as outputs, but its function has no `return`.
     assert_eq!(solved, 232);
 }

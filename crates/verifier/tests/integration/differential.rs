@@ -96,10 +96,7 @@ print(equal, different, none)
 "##;
 
 fn bytes(hexadecimal: &str) -> Vec<u8> {
-    (0..hexadecimal.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&hexadecimal[at..at + 2], 16).expect("hex"))
-        .collect()
+    (0..hexadecimal.len()).step_by(2).map(|at| u8::from_str_radix(&hexadecimal[at..at + 2], 16).expect("hex")).collect()
 }
 
 /// CPython's repr in this crate's notation, if it has one. Surrogates are escaped in a repr, so it is text.
@@ -128,22 +125,13 @@ fn digests_of_large_values_are_equal_exactly_if_marshal_writes_them_equally() {
     let output = generated(DIGESTS).output().expect("the generator runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let counts = String::from_utf8(output.stdout).expect("numbers");
-    let counts: Vec<usize> = counts
-        .split_whitespace()
-        .map(|count| count.parse().expect("a number"))
-        .collect();
-    assert!(
-        counts.iter().all(|pairs| *pairs > count() / 20),
-        "equal, different, none: {counts:?}, which tests little"
-    );
+    let counts: Vec<usize> = counts.split_whitespace().map(|count| count.parse().expect("a number")).collect();
+    assert!(counts.iter().all(|pairs| *pairs > count() / 20), "equal, different, none: {counts:?}, which tests little");
 }
 
 #[test]
 fn values_mean_what_they_mean_in_cpython() {
-    let mut child = generated(PAIRS)
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the generator runs");
+    let mut child = generated(PAIRS).stdout(Stdio::piped()).spawn().expect("the generator runs");
     let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     let (mut seen, mut equal) = (0, 0);
     for line in lines {
@@ -166,29 +154,14 @@ fn values_mean_what_they_mean_in_cpython() {
             values.push(value);
         }
         let expected = parts[4] == "1";
-        assert_eq!(
-            Comparison::Python.equal(&values[0], &values[1]),
-            expected,
-            "{} == {}",
-            values[0],
-            values[1]
-        );
-        assert_eq!(
-            Comparison::Python.equal(&values[1], &values[0]),
-            expected,
-            "{} == {}",
-            values[1],
-            values[0]
-        );
+        assert_eq!(Comparison::Python.equal(&values[0], &values[1]), expected, "{} == {}", values[0], values[1]);
+        assert_eq!(Comparison::Python.equal(&values[1], &values[0]), expected, "{} == {}", values[1], values[0]);
         seen += 1;
         equal += usize::from(expected);
     }
     assert!(child.wait().expect("its end").success());
     assert_eq!(seen, count());
-    assert!(
-        equal > seen / 4 && equal < seen,
-        "{equal} of {seen} pairs are equal, which tests little"
-    );
+    assert!(equal > seen / 4 && equal < seen, "{equal} of {seen} pairs are equal, which tests little");
 }
 
 /// Texts that CPython accepts or refuses.
@@ -315,10 +288,7 @@ fn literals_are_read_as_by_literal_eval() {
     serde_json::to_writer(child.stdin.take().expect("a pipe"), texts.as_slice()).expect("written");
     let output = child.wait_with_output().expect("its output");
     let mut faults = String::new();
-    for (text, line) in texts
-        .iter()
-        .zip(String::from_utf8(output.stdout).expect("text").lines())
-    {
+    for (text, line) in texts.iter().zip(String::from_utf8(output.stdout).expect("text").lines()) {
         let theirs: Option<String> = serde_json::from_str(line).expect("JSON");
         let ours = parse_literal(text).ok().map(|value| value.to_string());
         if ours != theirs.as_deref().map(spelled) {

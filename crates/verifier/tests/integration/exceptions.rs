@@ -10,10 +10,7 @@ fn passes(raises: &str, test: &str) -> (bool, String) {
             "import json\nclass Own(KeyError):\n    pass\nclass Ending(StopIteration):\n    pass\ndef f():\n    {raises}"
         ),
         entry_point: Some("f".to_owned()),
-        oracle: Oracle::Script {
-            test: test.to_owned(),
-            prompt: None,
-        },
+        oracle: Oracle::Script { test: test.to_owned(), prompt: None },
     };
     let verdict = pool().grade("exception", tests);
     (verdict.correct == Some(true), verdict.reason)
@@ -28,11 +25,7 @@ fn a_test_gets_an_exception_with_its_class_and_its_message() {
         ("{}['a']", "KeyError", "'a'"),
         ("{}[1, 'b']", "KeyError", "(1, 'b')"),
         ("raise Own('no such name')", "KeyError", "'no such name'"),
-        (
-            "raise FileNotFoundError(2, 'gone')",
-            "FileNotFoundError",
-            "[Errno 2] gone",
-        ),
+        ("raise FileNotFoundError(2, 'gone')", "FileNotFoundError", "[Errno 2] gone"),
         ("1 / 0", "ZeroDivisionError", "division by zero"),
     ] {
         let test = format!(
@@ -63,10 +56,7 @@ fn an_exception_of_another_class_is_raised_as_the_nearest_that_the_test_has() {
 #[test]
 fn an_exception_that_no_test_expects_is_named_by_its_own_class() {
     for (raises, reason) in [
-        (
-            "json.loads('{')",
-            "test 0: it raised JSONDecodeError: Expecting property name enclosed",
-        ),
+        ("json.loads('{')", "test 0: it raised JSONDecodeError: Expecting property name enclosed"),
         ("raise Own('x')", "test 0: it raised Own: 'x'"),
         ("raise Ending", "test 0: it raised Ending"),
     ] {

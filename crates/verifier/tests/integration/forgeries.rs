@@ -9,14 +9,7 @@ fn never_right(check: impl Into<Check>) -> Vec<Verdict> {
     let check = check.into();
     let grade = |mode: &'static crate::support::Mode| {
         let verdict = mode.pool.grade("forgery", check.clone());
-        assert_eq!(
-            verdict.correct,
-            Some(false),
-            "{}: {:?} {}",
-            mode.name,
-            verdict.status,
-            verdict.reason
-        );
+        assert_eq!(verdict.correct, Some(false), "{}: {:?} {}", mode.name, verdict.status, verdict.reason);
         assert_alive(mode);
         verdict
     };
@@ -44,10 +37,7 @@ fn by_reference(program: &str) -> Tests {
         program: program.to_owned(),
         entry_point: Some("add".to_owned()),
         oracle: Oracle::Reference {
-            inputs: vec![
-                JsonText::new("[1, 2]".to_owned()).unwrap(),
-                JsonText::new("[3, 4]".to_owned()).unwrap(),
-            ],
+            inputs: vec![JsonText::new("[1, 2]".to_owned()).unwrap(), JsonText::new("[3, 4]".to_owned()).unwrap()],
             reference: "def add(a, b):\n    return a + b".to_owned(),
             atol: Tolerance::default(),
             task_id: None,
@@ -60,10 +50,7 @@ fn by_script(program: &str) -> Tests {
     Tests {
         program: program.to_owned(),
         entry_point: Some("add".to_owned()),
-        oracle: Oracle::Script {
-            test: test.to_owned(),
-            prompt: None,
-        },
+        oracle: Oracle::Script { test: test.to_owned(), prompt: None },
     }
 }
 
@@ -75,18 +62,8 @@ fn never_passes(program: &str) {
 
 #[test]
 fn an_answer_that_closes_the_call_is_no_input() {
-    for answer in [
-        "0) or (True",
-        "1) or True or (1",
-        "3), (3",
-        "3)\n(3",
-        "3) if f(3) else (3",
-    ] {
-        assert!(
-            never_right(input(answer))
-                .iter()
-                .all(|verdict| verdict.status == Status::Malformed)
-        );
+    for answer in ["0) or (True", "1) or True or (1", "3), (3", "3)\n(3", "3) if f(3) else (3"] {
+        assert!(never_right(input(answer)).iter().all(|verdict| verdict.status == Status::Malformed));
     }
 }
 
@@ -101,13 +78,7 @@ fn an_answer_that_is_an_expression_is_right_by_its_value_alone() {
     ] {
         for mode in modes() {
             let verdict = mode.pool.grade("expression", input(right));
-            assert_eq!(
-                verdict.correct,
-                Some(true),
-                "{}: {right}: {}",
-                mode.name,
-                verdict.reason
-            );
+            assert_eq!(verdict.correct, Some(true), "{}: {right}: {}", mode.name, verdict.reason);
         }
         never_right(input(wrong));
     }
@@ -143,19 +114,10 @@ fn an_answer_that_is_an_expression_meets_neither_the_program_nor_its_output() {
 
 #[test]
 fn an_answer_that_would_compute_the_output_is_no_literal() {
-    for answer in [
-        "f(3)",
-        "eval(gold_output)",
-        "gold_output",
-        "__import__('os').getpid()",
-        "open('/tmp/x', 'w')",
-        "7 and 7",
-    ] {
-        assert!(
-            never_right(output(answer))
-                .iter()
-                .all(|verdict| verdict.status == Status::Malformed)
-        );
+    for answer in
+        ["f(3)", "eval(gold_output)", "gold_output", "__import__('os').getpid()", "open('/tmp/x', 'w')", "7 and 7"]
+    {
+        assert!(never_right(output(answer)).iter().all(|verdict| verdict.status == Status::Malformed));
     }
 }
 
@@ -199,17 +161,9 @@ fn results_of_a_checker_cannot_be_set_from_inside() {
 
 #[test]
 fn ending_the_process_passes_no_test() {
-    for leave in [
-        "posix._exit(0)",
-        "os._exit(0)",
-        "sys.exit(0)",
-        "raise SystemExit(0)",
-        "quit()",
-    ] {
+    for leave in ["posix._exit(0)", "os._exit(0)", "sys.exit(0)", "raise SystemExit(0)", "quit()"] {
         never_passes(&format!("import os, posix, sys\ndef add(a, b):\n    {leave}"));
-        never_passes(&format!(
-            "import os, posix, sys\n{leave}\ndef add(a, b):\n    return a + b"
-        ));
+        never_passes(&format!("import os, posix, sys\n{leave}\ndef add(a, b):\n    return a + b"));
     }
 }
 
@@ -236,29 +190,13 @@ fn tested(program: &str, test: &str) -> Tests {
 #[test]
 fn functions_of_a_program_replace_nothing_that_the_test_relies_on() {
     for (name, value, test) in [
-        (
-            "abs",
-            "0",
-            "def check(candidate):\n    assert abs(candidate(1, 2) - 3) < 1e-6\n",
-        ),
-        (
-            "range",
-            "[]",
-            "def check(candidate):\n    for i in range(3):\n        assert candidate(i, i) == 2 * i\n",
-        ),
-        (
-            "tuple",
-            "0",
-            "def check(candidate):\n    assert tuple(candidate(1, 2)) == tuple([3])\n",
-        ),
+        ("abs", "0", "def check(candidate):\n    assert abs(candidate(1, 2) - 3) < 1e-6\n"),
+        ("range", "[]", "def check(candidate):\n    for i in range(3):\n        assert candidate(i, i) == 2 * i\n"),
+        ("tuple", "0", "def check(candidate):\n    assert tuple(candidate(1, 2)) == tuple([3])\n"),
         ("set", "0", "assert set(add(1, 2)) == set([3])\n"),
         ("floor", "0", "assert floor(add(1, 2)) == floor(3)\n"),
         ("helper", "0", "assert helper(add(1, 2)) == helper(3)\n"),
-        (
-            "isclose",
-            "True",
-            "from math import isclose\nassert isclose(add(1, 2), 3)\n",
-        ),
+        ("isclose", "True", "from math import isclose\nassert isclose(add(1, 2), 3)\n"),
         ("List", "0", "assert List(add(1, 2)) == List(3)\n"),
         ("__build_class__", "0", "class A: pass\nassert add(1, 2) == 3\n"),
         ("__builtins__", "0", "assert add(1, 2) == 3\n"),
@@ -271,13 +209,7 @@ fn functions_of_a_program_replace_nothing_that_the_test_relies_on() {
 
 #[test]
 fn an_exception_of_a_program_ends_no_loop_of_the_test() {
-    for exception in [
-        "StopIteration",
-        "StopIteration(True)",
-        "StopAsyncIteration",
-        "GeneratorExit",
-        "SystemExit(0)",
-    ] {
+    for exception in ["StopIteration", "StopIteration(True)", "StopAsyncIteration", "GeneratorExit", "SystemExit(0)"] {
         let program = format!("def add(a, b):\n    raise {exception}");
         for test in [
             "def check(candidate):\n    assert all(map(lambda a: candidate(a, 1) == a + 1, [1, 2]))\n",
@@ -318,10 +250,7 @@ fn an_assertion_that_is_caught_by_the_program_still_fails() {
 #[test]
 fn the_right_program_passes() {
     for mode in modes() {
-        for tests in [
-            by_reference("def add(a, b):\n    return a + b"),
-            by_script("def add(a, b):\n    return a + b"),
-        ] {
+        for tests in [by_reference("def add(a, b):\n    return a + b"), by_script("def add(a, b):\n    return a + b")] {
             let verdict = mode.pool.grade("right", tests);
             assert_eq!(verdict.correct, Some(true), "{}: {}", mode.name, verdict.reason);
         }

@@ -9,10 +9,7 @@ fn check(test: &str, program: &str) -> Check {
     Check::Tests(Tests {
         program: program.to_owned(),
         entry_point: Some("f".to_owned()),
-        oracle: Oracle::Script {
-            test: test.to_owned(),
-            prompt: None,
-        },
+        oracle: Oracle::Script { test: test.to_owned(), prompt: None },
     })
 }
 
@@ -27,10 +24,7 @@ fn tests_that_test_something_refuse_an_empty_function() {
         ("assert f(1) == 2\nassert f(2) is None", Status::Ok),
         ("assert f('a') + 1 == 2", Status::Error),
         ("assert len(f([1, 2])) == 2", Status::Error),
-        (
-            "import math\nassert math.isclose(f(2.0), 1.41, abs_tol=0.1)",
-            Status::Error,
-        ),
+        ("import math\nassert math.isclose(f(2.0), 1.41, abs_tol=0.1)", Status::Error),
     ] {
         let verdict = judged(test, EMPTY);
         assert_eq!(verdict.correct, Some(false), "{test}: {}", verdict.reason);
@@ -53,12 +47,7 @@ fn tests_that_test_nothing_pass_on_an_empty_function() {
 #[test]
 fn what_is_wrong_with_the_tests_themselves_can_be_told_from_a_refusal() {
     let verdict = judged("assert f(1) ==", EMPTY);
-    assert_eq!(
-        (verdict.status, verdict.correct),
-        (Status::Malformed, Some(false)),
-        "{}",
-        verdict.reason
-    );
+    assert_eq!((verdict.status, verdict.correct), (Status::Malformed, Some(false)), "{}", verdict.reason);
     for test in [
         "import os\nos._exit(0)\nassert f(1) == 2",
         "assert f(1) == __import__('os')._exit(1)",
@@ -69,17 +58,8 @@ fn what_is_wrong_with_the_tests_themselves_can_be_told_from_a_refusal() {
         "__import__('os').abort()\nassert f(1) == 2",
     ] {
         let verdict = judged(test, EMPTY);
-        assert_eq!(
-            (verdict.status, verdict.correct),
-            (Status::Malformed, Some(false)),
-            "{test}: {}",
-            verdict.reason
-        );
-        assert!(
-            verdict.reason.starts_with("the test itself: "),
-            "{test}: {}",
-            verdict.reason
-        );
+        assert_eq!((verdict.status, verdict.correct), (Status::Malformed, Some(false)), "{test}: {}", verdict.reason);
+        assert!(verdict.reason.starts_with("the test itself: "), "{test}: {}", verdict.reason);
     }
     let verdict = judged("assert g(f(1)) == 2", EMPTY);
     assert_eq!(verdict.status, Status::Error, "{}", verdict.reason);
@@ -121,13 +101,7 @@ fn hostile_tests_reach_nothing_and_end() {
     for mode in modes() {
         for test in hostile {
             let verdict = mode.pool.grade("hostile", check(test, EMPTY));
-            assert_eq!(
-                verdict.correct,
-                Some(false),
-                "{}: {test}: {}",
-                mode.name,
-                verdict.reason
-            );
+            assert_eq!(verdict.correct, Some(false), "{}: {test}: {}", mode.name, verdict.reason);
             assert_alive(mode);
         }
     }

@@ -1,10 +1,8 @@
 //! Rows of imported sets tell right answers from wrong ones. The sets are not at hand, so the rows are made by hand.
 
 use crate::support::pool;
-use lyceum_core::{
-    benchmark::{BenchmarkRow, task},
-    dataset::{FieldMap, Filters, Intake, OracleKind, Purpose, ReadAs, row_format},
-};
+use lyceum_core::benchmark::{BenchmarkRow, task};
+use lyceum_core::dataset::{FieldMap, Filters, Intake, OracleKind, Purpose, ReadAs, row_format};
 use serde_json::{Value, json};
 
 fn stored(read_as: ReadAs, row: &Value) -> BenchmarkRow {
@@ -31,10 +29,7 @@ fn assertions_of_mbpp_judge_programs() {
         (
             "Write a function to find the shared elements of two tuples.",
             "",
-            json!([
-                "assert set(shared((3, 4, 5), (5, 4))) == set((4, 5))",
-                "assert shared((1,), (2,)) == ()"
-            ]),
+            json!(["assert set(shared((3, 4, 5), (5, 4))) == set((4, 5))", "assert shared((1,), (2,)) == ()"]),
             "def shared(a, b):\n    return tuple(set(a) & set(b))",
             "def shared(a, b):\n    return a",
         ),
@@ -67,9 +62,7 @@ fn tests_of_a_map_judge_programs() {
     let columns = [("question", "task"), ("tests", "check"), ("entry_point", "name")];
     let map = FieldMap {
         oracle: OracleKind::Tests,
-        columns: columns
-            .map(|(field, column)| (field.to_owned(), column.to_owned()))
-            .into(),
+        columns: columns.map(|(field, column)| (field.to_owned(), column.to_owned())).into(),
     };
     let format = map.format().expect("a format");
     let row = json!({
@@ -86,10 +79,7 @@ fn answers_of_the_sets_of_mathematics_are_compared_as_mathematics() {
     let deepscaler = json!({"problem": "Half?", "answer": "\\frac{1}{2}", "solution": "?"});
     let big_math =
         json!({"problem": "Half?", "answer": "0.5", "source": "x", "domain": ["y"], "llama8b_solve_rate": 0.5});
-    for row in [
-        stored(format("deepscaler"), &deepscaler),
-        stored(format("big_math"), &big_math),
-    ] {
+    for row in [stored(format("deepscaler"), &deepscaler), stored(format("big_math"), &big_math)] {
         assert!(judged(&row, "\\dfrac12"), "{row:?}");
         assert!(!judged(&row, "2"), "{row:?}");
     }

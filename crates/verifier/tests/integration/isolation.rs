@@ -48,22 +48,13 @@ fn descendants() -> Vec<(u32, u64)> {
 #[test]
 fn many_programs_leave_no_process_and_no_memory() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let count: usize = std::env::var("LYCEUM_ISOLATION_PROGRAMS")
-        .ok()
-        .and_then(|text| text.parse().ok())
-        .unwrap_or(4000);
-    let pool = Verifier::start(&VerifierConfig {
-        jobs: 2,
-        ..VerifierConfig::default()
-    })
-    .expect("a sandbox");
+    let count: usize =
+        std::env::var("LYCEUM_ISOLATION_PROGRAMS").ok().and_then(|text| text.parse().ok()).unwrap_or(4000);
+    let pool = Verifier::start(&VerifierConfig { jobs: 2, ..VerifierConfig::default() }).expect("a sandbox");
     let task = |at: usize| {
         let answer = format!("import sys\nsys.modules['m{at}'] = [0] * 10000\ndef f(x):\n    return [x] * 100\n");
         let pairs = vec![(at.to_string(), "0".to_owned())];
-        Task {
-            id: at.to_string(),
-            check: Check::Solve(Solution::Function { pairs, answer }),
-        }
+        Task { id: at.to_string(), check: Check::Solve(Solution::Function { pairs, answer }) }
     };
     let total = |of: &[(u32, u64)]| of.iter().map(|(_, memory)| memory).sum::<u64>();
     assert_eq!(pool.judge_all((0..count / 10).map(task)).count(), count / 10);
@@ -73,24 +64,14 @@ fn many_programs_leave_no_process_and_no_memory() {
     let pids = |of: &[(u32, u64)]| of.iter().map(|(pid, _)| *pid).collect::<Vec<_>>();
     assert_eq!(pids(&before), pids(&after), "the same zygotes, and nothing else");
     assert_eq!(before.len(), 2);
-    assert!(
-        before.iter().all(|(_, memory)| *memory < 30 << 20),
-        "a zygote has under 30 MB: {before:?}"
-    );
-    assert!(
-        total(&after) < total(&before) + (1 << 20),
-        "{before:?} became {after:?}"
-    );
+    assert!(before.iter().all(|(_, memory)| *memory < 30 << 20), "a zygote has under 30 MB: {before:?}");
+    assert!(total(&after) < total(&before) + (1 << 20), "{before:?} became {after:?}");
 }
 
 #[test]
 fn what_a_program_changes_no_other_program_sees() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let pool = Verifier::start(&VerifierConfig {
-        jobs: 1,
-        ..VerifierConfig::default()
-    })
-    .expect("a sandbox");
+    let pool = Verifier::start(&VerifierConfig { jobs: 1, ..VerifierConfig::default() }).expect("a sandbox");
     let marks = [
         "import builtins\nbuiltins.mark = 1",
         "import sys\nsys.modules['mark'] = sys",
@@ -118,16 +99,8 @@ fn what_a_program_changes_no_other_program_sees() {
 #[test]
 fn a_verdict_that_nobody_waits_for_frees_its_thread() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let limits = Limits {
-        cpu: Duration::from_hours(1),
-        ..Limits::default()
-    };
-    let pool = Verifier::start(&VerifierConfig {
-        jobs: 1,
-        limits,
-        ..VerifierConfig::default()
-    })
-    .expect("a sandbox");
+    let limits = Limits { cpu: Duration::from_hours(1), ..Limits::default() };
+    let pool = Verifier::start(&VerifierConfig { jobs: 1, limits, ..VerifierConfig::default() }).expect("a sandbox");
     let idle = descendants().len();
     let task = |body: &str| Task {
         id: body.to_owned(),

@@ -12,10 +12,7 @@ fn packed(cases: &Value) -> String {
     let source = "import base64, json, pickle, sys, zlib\n\
                   print(base64.b64encode(zlib.compress(pickle.dumps(json.dumps(json.loads(sys.argv[1]))))).decode())";
     let python = Interpreter::resolve(None).expect("an interpreter").executable;
-    let output = Command::new(python)
-        .args(["-I", "-c", source, &cases.to_string()])
-        .output()
-        .expect("CPython");
+    let output = Command::new(python).args(["-I", "-c", source, &cases.to_string()]).output().expect("CPython");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("base64").trim().to_owned()
 }
@@ -34,19 +31,13 @@ fn case(kind: &str, input: &str, output: &str) -> Value {
 
 fn functional() -> Value {
     let public = json!([case("functional", "[1, 2, 3]\n2", "[2, 4, 6]")]);
-    let private = json!([
-        case("functional", "[]\n7", "[]"),
-        case("functional", "[10, -1]\n-3", "[-30, 3]")
-    ]);
+    let private = json!([case("functional", "[]\n7", "[]"), case("functional", "[10, -1]\n-3", "[-30, 3]")]);
     json!({"entry_point": "scale", "public_test_cases": public.to_string(), "private_test_cases": packed(&private)})
 }
 
 fn stdin() -> Value {
     let public = json!([case("stdin", "2\n3 4\n5 6\n", "7\n11\n")]);
-    let private = json!([
-        case("stdin", "1\n1000000000000 1\n", "1000000000001\n"),
-        case("stdin", "0\n", "")
-    ]);
+    let private = json!([case("stdin", "1\n1000000000000 1\n", "1000000000001\n"), case("stdin", "0\n", "")]);
     json!({"public_test_cases": public.to_string(), "private_test_cases": packed(&private)})
 }
 
@@ -63,12 +54,7 @@ fn a_method_of_solution_is_called_with_arguments_in_json() {
     );
     let wrong = "class Solution:\n    def scale(self, xs, k):\n        return [abs(x * k) for x in xs]";
     let verdict = judged(functional(), wrong);
-    assert_eq!(
-        (verdict.correct, verdict.passed),
-        (Some(false), Some(2)),
-        "{}",
-        verdict.reason
-    );
+    assert_eq!((verdict.correct, verdict.passed), (Some(false), Some(2)), "{}", verdict.reason);
 }
 
 #[test]
@@ -81,23 +67,11 @@ fn a_program_reads_standard_input_and_its_lines_are_compared() {
         "{}",
         verdict.reason
     );
-    let guarded = format!(
-        "def main():\n    {}\nif __name__ == '__main__':\n    main()",
-        right.replace('\n', "\n    ")
-    );
-    assert_eq!(
-        judged(stdin(), &guarded).correct,
-        Some(true),
-        "code under a main guard runs"
-    );
+    let guarded = format!("def main():\n    {}\nif __name__ == '__main__':\n    main()", right.replace('\n', "\n    "));
+    assert_eq!(judged(stdin(), &guarded).correct, Some(true), "code under a main guard runs");
     let rounded = right.replace("a + b", "int(float(a) + float(b)) if a < 10 else 10 ** 12");
     let verdict = judged(stdin(), &rounded);
-    assert_eq!(
-        (verdict.correct, verdict.passed),
-        (Some(false), Some(2)),
-        "{}",
-        verdict.reason
-    );
+    assert_eq!((verdict.correct, verdict.passed), (Some(false), Some(2)), "{}", verdict.reason);
 }
 
 #[test]
@@ -106,12 +80,7 @@ fn expected_outputs_are_nowhere_that_a_program_could_read() {
                 found = [o for o in gc.get_objects() if isinstance(o, (list, tuple)) and wanted in o]\n\
                 print(wanted if found else 'nothing')";
     let verdict = judged(stdin(), peek);
-    assert_eq!(
-        (verdict.correct, verdict.passed),
-        (Some(false), Some(0)),
-        "{}",
-        verdict.reason
-    );
+    assert_eq!((verdict.correct, verdict.passed), (Some(false), Some(0)), "{}", verdict.reason);
 }
 
 #[test]
@@ -119,10 +88,7 @@ fn private_tests_that_are_not_what_they_should_be_are_malformed() {
     for (private, reason) in [
         ("!!!".to_owned(), "base64"),
         ("aGVsbG8=".to_owned(), "zlib"),
-        (
-            packed(&json!([{"input": "1", "output": "1", "testtype": "interactive"}])),
-            "interactive",
-        ),
+        (packed(&json!([{"input": "1", "output": "1", "testtype": "interactive"}])), "interactive"),
         (packed(&json!([case("functional", "1", "1")])), "both types"),
     ] {
         let row = json!({"public_test_cases": json!([case("stdin", "1\n", "1\n")]).to_string(), "private_test_cases": private});

@@ -12,40 +12,20 @@ use lyceum_verifier::{
 
 fn task(gold: &str, answer: &str) -> Task {
     let id = format!("{gold} | {answer}");
-    Task {
-        id,
-        check: MathPair {
-            gold: gold.to_owned(),
-            answer: answer.to_owned(),
-            plain: false,
-        }
-        .into(),
-    }
+    Task { id, check: MathPair { gold: gold.to_owned(), answer: answer.to_owned(), plain: false }.into() }
 }
 
 fn disagreements(pairs: impl Iterator<Item = (String, String)>, expected: bool) -> Vec<String> {
     pool()
         .judge_all(pairs.map(|(gold, answer)| task(&gold, &answer)))
         .filter(|verdict| verdict.correct != Some(expected))
-        .map(|verdict| {
-            format!(
-                "{} ({:?} {})",
-                verdict.id.unwrap_or_default(),
-                verdict.status,
-                verdict.reason
-            )
-        })
+        .map(|verdict| format!("{} ({:?} {})", verdict.id.unwrap_or_default(), verdict.status, verdict.reason))
         .collect()
 }
 
 /// A number with commas between groups of three digits.
 fn grouped(digits: &str) -> String {
-    let groups: Vec<_> = digits
-        .as_bytes()
-        .rchunks(3)
-        .rev()
-        .map(String::from_utf8_lossy)
-        .collect();
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
     groups.join(",")
 }
 
@@ -59,10 +39,7 @@ fn equal_pairs() -> Vec<(String, String)> {
             (format!("{n}"), format!(r"\boxed{{{n}}}")),
             (format!("{}", n * 1000), format!("{n},000")),
             (format!(r"\frac{{{n}}}{{{d}}}"), format!("{n}/{d}")),
-            (
-                format!(r"\frac{{{n}}}{{{d}}}"),
-                format!(r"\dfrac{{{}}}{{{}}}", 2 * n, 2 * d),
-            ),
+            (format!(r"\frac{{{n}}}{{{d}}}"), format!(r"\dfrac{{{}}}{{{}}}", 2 * n, 2 * d)),
             (format!(r"-\frac{{{n}}}{{{d}}}"), format!(r"\frac{{-{n}}}{{{d}}}")),
             (format!(r"{n}\sqrt{{2}}"), format!(r"\sqrt{{{}}}", 2 * n * n)),
             (format!("2^{{{n}}}"), format!("{}", 1_i64 << n)),
@@ -81,10 +58,7 @@ fn equal_pairs() -> Vec<(String, String)> {
             (format!("{n}"), format!("a=b={n}")),
             (format!(r"\text{{east}}^{n}"), format!(r"\text{{East}}^{n}")),
             (format!(r"\frac{{{n}}}{{7}}"), format!("{:.7}", n as f64 / 7.0)),
-            (
-                format!("[1,{n}]\\cup[20,{}]", 20 + n),
-                format!("[20,{}]\\cup[1,{n}]", 20 + n),
-            ),
+            (format!("[1,{n}]\\cup[20,{}]", 20 + n), format!("[20,{}]\\cup[1,{n}]", 20 + n)),
             (format!("{n}{n},000"), format!("{n}{n}{{,}}000")),
             (format!(r"\log {}", 1_i64 << n), format!(r"{n}\log 2")),
             (format!(r"{n}\sin^2 x+{n}\cos^2 x"), format!("{n}")),
@@ -161,11 +135,7 @@ fn said_by_math_verify(pairs: &[(String, String)]) -> Vec<bool> {
     let input = serde_json::to_vec(pairs).expect("JSON");
     child.stdin.take().expect("a pipe").write_all(&input).expect("written");
     let output = child.wait_with_output().expect("an answer");
-    String::from_utf8(output.stdout)
-        .expect("digits")
-        .lines()
-        .map(|line| line == "1")
-        .collect()
+    String::from_utf8(output.stdout).expect("digits").lines().map(|line| line == "1").collect()
 }
 
 /// The verifier and Math-Verify on its own both give the known verdict for these pairs.
@@ -192,36 +162,20 @@ fn different_answers_are_wrong() {
 fn golds() -> Option<Vec<String>> {
     let data = data()?;
     let mut golds = Vec::new();
-    for name in [
-        "gsm8k",
-        "math500",
-        "amc23",
-        "aime24",
-        "aime25",
-        "minerva_math",
-        "olympiadbench",
-    ] {
+    for name in ["gsm8k", "math500", "amc23", "aime24", "aime25", "minerva_math", "olympiadbench"] {
         let text = fs::read_to_string(data.join(format!("math/{name}.jsonl"))).expect("a set");
         for line in text.lines() {
             let row: serde_json::Value = serde_json::from_str(line).expect("a row");
             golds.push(match (name, &row["answer"]) {
-                ("gsm8k", answer) => answer
-                    .as_str()
-                    .and_then(|text| text.split("####").nth(1))
-                    .unwrap_or("")
-                    .trim()
-                    .to_owned(),
-                ("olympiadbench", _) => row["final_answer"][0]
-                    .as_str()
-                    .unwrap_or("")
-                    .trim_matches('$')
-                    .trim()
-                    .to_owned(),
+                ("gsm8k", answer) => {
+                    answer.as_str().and_then(|text| text.split("####").nth(1)).unwrap_or("").trim().to_owned()
+                }
+                ("olympiadbench", _) => {
+                    row["final_answer"][0].as_str().unwrap_or("").trim_matches('$').trim().to_owned()
+                }
                 (_, serde_json::Value::String(answer)) => answer.trim().to_owned(),
                 (_, serde_json::Value::Number(answer)) => answer.to_string(),
-                _ => lyceum_core::answer::last_boxed(row["solution"].as_str().unwrap_or(""))
-                    .unwrap_or("")
-                    .to_owned(),
+                _ => lyceum_core::answer::last_boxed(row["solution"].as_str().unwrap_or("")).unwrap_or("").to_owned(),
             });
         }
     }
@@ -242,12 +196,7 @@ fn spellings(gold: &str) -> Vec<String> {
         answers.extend([gold.replace(r"\frac", r"\dfrac"), gold.replace(r"\frac", r"\tfrac")]);
     }
     if gold.bytes().all(|byte| byte.is_ascii_digit()) {
-        answers.extend([
-            format!("{gold}.0"),
-            format!("+{gold}"),
-            grouped(gold),
-            format!("x={gold}"),
-        ]);
+        answers.extend([format!("{gold}.0"), format!("+{gold}"), grouped(gold), format!("x={gold}")]);
     }
     answers.retain(|answer| !answer.is_empty());
     answers
@@ -256,17 +205,12 @@ fn spellings(gold: &str) -> Vec<String> {
 #[test]
 fn every_gold_equals_itself_in_its_usual_spellings() {
     let Some(golds) = golds() else { return };
-    let pairs = golds
-        .iter()
-        .flat_map(|gold| spellings(gold).into_iter().map(|answer| (gold.clone(), answer)));
+    let pairs = golds.iter().flat_map(|gold| spellings(gold).into_iter().map(|answer| (gold.clone(), answer)));
     assert_eq!(disagreements(pairs, true), Vec::<String>::new());
 }
 
 fn clusters(id: &str, answers: &[String]) -> Vec<Option<u32>> {
-    let task = Task {
-        id: id.to_owned(),
-        check: Check::Cluster(answers.to_vec()),
-    };
+    let task = Task { id: id.to_owned(), check: Check::Cluster(answers.to_vec()) };
     pool().judge(task).clusters.expect("clusters")
 }
 
@@ -285,10 +229,9 @@ fn the_golds_cluster_by_value() {
         (gold.clone(), answers, expected)
     };
     let cases: Vec<(String, Vec<String>, Vec<Option<u32>>)> = golds.iter().enumerate().map(of).collect();
-    let judged = pool().judge_all(cases.iter().map(|(gold, answers, _)| Task {
-        id: gold.clone(),
-        check: Check::Cluster(answers.clone()),
-    }));
+    let judged = pool().judge_all(
+        cases.iter().map(|(gold, answers, _)| Task { id: gold.clone(), check: Check::Cluster(answers.clone()) }),
+    );
     let mut wrong = Vec::new();
     for (verdict, (gold, answers, expected)) in judged.zip(&cases) {
         if verdict.clusters.as_ref() != Some(expected) {
@@ -302,10 +245,7 @@ fn the_golds_cluster_by_value() {
 fn clusters_are_greedy_in_the_order_of_answers() {
     let answers = |texts: &[&str]| -> Vec<String> { texts.iter().map(|text| (*text).to_owned()).collect() };
     let half = answers(&["1/2", "0.5", "2", r"\frac{1}{2}", "", "2.0", r"x=\frac12", "1"]);
-    assert_eq!(
-        clusters("half", &half),
-        [Some(0), Some(0), Some(1), Some(0), None, Some(1), Some(0), Some(2)]
-    );
+    assert_eq!(clusters("half", &half), [Some(0), Some(0), Some(1), Some(0), None, Some(1), Some(0), Some(2)]);
     // A gold of `3` accepts `x=3`, whichever comes first.
     assert_eq!(clusters("x first", &answers(&["x=3", "3"])), [Some(0), Some(0)]);
     assert_eq!(clusters("none", &[]), []);
@@ -316,44 +256,20 @@ fn clusters_are_greedy_in_the_order_of_answers() {
 #[test]
 fn repeated_wordings_are_grouped_without_a_sandbox() {
     let texts = ["what is 1 plus 2 ?", "", "what is 1 plus 3 ?", "name a prime", ""].map(str::to_owned);
-    let wordings = Wordings {
-        texts: texts.to_vec(),
-        distance: Tolerance::new(0.8).expect("a distance"),
-    };
-    let task = Task {
-        id: "r".to_owned(),
-        check: wordings.into(),
-    };
+    let wordings = Wordings { texts: texts.to_vec(), distance: Tolerance::new(0.8).expect("a distance") };
+    let task = Task { id: "r".to_owned(), check: wordings.into() };
     let expected = [0, 1, 0, 2, 3].map(Some).to_vec();
     assert_eq!(pool().judge(task).clusters, Some(expected));
-    let many = Wordings {
-        texts: vec![String::new(); 8193],
-        distance: Tolerance::default(),
-    };
-    let verdict = pool().judge(Task {
-        id: "many".to_owned(),
-        check: many.into(),
-    });
+    let many = Wordings { texts: vec![String::new(); 8193], distance: Tolerance::default() };
+    let verdict = pool().judge(Task { id: "many".to_owned(), check: many.into() });
     assert_eq!(verdict.status, Status::Malformed);
-    assert!(
-        verdict.reason.contains("8193 texts; at most 8192"),
-        "{}",
-        verdict.reason
-    );
+    assert!(verdict.reason.contains("8193 texts; at most 8192"), "{}", verdict.reason);
 }
 
 #[test]
 fn a_towering_exponent_ends_in_a_timeout() {
-    let limits = Limits {
-        cpu: Duration::from_secs(1),
-        ..Limits::default()
-    };
-    let pool = Verifier::start(&VerifierConfig {
-        jobs: 1,
-        limits,
-        ..VerifierConfig::default()
-    })
-    .expect("a sandbox");
+    let limits = Limits { cpu: Duration::from_secs(1), ..Limits::default() };
+    let pool = Verifier::start(&VerifierConfig { jobs: 1, limits, ..VerifierConfig::default() }).expect("a sandbox");
     for answer in ["9^{9^{9^{9^9}}}", "10^{10^{10}}"] {
         let verdict = pool.judge(task("1", answer));
         assert_ne!(verdict.correct, Some(true), "{answer}");
@@ -379,10 +295,7 @@ fn joined_boxes_of_a_response_are_one_answer() {
     ];
     let pairs = right.map(|(gold, text)| (gold.to_owned(), response(text)));
     assert_eq!(disagreements(pairs.into_iter(), true), [] as [String; 0]);
-    let wrong = [
-        ("1, 3", r"So $\boxed{1}$ and $\boxed{2}$ are the roots."),
-        ("2", r"\boxed{1} and \boxed{2}"),
-    ];
+    let wrong = [("1, 3", r"So $\boxed{1}$ and $\boxed{2}$ are the roots."), ("2", r"\boxed{1} and \boxed{2}")];
     let pairs = wrong.map(|(gold, text)| (gold.to_owned(), response(text)));
     assert_eq!(disagreements(pairs.into_iter(), false), [] as [String; 0]);
 }
@@ -422,18 +335,12 @@ fn numbers_are_compared_exactly_or_relatively() {
         ("x=10^{-20}", "x=10^{-21}"),
         ("(1, 10^{-20})", "(1, 10^{-21})"),
         ("[0, 10^{-20}]", "[0, 10^{-21}]"),
-        (
-            r"\begin{pmatrix}10^{-20}\\1\end{pmatrix}",
-            r"\begin{pmatrix}10^{-21}\\1\end{pmatrix}",
-        ),
+        (r"\begin{pmatrix}10^{-20}\\1\end{pmatrix}", r"\begin{pmatrix}10^{-21}\\1\end{pmatrix}"),
         (r"\sin(10^{-20})", r"\sin(10^{-21})"),
         ("x<10^{-20}", "x<10^{-21}"),
         ("3.1416", r"\pi"),
     ]);
-    let votes: Vec<String> = wrong[..8]
-        .iter()
-        .flat_map(|(gold, answer)| [gold.clone(), answer.clone()])
-        .collect();
+    let votes: Vec<String> = wrong[..8].iter().flat_map(|(gold, answer)| [gold.clone(), answer.clone()]).collect();
     assert_eq!(disagreements(right.into_iter(), true), [] as [String; 0]);
     assert_eq!(disagreements(wrong.into_iter(), false), [] as [String; 0]);
     for pair in votes.chunks(2) {
@@ -496,20 +403,13 @@ fn plain_notation_is_read_where_it_is_asked_for() {
     for (gold, answer) in [(r"\frac{\pi}{2}", "pi/3"), ("1", "__import__('os')"), ("12", "3+4")] {
         assert_eq!(judged(gold, answer, true), Some(false), "{gold} {answer}");
     }
-    assert_eq!(
-        judged(r"\frac{\pi}{2}", "pi/2", false),
-        Some(false),
-        "letters are variables by default"
-    );
+    assert_eq!(judged(r"\frac{\pi}{2}", "pi/2", false), Some(false), "letters are variables by default");
 }
 
 #[test]
 fn several_boxes_and_formulas_among_words_are_read_as_math_verify_reads_them() {
     let pairs = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
-        pairs
-            .iter()
-            .map(|(gold, answer)| ((*gold).to_owned(), (*answer).to_owned()))
-            .collect()
+        pairs.iter().map(|(gold, answer)| ((*gold).to_owned(), (*answer).to_owned())).collect()
     };
     let right = pairs(&[
         ("(2, 2), (6, 2)", r"\boxed{(2,2)} and \boxed{(6,2)}"),
@@ -531,10 +431,7 @@ fn several_boxes_and_formulas_among_words_are_read_as_math_verify_reads_them() {
         ("(2, 2), (6, 2)", r"\boxed{(6,2)}"),
         ("1", r"\boxed{1} and \boxed{2}"),
         ("2", r"\boxed{1} and \boxed{2}"),
-        (
-            "1",
-            r"\boxed{1}, or what remains after all that was said above, and that was a good deal: \boxed{3}.",
-        ),
+        ("1", r"\boxed{1}, or what remains after all that was said above, and that was a good deal: \boxed{3}."),
         ("9", "It is $9$, or rather $8$"),
         ("7", r"\boxed{7} would be one box, but the final answer is $255$."),
         ("1000", "1 001"),
@@ -576,11 +473,7 @@ fn math_verifys_own_tests_get_the_verdict_that_they_state() {
         return;
     };
     let python = Interpreter::resolve(None).expect("an interpreter").executable;
-    let read = Command::new(python)
-        .args(["-c", MATH_VERIFY_TESTS])
-        .arg(folder)
-        .output()
-        .expect("Python");
+    let read = Command::new(python).args(["-c", MATH_VERIFY_TESTS]).arg(folder).output().expect("Python");
     assert!(read.status.success(), "{}", String::from_utf8_lossy(&read.stderr));
     let cases: Vec<(String, usize, String, String, bool)> = String::from_utf8(read.stdout)
         .expect("text")

@@ -23,19 +23,12 @@ fn pool_with(package: Package) -> Option<Verifier> {
 }
 
 fn proposed(pool: &Verifier, program: &str) -> Verdict {
-    let proposal = Proposal::Io {
-        problem: ProblemKind::CodeO,
-        program: program.to_owned(),
-        input: "4".to_owned(),
-    };
+    let proposal = Proposal::Io { problem: ProblemKind::CodeO, program: program.to_owned(), input: "4".to_owned() };
     pool.check("proposal", proposal)
 }
 
 fn solved(pool: &Verifier, program: &str, output: &str) -> Verdict {
-    let solution = Solution::Function {
-        pairs: vec![("4".to_owned(), output.to_owned())],
-        answer: program.to_owned(),
-    };
+    let solution = Solution::Function { pairs: vec![("4".to_owned(), output.to_owned())], answer: program.to_owned() };
     pool.grade("solution", solution)
 }
 
@@ -50,18 +43,10 @@ fn a_program_that_lacks_a_package_is_not_at_fault() {
         let verdict = proposed(&pool, program);
         assert_eq!((verdict.status, verdict.valid), (Status::Error, Some(false)));
         let told = format!("it imports `{package}`, which the verifier on this machine does not offer");
-        assert!(
-            verdict.reason.contains(&told) && verdict.reason.contains("the machine's fault"),
-            "{}",
-            verdict.reason
-        );
+        assert!(verdict.reason.contains(&told) && verdict.reason.contains("the machine's fault"), "{}", verdict.reason);
     }
     let unknown = solved(&pool, "import sympathy\ndef f(n):\n    return n", "4");
-    assert!(
-        unknown.reason.contains("No module named 'sympathy'"),
-        "{}",
-        unknown.reason
-    );
+    assert!(unknown.reason.contains("No module named 'sympathy'"), "{}", unknown.reason);
 }
 
 #[test]
@@ -71,11 +56,7 @@ fn sympy_computes_and_brings_nothing_else() {
     assert_eq!(verdict.valid, Some(true), "{}", verdict.reason);
     assert_eq!(verdict.output.as_deref(), Some("'(x - 1)*(x + 1)*(x**2 + 1)'"));
     let other = solved(&pool, "import math_verify\ndef f(n):\n    return n", "4");
-    assert!(
-        other.reason.contains("No module named 'math_verify'"),
-        "{}",
-        other.reason
-    );
+    assert!(other.reason.contains("No module named 'math_verify'"), "{}", other.reason);
 }
 
 #[test]
@@ -84,10 +65,7 @@ fn numpy_computes_and_gives_no_chance() {
     let verdict = solved(&pool, DETERMINANT, "16.0");
     assert_eq!(verdict.correct, Some(true), "{}", verdict.reason);
     for random in ["np.random.randint(10**9)", "np.random.default_rng().integers(10**9)"] {
-        let verdict = proposed(
-            &pool,
-            &format!("import numpy as np\ndef f(n):\n    return int({random})"),
-        );
+        let verdict = proposed(&pool, &format!("import numpy as np\ndef f(n):\n    return int({random})"));
         assert_eq!(verdict.status, Status::Nondeterministic, "{random}: {}", verdict.reason);
     }
 }

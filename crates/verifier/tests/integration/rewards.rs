@@ -40,11 +40,7 @@ def score(prompt, completion, row):
 ";
     let found = scored(several, "2");
     assert_eq!(found, parts([("asked", 4.0), ("correct", 1.0), ("length", -0.1)]));
-    assert_eq!(
-        judged(several, "22").correct,
-        Some(false),
-        "the part `correct` decides, not the sum"
-    );
+    assert_eq!(judged(several, "22").correct, Some(false), "the part `correct` decides, not the sum");
 }
 
 #[test]
@@ -79,11 +75,7 @@ fn a_reward_without_a_score_says_why_and_gives_none() {
         (score("import os; os._exit(0)"), Status::Error, "ended its process"),
         ("def score(p, c".to_owned(), Status::Malformed, "line 1"),
         ("def f(): pass".to_owned(), Status::Malformed, "no function `score`"),
-        (
-            "import torch\ndef score(p, c, r): return 1".to_owned(),
-            Status::Error,
-            "No module named 'torch'",
-        ),
+        ("import torch\ndef score(p, c, r): return 1".to_owned(), Status::Error, "No module named 'torch'"),
         (
             "def setup(): raise ValueError('no table')\ndef score(p, c, r): return 1".to_owned(),
             Status::Error,
@@ -93,11 +85,7 @@ fn a_reward_without_a_score_says_why_and_gives_none() {
         let verdict = judged(&source, "2");
         assert_eq!(verdict.status, status, "{source}: {}", verdict.reason);
         assert!(verdict.reason.contains(said), "{source}: {}", verdict.reason);
-        assert_eq!(
-            (verdict.correct, verdict.parts),
-            (Some(false), Some(BTreeMap::new())),
-            "{source}"
-        );
+        assert_eq!((verdict.correct, verdict.parts), (Some(false), Some(BTreeMap::new())), "{source}");
     }
 }
 
@@ -114,12 +102,7 @@ class Hostile:
 def score(prompt, completion, row): return Hostile()
 ";
     let verdict = judged(source, "2");
-    assert_eq!(
-        (verdict.correct, verdict.parts),
-        (Some(false), Some(BTreeMap::new())),
-        "{}",
-        verdict.reason
-    );
+    assert_eq!((verdict.correct, verdict.parts), (Some(false), Some(BTreeMap::new())), "{}", verdict.reason);
     let reached = "
 import os
 def score(prompt, completion, row):
@@ -151,11 +134,7 @@ fn a_reward_may_execute_code_in_another_process() {
         ["correct", "ended", "late"].map(|name| parts[name] as u32)
     };
     assert_eq!(found("print(sum(map(int, input().split())))"), [1, 1, 0]);
-    assert_eq!(
-        found("print(42); raise ValueError"),
-        [1, 0, 0],
-        "what was printed before stays"
-    );
+    assert_eq!(found("print(42); raise ValueError"), [1, 0, 0], "what was printed before stays");
     assert_eq!(found("import sys; print(42); sys.exit(3)"), [1, 0, 0]);
     assert_eq!(found("while True: pass"), [0, 0, 1]);
     assert_eq!(found("def f(:"), [0, 0, 0]);

@@ -10,10 +10,7 @@ fn tests(program: &str, test: &str) -> Tests {
     Tests {
         program: program.to_owned(),
         entry_point: Some("add".to_owned()),
-        oracle: Oracle::Script {
-            test: test.to_owned(),
-            prompt: None,
-        },
+        oracle: Oracle::Script { test: test.to_owned(), prompt: None },
     }
 }
 
@@ -33,10 +30,7 @@ fn tells_right_from_wrong(test: &str) {
         let verdict = judged(program, test);
         assert_eq!(verdict.correct, Some(right), "{test}\n{program}: {}", verdict.reason);
         if right {
-            assert_eq!(
-                (verdict.status, verdict.passed, verdict.total),
-                (Status::Ok, Some(1), Some(1))
-            );
+            assert_eq!((verdict.status, verdict.passed, verdict.total), (Status::Ok, Some(1), Some(1)));
         }
     }
 }
@@ -45,14 +39,8 @@ fn tells_right_from_wrong(test: &str) {
 fn a_prompt_in_words_defines_nothing_and_one_in_code_its_functions() {
     let test = "def check(candidate):\n    assert candidate(1, 2) == three()\n";
     let judged = |prompt: &str, program: &str| {
-        let oracle = Oracle::Script {
-            test: test.to_owned(),
-            prompt: Some(prompt.to_owned()),
-        };
-        let tests = Tests {
-            oracle,
-            ..tests(program, test)
-        };
+        let oracle = Oracle::Script { test: test.to_owned(), prompt: Some(prompt.to_owned()) };
+        let tests = Tests { oracle, ..tests(program, test) };
         pool().grade("script", tests).correct
     };
     let three = "def three():\n    return 3\n";
@@ -172,14 +160,8 @@ fn an_exception_of_the_programs_own_class_is_caught_by_that_class() {
             "from solution import Bad\ndef test_add():\n    with pytest.raises(Bad, match='number'):\n        add(1, 2)\n",
             true,
         ),
-        (
-            "from solution import Bad\ndef test_add():\n    with pytest.raises(ValueError):\n        add(1, 2)\n",
-            true,
-        ),
-        (
-            "from solution import Other\ndef test_add():\n    with pytest.raises(Other):\n        add(1, 2)\n",
-            false,
-        ),
+        ("from solution import Bad\ndef test_add():\n    with pytest.raises(ValueError):\n        add(1, 2)\n", true),
+        ("from solution import Other\ndef test_add():\n    with pytest.raises(Other):\n        add(1, 2)\n", false),
         (
             "import solution\ntry:\n    add(1, 2)\n    assert False\nexcept solution.Bad as error:\n    assert str(error) == 'no number'\n",
             true,
@@ -202,10 +184,7 @@ fn a_module_of_the_language_is_not_replaced_by_the_program() {
     }
     let gcd = Tests {
         entry_point: Some("gcd".to_owned()),
-        ..tests(
-            "def gcd(a, b):\n    return 1",
-            "from math import gcd as right\nassert gcd(4, 6) == right(4, 6)\n",
-        )
+        ..tests("def gcd(a, b):\n    return 1", "from math import gcd as right\nassert gcd(4, 6) == right(4, 6)\n")
     };
     assert_eq!(pool().grade("gcd", gcd).correct, Some(false));
 }
@@ -233,11 +212,7 @@ fn a_test_in_which_nothing_is_asserted_is_an_error_of_the_row() {
                 mode.name,
                 verdict.reason
             );
-            assert!(
-                verdict.reason.contains("nothing was asserted"),
-                "{test}: {}",
-                verdict.reason
-            );
+            assert!(verdict.reason.contains("nothing was asserted"), "{test}: {}", verdict.reason);
             assert_alive(mode);
         }
     }
@@ -247,18 +222,9 @@ fn a_test_in_which_nothing_is_asserted_is_an_error_of_the_row() {
 fn what_is_not_offered_is_refused_by_name() {
     for (test, name) in [
         ("def test_add(tmp_path):\n    assert add(1, 2) == 3\n", "`tmp_path`"),
-        (
-            "def test_one():\n    assert True\ndef test_add(capsys):\n    assert add(1, 2) == 3\n",
-            "`capsys`",
-        ),
-        (
-            "def test_add(monkeypatch, n=1):\n    assert add(1, 2) == 3\n",
-            "`monkeypatch`",
-        ),
-        (
-            "async def test_add():\n    assert add(1, 2) == 3\n",
-            "`test_add` is asynchronous",
-        ),
+        ("def test_one():\n    assert True\ndef test_add(capsys):\n    assert add(1, 2) == 3\n", "`capsys`"),
+        ("def test_add(monkeypatch, n=1):\n    assert add(1, 2) == 3\n", "`monkeypatch`"),
+        ("async def test_add():\n    assert add(1, 2) == 3\n", "`test_add` is asynchronous"),
         (
             "import unittest\nclass T(unittest.TestCase):\n    def test_one(self):\n        self.assertTrue(True)\n    async def \
              test_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
@@ -288,12 +254,7 @@ fn what_is_not_offered_is_refused_by_name() {
         ),
     ] {
         let verdict = judged(RIGHT, test);
-        assert_eq!(
-            (verdict.correct, verdict.status),
-            (Some(false), Status::Malformed),
-            "{test}: {}",
-            verdict.reason
-        );
+        assert_eq!((verdict.correct, verdict.status), (Some(false), Status::Malformed), "{test}: {}", verdict.reason);
         assert!(verdict.reason.contains(name), "{test}: {}", verdict.reason);
     }
 }
@@ -306,12 +267,7 @@ fn a_script_may_call_its_own_functions() {
 
 #[test]
 fn a_script_that_ends_before_its_last_assertion_is_wrong() {
-    for end in [
-        "exit()",
-        "import sys; sys.exit(0)",
-        "raise SystemExit",
-        "import os; os._exit(0)",
-    ] {
+    for end in ["exit()", "import sys; sys.exit(0)", "raise SystemExit", "import os; os._exit(0)"] {
         let test = format!("def test_add():\n    assert add(1, 2) == 3\n    {end}\n    assert add(1, 2) == 4\n");
         assert_eq!(judged(RIGHT, &test).correct, Some(false), "{end}");
     }
@@ -331,13 +287,7 @@ fn a_program_forges_no_verdict_of_a_test_function() {
     ] {
         for mode in modes() {
             let verdict = mode.pool.grade("forgery", tests(program, test));
-            assert_eq!(
-                verdict.correct,
-                Some(false),
-                "{}: {program}: {}",
-                mode.name,
-                verdict.reason
-            );
+            assert_eq!(verdict.correct, Some(false), "{}: {program}: {}", mode.name, verdict.reason);
             assert_alive(mode);
         }
     }

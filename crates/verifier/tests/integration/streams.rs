@@ -40,13 +40,7 @@ fn as_cpython(program: &str) {
     assert!(ends_well && !expected.trim().is_empty(), "{program}: {expected}");
     for mode in modes() {
         let verdict = mode.pool.grade("streams", tests(program, &expected));
-        assert_eq!(
-            verdict.correct,
-            Some(true),
-            "{}: {program}: {}",
-            mode.name,
-            verdict.reason
-        );
+        assert_eq!(verdict.correct, Some(true), "{}: {program}: {}", mode.name, verdict.reason);
         let verdict = mode.pool.grade("streams", tests(program, &format!("{expected}1")));
         assert_eq!(verdict.correct, Some(false), "{}: {program}", mode.name);
         assert_alive(mode);
@@ -139,22 +133,11 @@ fn a_program_that_ends_badly_is_wrong_whatever_it_has_printed() {
             "another thread",
         ),
         ("import ctypes\nprint(1, flush=True)\nctypes.string_at(0)", "signal"),
-        (
-            "import os\nos.write(1, b'1')\nos.write(3, b'V\\0\\0\\0\\1N')",
-            "a value",
-        ),
-        (
-            "import os\nos.write(1, b'1')\nos.write(3, b'V\\0\\0\\0\\1N' * 2)",
-            "more than its answers",
-        ),
+        ("import os\nos.write(1, b'1')\nos.write(3, b'V\\0\\0\\0\\1N')", "a value"),
+        ("import os\nos.write(1, b'1')\nos.write(3, b'V\\0\\0\\0\\1N' * 2)", "more than its answers"),
     ] {
         let verdict = judged(program, "1");
-        assert_eq!(
-            (verdict.correct, verdict.status),
-            (Some(false), Status::Error),
-            "{program}: {}",
-            verdict.reason
-        );
+        assert_eq!((verdict.correct, verdict.status), (Some(false), Status::Error), "{program}: {}", verdict.reason);
         assert!(verdict.reason.contains(reason), "{program}: {}", verdict.reason);
     }
     let endless = judged("while True: print('x' * 1000)", "x");
@@ -198,12 +181,7 @@ fn integers_of_any_length_are_printed_and_read() {
         as_cpython(program);
     }
     let verdict = judged("print(int('9' * 10 ** 8))", "9");
-    assert!(
-        matches!(verdict.status, Status::Timeout | Status::Memory),
-        "{:?}: {}",
-        verdict.status,
-        verdict.reason
-    );
+    assert!(matches!(verdict.status, Status::Timeout | Status::Memory), "{:?}: {}", verdict.status, verdict.reason);
 }
 
 #[test]

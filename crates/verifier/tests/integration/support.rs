@@ -16,11 +16,7 @@ pub(crate) fn config(namespaces: Namespaces) -> VerifierConfig {
     VerifierConfig {
         jobs: 1,
         namespaces,
-        limits: Limits {
-            cpu: Duration::from_millis(400),
-            wall: Duration::from_secs(20),
-            ..Limits::default()
-        },
+        limits: Limits { cpu: Duration::from_millis(400), wall: Duration::from_secs(20), ..Limits::default() },
         ..VerifierConfig::default()
     }
 }
@@ -53,37 +49,14 @@ pub(crate) fn modes() -> &'static [Mode] {
     MODES.get_or_init(|| {
         // SAFETY: geteuid cannot fail.
         let is_root = unsafe { libc::geteuid() } == 0;
-        let own = |name, namespaces| Mode {
-            name,
-            pool: Verifier::start(&config(namespaces)).expect("a sandbox"),
-        };
+        let own = |name, namespaces| Mode { name, pool: Verifier::start(&config(namespaces)).expect("a sandbox") };
         let mut modes = vec![
-            own(
-                if is_root {
-                    "root with namespaces"
-                } else {
-                    "user with namespaces"
-                },
-                Namespaces::Auto,
-            ),
-            own(
-                if is_root {
-                    "root without namespaces"
-                } else {
-                    "user without namespaces"
-                },
-                Namespaces::Never,
-            ),
+            own(if is_root { "root with namespaces" } else { "user with namespaces" }, Namespaces::Auto),
+            own(if is_root { "root without namespaces" } else { "user without namespaces" }, Namespaces::Never),
         ];
         if is_root {
-            modes.push(Mode {
-                name: "user with namespaces",
-                pool: as_nobody(Namespaces::Auto),
-            });
-            modes.push(Mode {
-                name: "user without namespaces",
-                pool: as_nobody(Namespaces::Never),
-            });
+            modes.push(Mode { name: "user with namespaces", pool: as_nobody(Namespaces::Auto) });
+            modes.push(Mode { name: "user without namespaces", pool: as_nobody(Namespaces::Never) });
         }
         modes
     })
@@ -92,13 +65,7 @@ pub(crate) fn modes() -> &'static [Mode] {
 /// Grades a program against `f(0) == None`.
 pub(crate) fn run(pool: &Verifier, program: &str) -> Verdict {
     let pairs = vec![("0".to_owned(), "None".to_owned())];
-    pool.grade(
-        "attack",
-        Solution::Function {
-            pairs,
-            answer: program.to_owned(),
-        },
-    )
+    pool.grade("attack", Solution::Function { pairs, answer: program.to_owned() })
 }
 
 /// Checks that the zygote still serves, and that no trace of an earlier program is in its children.
@@ -106,13 +73,7 @@ pub(crate) fn assert_alive(mode: &Mode) {
     let probe = "import builtins, json, sys\ndef f(x):\n    return None if sorted([2, 1]) == [1, 2] and json.dumps(1) == '1' \
                  and not hasattr(builtins, 'planted') and 'planted' not in sys.modules else 'changed'";
     let verdict = run(&mode.pool, probe);
-    assert_eq!(
-        (verdict.status, verdict.correct),
-        (Status::Ok, Some(true)),
-        "{}: {}",
-        mode.name,
-        verdict.reason
-    );
+    assert_eq!((verdict.status, verdict.correct), (Status::Ok, Some(true)), "{}: {}", mode.name, verdict.reason);
 }
 
 /// The folder of real data beside the project, if it exists.

@@ -11,13 +11,10 @@ use lyceum_core::benchmark::reader::{self, ReadError, Window};
 use lyceum_core::benchmark::{Suite, suite};
 use lyceum_core::dataset::Purpose;
 
-use crate::{
-    client::Client,
-    command::{
-        dataset::{import::Upload, row_file::RowFile},
-        output::remark,
-    },
-};
+use crate::client::Client;
+use crate::command::dataset::import::Upload;
+use crate::command::dataset::row_file::RowFile;
+use crate::command::output::remark;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -98,18 +95,13 @@ impl Import {
         });
         bar.finish_and_clear();
         let counted = counted.map_err(|error| match error {
-            ReadError::Refused(refused) => anyhow::Error::from(refused).context(format!(
-                "{place} is not a file of {}; nothing was imported",
-                suite.title
-            )),
+            ReadError::Refused(refused) => anyhow::Error::from(refused)
+                .context(format!("{place} is not a file of {}; nothing was imported", suite.title)),
             ReadError::Io(error) => anyhow::Error::from(error).context(format!("{place} is damaged")),
         })?;
         let mut rows = kept.into_inner().map_err(io::IntoInnerError::into_error)?;
         rows.rewind()?;
-        let notices = counted
-            .notices
-            .iter()
-            .filter(|_| self.purpose == Purpose::Benchmark.name());
+        let notices = counted.notices.iter().filter(|_| self.purpose == Purpose::Benchmark.name());
         for notice in notices {
             remark(format_args!("note: {notice}"));
         }
@@ -117,10 +109,7 @@ impl Import {
             0 => String::new(),
             outside => format!(", {outside} outside of the window"),
         };
-        eprintln!(
-            "{}: {} rows{outside}, sha256 {}",
-            suite.title, counted.rows, file.checksum
-        );
+        eprintln!("{}: {} rows{outside}, sha256 {}", suite.title, counted.rows, file.checksum);
         Ok(Read {
             suite,
             rows,

@@ -1,23 +1,21 @@
 //! `lyceum dataset import`.
 
 use anyhow::Context as _;
-use clap::{Args, builder::PossibleValuesParser};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use lyceum_core::dataset::{MapField, OracleKind, row_formats};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use std::{collections::BTreeMap, fmt::Write as _, fs::File, path::PathBuf};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::path::PathBuf;
 
-use crate::{
-    client::Client,
-    command::{
-        dataset::{
-            after_import,
-            row_file::{RowFile, bar},
-        },
-        output::{json_line, line, remark},
-        reward,
-    },
-};
+use crate::client::Client;
+use crate::command::dataset::after_import;
+use crate::command::dataset::row_file::{RowFile, bar};
+use crate::command::output::{json_line, line, remark};
+use crate::command::reward;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -107,9 +105,7 @@ impl Import {
         if oracle.is_none() && !columns.is_empty() {
             anyhow::bail!("--map needs --oracle or --reward: what judges the answers");
         }
-        let map = (!columns.is_empty())
-            .then(|| serde_json::to_string(&columns))
-            .transpose()?;
+        let map = (!columns.is_empty()).then(|| serde_json::to_string(&columns)).transpose()?;
         let file = RowFile::open(&self.file, self.split.as_deref())?;
         let mut options = Vec::new();
         let mut option = |name, value: Option<String>| options.extend(value.map(|value| (name, value)));
@@ -117,14 +113,8 @@ impl Import {
         option("format", self.format);
         option("oracle", oracle);
         option("map", map);
-        option(
-            "min_question_bytes",
-            self.min_question_bytes.map(|bytes| bytes.to_string()),
-        );
-        option(
-            "max_question_bytes",
-            self.max_question_bytes.map(|bytes| bytes.to_string()),
-        );
+        option("min_question_bytes", self.min_question_bytes.map(|bytes| bytes.to_string()));
+        option("max_question_bytes", self.max_question_bytes.map(|bytes| bytes.to_string()));
         option("keep_duplicates", self.keep_duplicates.then(|| true.to_string()));
         option("skip_bad", self.skip_bad.map(|percent| percent.to_string()));
         option("dry_run", self.dry_run.then(|| true.to_string()));
@@ -231,9 +221,8 @@ impl Upload<'_> {
         ];
         query.extend(self.suite.map(|suite| ("suite", suite)));
         query.extend(self.options.iter().map(|(name, value)| (*name, value.as_str())));
-        let encoded = query
-            .iter()
-            .map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)));
+        let encoded =
+            query.iter().map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)));
         format!("/api/v1/datasets/import?{}", encoded.collect::<Vec<_>>().join("&"))
     }
 }

@@ -54,10 +54,7 @@ impl RowFile {
             let file = file?;
             let bar = bar(file.length);
             let mut shard = tempfile::tempfile().context("cannot create a file for the download")?;
-            let mut both = Hashed {
-                file: &mut shard,
-                hash: &mut hash,
-            };
+            let mut both = Hashed { file: &mut shard, hash: &mut hash };
             io::copy(&mut bar.wrap_read(file), &mut both).with_context(|| format!("cannot read {place}"))?;
             bar.finish_and_clear();
             shards.push(shard);
@@ -91,9 +88,7 @@ impl RowFile {
 
     /// The hub's commit, else the checksum.
     pub(in crate::command) fn revision(&self) -> String {
-        self.commit
-            .clone()
-            .unwrap_or_else(|| format!("sha256:{}", self.checksum))
+        self.commit.clone().unwrap_or_else(|| format!("sha256:{}", self.checksum))
     }
 
     /// Its rows as JSON objects on lines, with a progress bar that is hidden without a terminal.

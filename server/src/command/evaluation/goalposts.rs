@@ -4,10 +4,12 @@ use anyhow::Context as _;
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 use serde_json::{Value, json};
-use std::{process::ExitCode, str::FromStr};
+use std::process::ExitCode;
+use std::str::FromStr;
 use uuid::Uuid;
 
-use crate::{client::Client, command::evaluation::create};
+use crate::client::Client;
+use crate::command::evaluation::create;
 
 /// Let checkpoints of runs attempt hard problems many times, and their untrained bases as often
 ///
@@ -96,9 +98,7 @@ fn set<T: Into<Value>>(spec: &mut Value, field: &str, value: Option<T>) {
 
 impl Goalposts {
     pub(super) fn run(self, client: &Client) -> anyhow::Result<ExitCode> {
-        let spec = self
-            .attempts
-            .spec(&self.runs, self.dataset.as_deref(), !self.no_control);
+        let spec = self.attempts.spec(&self.runs, self.dataset.as_deref(), !self.no_control);
         create(client, &spec, self.attempts.seed, self.watch)
     }
 }
@@ -176,9 +176,7 @@ impl FromStr for Moment {
         let mut parts = text.split(',');
         let step = parts.next().unwrap_or_default();
         let mut moment = Self {
-            step: step
-                .parse()
-                .with_context(|| format!("`{step}` is not a number of steps"))?,
+            step: step.parse().with_context(|| format!("`{step}` is not a number of steps"))?,
             run: None,
             member: None,
         };
@@ -204,14 +202,7 @@ mod tests {
     fn a_moment_is_a_step_of_a_run_and_a_member() {
         let read = |text: &str| text.parse::<Moment>();
         let moment = read("40,run=00000000-0000-0000-0000-000000000001,member=teacher-0").unwrap();
-        assert_eq!(
-            moment,
-            Moment {
-                step: 40,
-                run: Some(Uuid::from_u128(1)),
-                member: Some("teacher-0".to_owned()),
-            }
-        );
+        assert_eq!(moment, Moment { step: 40, run: Some(Uuid::from_u128(1)), member: Some("teacher-0".to_owned()) });
         assert_eq!(read("0").unwrap().step, 0);
         for wrong in ["", "x", "3,run=7", "3,name=a"] {
             assert!(read(wrong).is_err(), "{wrong}");

@@ -1,6 +1,7 @@
 //! `lyceum evaluation operator-retention`.
 
-use std::{process::ExitCode, str::FromStr};
+use std::process::ExitCode;
+use std::str::FromStr;
 
 use anyhow::Context as _;
 use clap::Args;
@@ -9,10 +10,9 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::begin;
-use crate::{
-    client::Client,
-    command::{evaluation::wait, output::document},
-};
+use crate::client::Client;
+use crate::command::evaluation::wait;
+use crate::command::output::document;
 
 /// Make children by evolution operators, train them further, and compare them with their parents
 ///

@@ -3,19 +3,15 @@
 use anyhow::{Context as _, bail};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
-use std::{
-    fs::File,
-    io::{Seek as _, Write as _},
-    path::Path,
-};
+use std::fs::File;
+use std::io::{Seek as _, Write as _};
+use std::path::Path;
 use uuid::Uuid;
 
-use crate::{
-    client::Client,
-    command::output::{line, remark},
-    contract::receive,
-    hub_push::{HubPush, Kind, Repository, Upload},
-};
+use crate::client::Client;
+use crate::command::output::{line, remark};
+use crate::contract::receive;
+use crate::hub_push::{HubPush, Kind, Repository, Upload};
 
 /// What the files are for.
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -59,20 +55,12 @@ pub(super) fn export(client: &Client, id: Uuid, format: ExportFormat, out: &Path
     client.download(&format!("/runs/{id}/export.{}.zip", format.name()), &mut file)?;
     file.rewind()?;
     let mut archive = zip::ZipArchive::new(file).context("the server sent a damaged archive")?;
-    let first = archive
-        .by_index(0)?
-        .enclosed_name()
-        .context("the archive has an unsafe path")?;
+    let first = archive.by_index(0)?.enclosed_name().context("the archive has an unsafe path")?;
     let folder = out.join(first.components().next().context("the archive has no folder")?);
     if folder.exists() {
-        bail!(
-            "{} exists; delete it, or choose another folder with --out",
-            folder.display()
-        );
+        bail!("{} exists; delete it, or choose another folder with --out", folder.display());
     }
-    archive
-        .extract(out)
-        .with_context(|| format!("cannot write {}", folder.display()))?;
+    archive.extract(out).with_context(|| format!("cannot write {}", folder.display()))?;
     line(folder.display())?;
     remark(format.hint(&folder));
     Ok(())
@@ -109,11 +97,7 @@ pub(super) struct Push {
 
 impl Push {
     pub(super) fn run(self, client: &Client) -> anyhow::Result<()> {
-        let kind = if self.member.is_some() {
-            Kind::Model
-        } else {
-            Kind::Dataset
-        };
+        let kind = if self.member.is_some() { Kind::Model } else { Kind::Dataset };
         let repository = Repository::parse(kind, &self.repo)?;
         let hub = HubPush::from_env()?;
         let run = client.get(&format!("/api/v1/runs/{}", self.id))?;
@@ -126,9 +110,7 @@ impl Push {
             Some(member) => {
                 let member = find(client, self.id, member)?;
                 let name = member["name"].as_str().unwrap_or_default();
-                let version = self
-                    .version
-                    .map_or(String::new(), |version| format!("?version={version}"));
+                let version = self.version.map_or(String::new(), |version| format!("?version={version}"));
                 let id = member["id"].as_str().unwrap_or_default();
                 let path = format!("/runs/{}/members/{id}/adapter.zip{version}", self.id);
                 let mut files = unpacked(client, &path)?;
@@ -144,13 +126,8 @@ impl Push {
 /// The member of this name or id.
 fn find(client: &Client, run: Uuid, wanted: &str) -> anyhow::Result<Value> {
     let members = client.items(&format!("/api/v1/runs/{run}/members?"), 10_000)?;
-    let names: Vec<String> = members
-        .iter()
-        .filter_map(|member| member["name"].as_str().map(str::to_owned))
-        .collect();
-    let found = members
-        .into_iter()
-        .find(|member| member["name"] == wanted || member["id"] == wanted);
+    let names: Vec<String> = members.iter().filter_map(|member| member["name"].as_str().map(str::to_owned)).collect();
+    let found = members.into_iter().find(|member| member["name"] == wanted || member["id"] == wanted);
     found.with_context(|| format!("the run has no member `{wanted}`; there are {}", names.join(", ")))
 }
 
@@ -167,11 +144,8 @@ fn unpacked(client: &Client, path: &str) -> anyhow::Result<Vec<Upload>> {
             continue;
         }
         let name = entry.enclosed_name().context("the archive has an unsafe path")?;
-        let inner: Vec<String> = name
-            .components()
-            .skip(1)
-            .map(|part| part.as_os_str().to_string_lossy().into_owned())
-            .collect();
+        let inner: Vec<String> =
+            name.components().skip(1).map(|part| part.as_os_str().to_string_lossy().into_owned()).collect();
         let mut content: File = receive::spool().context("there is no place for a temporary file; set TMPDIR")?;
         std::io::copy(&mut entry, &mut content)?;
         files.push(Upload::new(inner.join("/"), content)?);
@@ -183,9 +157,7 @@ fn unpacked(client: &Client, path: &str) -> anyhow::Result<Vec<Upload>> {
 fn card(run: &Value, member: &str) -> anyhow::Result<Upload> {
     let text = |value: &Value| value.as_str().unwrap_or_default().replace(['\n', '\r'], " ");
     let populations = run["config"]["populations"].as_object().into_iter().flatten();
-    let base = populations
-        .map(|(_, population)| text(&population["base_model"]["name"]))
-        .next();
+    let base = populations.map(|(_, population)| text(&population["base_model"]["name"])).next();
     let base = serde_json::to_string(&base.unwrap_or_default())?;
     let card = format!(
         "---\nlibrary_name: peft\nbase_model: {base}\ntags:\n- lyceum\n---\n\n# {member}\n\nA LoRA adapter of the run {} \

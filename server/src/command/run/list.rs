@@ -3,10 +3,8 @@
 use anyhow::{Context as _, bail};
 use chrono::{DateTime, Utc};
 use clap::{Args, ValueEnum};
-use lyceum_core::{
-    compute::{ComputeAccount, WARM_UP_STEPS, compute_account},
-    verdict::Against,
-};
+use lyceum_core::compute::{ComputeAccount, WARM_UP_STEPS, compute_account};
+use lyceum_core::verdict::Against;
 use lyceum_store::benchmarks::RunResult;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize as _;
@@ -14,11 +12,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use crate::{
-    client::Client,
-    command::output::{Table, json_line},
-    frame::format,
-};
+use crate::client::Client;
+use crate::command::output::{Table, json_line};
+use crate::frame::format;
 
 /// List runs, newest first
 ///
@@ -86,9 +82,7 @@ enum Column {
 
 impl Column {
     fn name(self) -> String {
-        self.to_possible_value()
-            .map(|value| value.get_name().to_owned())
-            .unwrap_or_default()
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
     fn of(self, run: &Value) -> String {
@@ -120,9 +114,8 @@ impl List {
             ("name", self.name),
         ]);
         let given = filters.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
-        let given: String = given
-            .map(|(name, value)| format!("&{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC)))
-            .collect();
+        let given: String =
+            given.map(|(name, value)| format!("&{name}={}", utf8_percent_encode(value, NON_ALPHANUMERIC))).collect();
         let runs = client.items(&format!("/api/v1/runs?{}", given.trim_start_matches('&')), self.limit)?;
         if self.json {
             return runs.iter().try_for_each(json_line);
@@ -142,16 +135,7 @@ pub(super) fn results(client: &Client, id: Uuid, json: bool) -> anyhow::Result<(
     if json {
         return items.iter().try_for_each(json_line);
     }
-    let headings = [
-        "suite",
-        "step",
-        "rows",
-        "n",
-        "members",
-        "pass@1 %",
-        "difference, points",
-        "from",
-    ];
+    let headings = ["suite", "step", "rows", "n", "members", "pass@1 %", "difference, points", "from"];
     let mut table = Table::new(headings);
     for item in items {
         let result = RunResult::deserialize(item)?;
@@ -193,17 +177,14 @@ pub(super) fn cost(client: &Client, id: Uuid) -> anyhow::Result<Value> {
     let seconds: Vec<f64> = ended.iter().map(|(_, seconds)| *seconds).collect();
     let last = match ended.last() {
         Some((last, _)) if ended.len() > WARM_UP_STEPS => *last,
-        _ => bail!(
-            "the first {WARM_UP_STEPS} steps warm up and do not count, and {} of the run have ended",
-            ended.len()
-        ),
+        _ => {
+            bail!("the first {WARM_UP_STEPS} steps warm up and do not count, and {} of the run have ended", ended.len())
+        }
     };
-    let updates = client.get(&format!(
-        "/api/v1/runs/{id}/metrics?metrics=updates&run_alone=true&from={last}&to={last}&level=0"
-    ))?;
-    let adapters = updates["rows"][0]["mean"][0]
-        .as_f64()
-        .context("the run does not say how many adapters a step updates")? as u32;
+    let updates = client
+        .get(&format!("/api/v1/runs/{id}/metrics?metrics=updates&run_alone=true&from={last}&to={last}&level=0"))?;
+    let adapters =
+        updates["rows"][0]["mean"][0].as_f64().context("the run does not say how many adapters a step updates")? as u32;
     let count = |field: &str| run[field].as_u64().unwrap_or(0);
     let steps = u32::try_from(count("steps").saturating_sub(count("forked_at_step"))).unwrap_or(u32::MAX);
     let account = compute_account(&seconds, adapters, steps).context("no step counts")?;
@@ -237,10 +218,7 @@ mod tests {
         let description = serde_json::to_value(crate::openapi::document()).unwrap();
         let run = &description["components"]["schemas"]["Run"]["properties"];
         for column in Column::value_variants() {
-            assert!(
-                *column == Column::Progress || run.get(column.name()).is_some(),
-                "{column:?}"
-            );
+            assert!(*column == Column::Progress || run.get(column.name()).is_some(), "{column:?}");
         }
         let run = json!({"step": 1, "steps": 9, "tags": ["a", "b"], "error": null});
         let shown = [Column::Progress, Column::Tags, Column::Error].map(|column| column.of(&run));
@@ -258,9 +236,6 @@ mod tests {
     fn the_account_names_what_it_counted() {
         let account = compute_account(&[9.0, 9.0, 9.0, 9.0, 9.0, 2.0, 4.0], 8, 200).unwrap();
         let told = told(&account, 7, 8);
-        assert_eq!(
-            (&told["steps_counted"], &told["run_seconds"]),
-            (&json!(2), &json!(600.0))
-        );
+        assert_eq!((&told["steps_counted"], &told["run_seconds"]), (&json!(2), &json!(600.0)));
     }
 }

@@ -8,11 +8,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::{
-    client::{Client, ServerEvent},
-    command::output::{line, reader_has_gone, remark},
-    coordinator::step_log::step_figures,
-};
+use crate::client::{Client, ServerEvent};
+use crate::command::output::{line, reader_has_gone, remark};
+use crate::coordinator::step_log::step_figures;
 
 /// Shows a run's progress until it ends, even if the server restarts.
 pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
@@ -60,11 +58,7 @@ pub(super) fn follow(client: &Client, id: Uuid) -> anyhow::Result<ExitCode> {
     if let Some(error) = run["error"].as_str() {
         remark(error);
     }
-    Ok(if state == "completed" {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if state == "completed" { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The metrics that the recipe highlights in a step's line, as names and units; none if the server does not say.
@@ -78,9 +72,7 @@ fn step_metrics(client: &Client, recipe: &str) -> Vec<(String, String)> {
         places.is_some_and(|places| places.iter().any(|place| place == "step_line"))
     });
     let text = |metric: &Value, field: &str| metric[field].as_str().unwrap_or_default().to_owned();
-    highlighted
-        .map(|metric| (text(metric, "name"), text(metric, "unit")))
-        .collect()
+    highlighted.map(|metric| (text(metric, "name"), text(metric, "unit"))).collect()
 }
 
 fn show(
@@ -106,9 +98,7 @@ fn show(
 
 /// The figures of a step.
 fn told(client: &Client, id: Uuid, highlighted: &[(String, String)], step: u64) -> anyhow::Result<String> {
-    let metrics = client.get(&format!(
-        "/api/v1/runs/{id}/metrics?run_alone=true&from={step}&to={step}"
-    ))?;
+    let metrics = client.get(&format!("/api/v1/runs/{id}/metrics?run_alone=true&from={step}&to={step}"))?;
     let value = |name: &str| -> Option<f64> {
         let names = metrics["metrics"].as_array()?;
         let place = names.iter().position(|known| known == name)?;
@@ -117,11 +107,7 @@ fn told(client: &Client, id: Uuid, highlighted: &[(String, String)], step: u64) 
     let row = client.get(&format!("/api/v1/runs/{id}/steps/{step}"))?;
     let highlighted = highlighted.iter().map(|(name, unit)| (name.as_str(), unit.as_str()));
     let figures = step_figures(highlighted, value, took(&row));
-    Ok(if figures.is_empty() {
-        String::new()
-    } else {
-        format!(": {figures}")
-    })
+    Ok(if figures.is_empty() { String::new() } else { format!(": {figures}") })
 }
 
 fn took(step: &Value) -> Option<TimeDelta> {

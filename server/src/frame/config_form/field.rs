@@ -93,10 +93,7 @@ pub(super) fn field(path: &str, name: &str, schema: &Value, value: &Value) -> Op
         other => other.to_string(),
     };
     Some(Line::Field(Field {
-        pointer: path
-            .split('.')
-            .map(|part| format!("/{}", pointer_token(part)))
-            .collect(),
+        pointer: path.split('.').map(|part| format!("/{}", pointer_token(part))).collect(),
         path: path.to_owned(),
         label: name.replace('_', " "),
         about: about(schema),
@@ -130,9 +127,7 @@ pub(super) fn list(schema: &Value, value: &Value) -> Option<Input> {
     }
     // Suites are names or objects; those that are names alone have the simple editor.
     let has_text = item["type"] == "string"
-        || item["anyOf"]
-            .as_array()
-            .is_some_and(|variants| variants.iter().any(|variant| variant["type"] == "string"));
+        || item["anyOf"].as_array().is_some_and(|variants| variants.iter().any(|variant| variant["type"] == "string"));
     if has_text {
         return texts.map(|texts| Input::Texts(texts.into_iter().map(str::to_owned).collect()));
     }
@@ -155,12 +150,8 @@ pub(super) fn list(schema: &Value, value: &Value) -> Option<Input> {
             })
             .collect()
     };
-    let is_plain = |field: &Field| {
-        matches!(
-            field.input,
-            Input::Number | Input::Text | Input::Several(_) | Input::Choice(_)
-        )
-    };
+    let is_plain =
+        |field: &Field| matches!(field.input, Input::Number | Input::Text | Input::Several(_) | Input::Choice(_));
     let added = fields(&Value::Null);
     let items: Vec<Vec<Field>> = entries.iter().map(fields).collect();
     let all_plain = added.iter().chain(items.iter().flatten()).all(is_plain);
@@ -189,10 +180,7 @@ pub(super) fn about(schema: &Value) -> String {
 
 /// The values listed by a schema, with their descriptions. Null is represented by an empty field.
 pub(super) fn choices(schema: &Value) -> Vec<(String, String)> {
-    let variants = ["oneOf", "anyOf"]
-        .iter()
-        .filter_map(|key| schema[*key].as_array())
-        .flatten();
+    let variants = ["oneOf", "anyOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
     let mut found = Vec::new();
     for variant in variants {
         if let Some(name) = variant["const"].as_str() {
@@ -225,10 +213,7 @@ mod tests {
         let Some(Line::Field(field)) = field("a.b/c", "b/c", &schema, &Value::Null) else {
             panic!("a field");
         };
-        assert_eq!(
-            (field.pointer.as_str(), field.range.as_deref()),
-            ("/a/b~1c", Some("1 to 9"))
-        );
+        assert_eq!((field.pointer.as_str(), field.range.as_deref()), ("/a/b~1c", Some("1 to 9")));
         assert!(field.optional && field.input == Input::Number && field.about == "How many.");
     }
 }

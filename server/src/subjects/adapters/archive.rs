@@ -3,13 +3,12 @@
 use flate2::read::MultiGzDecoder;
 use lyceum_core::fault::Fault;
 use lyceum_models::peft::{AdapterFiles, CONFIG, PICKLE, PICKLED, WEIGHTS};
-use std::{
-    fs::File,
-    io::{self, BufReader, Read, Seek as _},
-    path::{Component, Path},
-};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek as _};
+use std::path::{Component, Path};
 
-use crate::{api_error::ApiError, contract::receive::unwritten};
+use crate::api_error::ApiError;
+use crate::contract::receive::unwritten;
 
 /// Bytes of the longest configuration. Those of peft have some thousand.
 const LONGEST_CONFIG: u64 = 64 << 10;
@@ -58,9 +57,7 @@ impl Found {
                 Component::Normal(_) => depth += 1,
                 Component::CurDir => {}
                 _ => {
-                    return Err(format!(
-                        "the archive has a file `{shown}`: only names below it are valid"
-                    ));
+                    return Err(format!("the archive has a file `{shown}`: only names below it are valid"));
                 }
             }
         }
@@ -75,9 +72,7 @@ impl Found {
             _ => return Ok(()),
         };
         if place.is_some() {
-            return Err(format!(
-                "`{shown}` is the second of its name: an archive has one adapter"
-            ));
+            return Err(format!("`{shown}` is the second of its name: an archive has one adapter"));
         }
         let mut read = Vec::new();
         let unreadable = |error: io::Error| format!("`{shown}` cannot be read: {error}");

@@ -3,14 +3,10 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs as _};
 
-use ureq::{
-    config::Config,
-    http::Uri,
-    unversioned::{
-        resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver},
-        transport::NextTimeout,
-    },
-};
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::NextTimeout;
 
 /// Which addresses are allowed: public ones, and those of these hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,14 +34,11 @@ impl Policy {
     pub(crate) fn check(&self, url: &str) -> Result<(), String> {
         let uri = read(url)?;
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
-        let port = uri
-            .port_u16()
-            .unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
+        let port = uri.port_u16().unwrap_or(if uri.scheme_str() == Some("https") { 443 } else { 80 });
         let found = (host.as_str(), port)
             .to_socket_addrs()
             .map_err(|error| format!("`{host}` cannot be looked up: {error}"))?;
-        self.allows(&host, found.map(|socket| socket.ip()))
-            .map_err(|refused| refused.to_string())
+        self.allows(&host, found.map(|socket| socket.ip())).map_err(|refused| refused.to_string())
     }
 
     fn allows(&self, host: &str, mut found: impl Iterator<Item = IpAddr>) -> Result<(), PrivateAddress> {
@@ -54,10 +47,7 @@ impl Policy {
             return Ok(());
         }
         match found.find(|address| is_private(*address)) {
-            Some(address) => Err(PrivateAddress {
-                host: host.to_owned(),
-                address,
-            }),
+            Some(address) => Err(PrivateAddress { host: host.to_owned(), address }),
             None => Ok(()),
         }
     }
@@ -69,17 +59,12 @@ impl Policy {
 /// It is not an address of HTTP, or has a user in it.
 pub(crate) fn read(url: &str) -> Result<Uri, String> {
     let valid = "an address such as https://example.org/hook is valid";
-    let uri: Uri = url
-        .parse()
-        .map_err(|error| format!("`{url}` is not an address ({error}); {valid}"))?;
+    let uri: Uri = url.parse().map_err(|error| format!("`{url}` is not an address ({error}); {valid}"))?;
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
     if !is_http || uri.host().is_none_or(str::is_empty) {
         return Err(format!("`{url}` is not an http or https address; {valid}"));
     }
-    if uri
-        .authority()
-        .is_some_and(|authority| authority.as_str().contains('@'))
-    {
+    if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
         return Err(format!("an address may not contain a user or a password; {valid}"));
     }
     Ok(uri)
@@ -181,62 +166,32 @@ mod tests {
         ] {
             assert!(is_private(private.parse().unwrap()), "{private}");
         }
-        for public in [
-            "8.8.8.8",
-            "100.63.0.1",
-            "172.32.0.1",
-            "2606:4700::1",
-            "::ffff:8.8.8.8",
-            "64:ff9b::808:808",
-        ] {
+        for public in ["8.8.8.8", "100.63.0.1", "172.32.0.1", "2606:4700::1", "::ffff:8.8.8.8", "64:ff9b::808:808"] {
             assert!(!is_private(public.parse().unwrap()), "{public}");
         }
     }
 
     #[test]
     fn what_leads_to_a_private_address_is_refused_unless_it_is_allowed() {
-        let of = |hosts: &[&str]| Policy {
-            private_hosts: hosts.iter().map(|host| (*host).to_owned()).collect(),
-        };
+        let of = |hosts: &[&str]| Policy { private_hosts: hosts.iter().map(|host| (*host).to_owned()).collect() };
         let (strict, lenient) = (of(&[]), of(&["127.0.0.1", "::1"]));
-        for url in [
-            "http://127.0.0.1:9/x",
-            "http://localhost/x",
-            "https://[::1]/",
-            "http://2130706433/",
-            "http://0x7f.1/",
-        ] {
+        for url in
+            ["http://127.0.0.1:9/x", "http://localhost/x", "https://[::1]/", "http://2130706433/", "http://0x7f.1/"]
+        {
             let refused = strict.check(url).unwrap_err();
-            assert!(
-                refused.contains("private address") || refused.contains("looked up"),
-                "{url}: {refused}"
-            );
+            assert!(refused.contains("private address") || refused.contains("looked up"), "{url}: {refused}");
         }
-        assert!(
-            strict
-                .check("http://127.0.0.1:9/x")
-                .unwrap_err()
-                .contains("--private-webhook-hosts 127.0.0.1")
-        );
+        assert!(strict.check("http://127.0.0.1:9/x").unwrap_err().contains("--private-webhook-hosts 127.0.0.1"));
         assert_eq!(lenient.check("http://127.0.0.1:9/x"), Ok(()));
         assert_eq!(lenient.check("http://[::1]/x"), Ok(()));
-        assert!(
-            lenient.check("http://127.0.0.2/x").is_err(),
-            "another host was not allowed"
-        );
+        assert!(lenient.check("http://127.0.0.2/x").is_err(), "another host was not allowed");
     }
 
     #[test]
     fn only_addresses_of_http_are_read() {
-        for url in [
-            "",
-            "x",
-            "/hook",
-            "ftp://example.org/",
-            "http://",
-            "file:///etc/passwd",
-            "http://me:pw@example.org/",
-        ] {
+        for url in
+            ["", "x", "/hook", "ftp://example.org/", "http://", "file:///etc/passwd", "http://me:pw@example.org/"]
+        {
             assert!(read(url).unwrap_err().contains("https://example.org/hook"), "{url}");
         }
         assert!(read("https://example.org:8443/hook?x=1").is_ok());

@@ -1,26 +1,24 @@
 //! Sends alerts to webhooks, signed as in the Standard Webhooks specification (standardwebhooks.com).
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use chrono::{SecondsFormat, Utc};
 use hmac::{Hmac, Mac as _};
-use lyceum_store::{
-    Result,
-    webhooks::{self, Due, Outcome},
-};
+use lyceum_store::Result;
+use lyceum_store::webhooks::{self, Due, Outcome};
 use serde_json::json;
 use sha2::Sha256;
 use sqlx::PgPool;
-use std::{io::Read as _, sync::Arc, time::Duration};
-use ureq::{
-    Agent,
-    http::{Response, StatusCode, header::LOCATION},
-    unversioned::transport::DefaultConnector,
-};
+use std::io::Read as _;
+use std::sync::Arc;
+use std::time::Duration;
+use ureq::Agent;
+use ureq::http::header::LOCATION;
+use ureq::http::{Response, StatusCode};
+use ureq::unversioned::transport::DefaultConnector;
 
-use crate::{
-    lab::WebhookSettings,
-    subjects::alerts::address::{Checked, Policy, read},
-};
+use crate::lab::WebhookSettings;
+use crate::subjects::alerts::address::{Checked, Policy, read};
 
 /// Deliveries tried at a time.
 const AT_ONCE: i64 = 16;
@@ -67,31 +65,20 @@ impl Sender {
             .timeout_global(Some(settings.timeout))
             .user_agent(concat!("lyceum/", env!("CARGO_PKG_VERSION")))
             .build();
-        let policy = Policy {
-            private_hosts: settings.private_hosts.clone(),
-        };
-        Self {
-            agent: Agent::with_parts(config, DefaultConnector::default(), Checked(policy)),
-            settings,
-        }
+        let policy = Policy { private_hosts: settings.private_hosts.clone() };
+        Self { agent: Agent::with_parts(config, DefaultConnector::default(), Checked(policy)), settings }
     }
 
     fn deliver(&self, due: &Due) -> Outcome {
         match self.send(due) {
-            Ok(status) => Outcome::Delivered {
-                status: status.as_u16(),
-            },
+            Ok(status) => Outcome::Delivered { status: status.as_u16() },
             Err((status, error)) => {
                 let status = status.map(|status| status.as_u16());
                 let tries = due.tries.cast_unsigned();
                 if tries >= self.settings.tries {
                     return Outcome::Failed { status, error };
                 }
-                Outcome::Again {
-                    after: after(self.settings.first_retry, tries),
-                    status,
-                    error,
-                }
+                Outcome::Again { after: after(self.settings.first_retry, tries), status, error }
             }
         }
     }

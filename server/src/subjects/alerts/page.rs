@@ -2,31 +2,23 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_store::{
-    alerts::{
-        self, Alert, AlertFilter, AlertKind,
-        rules::{self, AlertRule, AlertRuleFilter, Comparison},
-    },
-    page::{Order, Window},
-    runs,
-    tokens::Scope,
-    webhooks::{self, Delivery, Webhook},
-};
+use lyceum_store::alerts::rules::{self, AlertRule, AlertRuleFilter, Comparison};
+use lyceum_store::alerts::{self, Alert, AlertFilter, AlertKind};
+use lyceum_store::page::{Order, Window};
+use lyceum_store::runs;
+use lyceum_store::tokens::Scope;
+use lyceum_store::webhooks::{self, Delivery, Webhook};
 use serde::Serialize;
 use std::collections::{BTreeSet, HashMap};
 use uuid::Uuid;
 
 use super::rules::{metrics, words};
-use crate::{
-    api_error::ApiError,
-    contract::Asked,
-    frame::{
-        format,
-        layout::{Layout, Section},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::Asked;
+use crate::frame::format;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
 
 /// Deliveries of a webhook that are shown.
 const DELIVERIES: u32 = 20;
@@ -93,12 +85,7 @@ impl AlertsPage {
             1 => "in the last step".to_owned(),
             steps => format!("over the last {steps} steps"),
         };
-        format!(
-            "{} {} {} {over}",
-            rule.metric,
-            words(rule.comparison),
-            format::value(&rule.value)
-        )
+        format!("{} {} {} {over}", rule.metric, words(rule.comparison), format::value(&rule.value))
     }
 
     #[expect(clippy::unused_self, reason = "templates call it on a value")]
@@ -149,29 +136,18 @@ pub(crate) async fn show_alerts(
 /// The newest rules, and whether there are more.
 async fn rule_lines(lab: &Lab) -> Result<(Vec<RuleLine>, bool), ApiError> {
     let db = lab.store.pool();
-    let newest = Window {
-        limit: RULES,
-        after: None,
-        order: Order::Newest,
-    };
+    let newest = Window { limit: RULES, after: None, order: Order::Newest };
     let page = rules::page(db, &AlertRuleFilter::default(), &newest).await?;
     let watched: Vec<Uuid> = page.items.iter().filter_map(|rule| rule.run_id).collect();
     let names: HashMap<Uuid, String> = runs::names(db, &watched).await?.into_iter().collect();
-    let line = |rule: AlertRule| RuleLine {
-        run: rule.run_id.and_then(|run| names.get(&run).cloned()),
-        rule,
-    };
+    let line = |rule: AlertRule| RuleLine { run: rule.run_id.and_then(|run| names.get(&run).cloned()), rule };
     Ok((page.items.into_iter().map(line).collect(), page.next.is_some()))
 }
 
 /// The newest webhooks, and whether there are more.
 async fn told(lab: &Lab) -> Result<(Vec<Told>, bool), ApiError> {
     let db = lab.store.pool();
-    let newest = |limit| Window {
-        limit,
-        after: None,
-        order: Order::Newest,
-    };
+    let newest = |limit| Window { limit, after: None, order: Order::Newest };
     let mut told = Vec::new();
     let page = webhooks::page(db, &newest(WEBHOOKS)).await?;
     for webhook in page.items {

@@ -1,21 +1,18 @@
 //! Raises alerts: of what happened to runs and workers, of policies that collapse, and by rules.
 
-use lyceum_core::{
-    id::ExecutionId,
-    verdict::{Evidence, Finding, HeldOut, Progress, Readings, SPAN, Sign, Signal, Trend, Verdict},
-};
-use lyceum_store::{
-    alerts::{AlertKind, Candidate, NewAlert, candidates, raise},
-    executions::State,
-    metrics,
-    page::{Order, Window},
-    runs::{self, RunFilter, RunSort},
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::verdict::{Evidence, Finding, HeldOut, Progress, Readings, SPAN, Sign, Signal, Trend, Verdict};
+use lyceum_store::alerts::{AlertKind, Candidate, NewAlert, candidates, raise};
+use lyceum_store::executions::State;
+use lyceum_store::metrics;
+use lyceum_store::page::{Order, Window};
+use lyceum_store::runs::{self, RunFilter, RunSort};
 use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::rules;
-use crate::{api_error::ApiError, lab::Lab};
+use crate::api_error::ApiError;
+use crate::lab::Lab;
 
 /// Raises every alert that is due.
 pub(crate) async fn raise_all(lab: &Lab, collapses: &mut Watch) -> Result<(), ApiError> {
@@ -44,15 +41,11 @@ fn told(found: &Candidate) -> (String, String) {
     match found.kind {
         AlertKind::Failed => (
             format!("{name} failed"),
-            format!(
-                "It failed{at}: {}",
-                found.error.as_deref().unwrap_or("no cause is known")
-            ),
+            format!("It failed{at}: {}", found.error.as_deref().unwrap_or("no cause is known")),
         ),
-        AlertKind::Stalled => (
-            format!("{name} is stalled"),
-            format!("Nothing has moved for a minute{at}. Is a worker running?"),
-        ),
+        AlertKind::Stalled => {
+            (format!("{name} is stalled"), format!("Nothing has moved for a minute{at}. Is a worker running?"))
+        }
         AlertKind::Completed => (format!("{name} completed"), "All its steps have ended.".to_owned()),
         AlertKind::WorkerLost => (
             format!("The worker {name} is lost"),
@@ -77,15 +70,8 @@ impl Watch {
     /// Raises an alert for every sign that a running run shows, once for each.
     pub(crate) async fn look(&mut self, lab: &Lab) -> Result<(), ApiError> {
         let db = lab.store.pool();
-        let filter = RunFilter {
-            state: Some(State::Running),
-            ..RunFilter::default()
-        };
-        let newest = Window {
-            limit: RUNS,
-            after: None,
-            order: Order::Newest,
-        };
+        let filter = RunFilter { state: Some(State::Running), ..RunFilter::default() };
+        let newest = Window { limit: RUNS, after: None, order: Order::Newest };
         let running = runs::page(db, &filter, &RunSort::Age, &newest).await?.items;
         self.0.retain(|id, _| running.iter().any(|run| run.id == *id));
         for run in running {
@@ -125,11 +111,7 @@ async fn signs(lab: &Lab, id: ExecutionId) -> Result<Vec<(&'static str, String)>
         let values = ends.iter().map(|row| row[column].unwrap_or(f64::NAN));
         readings = readings.with(*signal, Trend::of(values));
     }
-    let verdict = Verdict::of(&Evidence {
-        progress: Progress::Running,
-        readings,
-        held_out: HeldOut::Unmeasured,
-    });
+    let verdict = Verdict::of(&Evidence { progress: Progress::Running, readings, held_out: HeldOut::Unmeasured });
     let sign = |finding: &Finding| match finding {
         Finding::Collapsing { sign, .. } => Some((word(*sign), finding.sentence(true))),
         _ => None,

@@ -1,19 +1,13 @@
 //! Rules of one's own for alerts, and acknowledgement.
 
 use actix_web::web;
-use lyceum_core::{
-    fault::{Fault, nearest},
-    id::ExecutionId,
-    recipe::REWARD_PART,
-    verify::is_part_name,
-};
-use lyceum_store::{
-    alerts::{
-        self, Alert, AlertKind, NewAlert,
-        rules::{self, AlertRule, AlertRuleFilter, Comparison, Due, NewAlertRule},
-    },
-    runs,
-};
+use lyceum_core::fault::{Fault, nearest};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::REWARD_PART;
+use lyceum_core::verify::is_part_name;
+use lyceum_store::alerts::rules::{self, AlertRule, AlertRuleFilter, Comparison, Due, NewAlertRule};
+use lyceum_store::alerts::{self, Alert, AlertKind, NewAlert};
+use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,17 +15,12 @@ use std::collections::BTreeSet;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, Answer, Caller, Endpoint, Filter, bounds, delete,
-        document::{Document, RequestBody},
-        idempotent::{Begun, IdempotencyKey},
-        list, show,
-    },
-    frame::format,
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::document::{Document, RequestBody};
+use crate::contract::idempotent::{Begun, IdempotencyKey};
+use crate::contract::{About, Answer, Caller, Endpoint, Filter, bounds, delete, list, show};
+use crate::frame::format;
+use crate::lab::Lab;
 
 /// A rule to create: an alert is raised when the mean of a metric over the last steps of a run is beyond a bound.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -73,19 +62,10 @@ pub(in crate::subjects) fn endpoints() -> Vec<Endpoint> {
     };
     let new = Endpoint::post(new, "alerts", create_rule);
     let new = new.idempotent().takes::<CreateAlertRule>().creates::<AlertRule>();
-    let all = About {
-        name: "list_alert_rules",
-        path: "/alert-rules",
-        summary: "List rules.",
-        answer: "A page of rules",
-    };
+    let all =
+        About { name: "list_alert_rules", path: "/alert-rules", summary: "List rules.", answer: "A page of rules" };
     let all = list(all, "alerts", rules::page);
-    let one = About {
-        name: "show_alert_rule",
-        path: "/alert-rules/{id}",
-        summary: "Show a rule.",
-        answer: "The rule",
-    };
+    let one = About { name: "show_alert_rule", path: "/alert-rules/{id}", summary: "Show a rule.", answer: "The rule" };
     let one = show(one, "alerts", rules::find).id("id", "The rule");
     let removal = About {
         name: "delete_alert_rule",
@@ -93,9 +73,7 @@ pub(in crate::subjects) fn endpoints() -> Vec<Endpoint> {
         summary: "Delete a rule; its alerts stay.",
         answer: "It is gone",
     };
-    let removal = delete(removal, "alerts", rules::find, rules::remove)
-        .id("id", "The rule")
-        .if_match();
+    let removal = delete(removal, "alerts", rules::find, rules::remove).id("id", "The rule").if_match();
     let acknowledge = About {
         name: "acknowledge_alert",
         path: "/alerts/{id}/acknowledge",
@@ -163,9 +141,7 @@ async fn create_rule(
         created_by: &caller.token.name,
     };
     let made = rules::create(&mut creation.tx, &new).await?;
-    creation
-        .finish(&made, &format!("/api/v1/alert-rules/{}", made.id))
-        .await
+    creation.finish(&made, &format!("/api/v1/alert-rules/{}", made.id)).await
 }
 
 /// The metrics of all recipes, and the parts of rewards that runs have recorded.

@@ -3,26 +3,18 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    archive::{self, Archived},
-    runs,
-};
+use lyceum_store::archive::{self, Archived};
+use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{
-    grid::{Colouring, Dimension},
-    map::{Drawing, Map, align},
-};
-use crate::{
-    api_error::ApiError,
-    frame::{
-        layout::{Layout, Section},
-        view::{Filters, View},
-    },
-    lab::Lab,
-};
+use super::grid::{Colouring, Dimension};
+use super::map::{Drawing, Map, align};
+use crate::api_error::ApiError;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
 
 /// Maps that are shown, and those that are shown unless others are chosen.
 const MAPS: usize = 8;
@@ -115,11 +107,8 @@ fn ids(runs: &str) -> Result<Vec<Uuid>, ApiError> {
     let mut ids: Vec<Uuid> = Vec::new();
     for id in runs.split(',').map(str::trim).filter(|id| !id.is_empty()) {
         let run = id.parse();
-        let run = run.map_err(|_| {
-            wrong(format!(
-                "`{id}` is not the id of a run; ids separated by commas are valid"
-            ))
-        })?;
+        let run =
+            run.map_err(|_| wrong(format!("`{id}` is not the id of a run; ids separated by commas are valid")))?;
         if !ids.contains(&run) {
             ids.push(run);
         }

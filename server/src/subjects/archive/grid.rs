@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-use crate::frame::{format::value, sides::range};
+use crate::frame::format::value;
+use crate::frame::sides::range;
 
 /// Maximum tiles of an axis.
 const TILES: f32 = 26.0;
@@ -114,12 +115,7 @@ impl Axis {
         let [low, high] = bounds.map_or([0.0, 1.0], |(_, bounds)| bounds);
         let span = (high - low).max(1.0);
         let width = (span / (TILES - 1.0)).ceil().max(1.0);
-        Self {
-            dimension,
-            low,
-            width,
-            tiles: (span / width).floor() as usize + 1,
-        }
+        Self { dimension, low, width, tiles: (span / width).floor() as usize + 1 }
     }
 
     fn place(self, cell: &MapCell) -> Option<usize> {
@@ -131,11 +127,7 @@ impl Axis {
     fn label(self, place: usize) -> String {
         let start = self.low + self.width * place as f32;
         match self.width > 1.0 {
-            true => format!(
-                "{}–{}",
-                value(&f64::from(start)),
-                value(&f64::from(start + self.width - 1.0))
-            ),
+            true => format!("{}–{}", value(&f64::from(start)), value(&f64::from(start + self.width - 1.0))),
             false => value(&f64::from(start)),
         }
     }
@@ -193,25 +185,15 @@ impl Grid {
             }
         }
         let tile = |(cells, sum, valued): &(usize, f64, usize)| {
-            (*cells > 0).then(|| Tile {
-                cells: *cells,
-                value: (*valued > 0).then(|| sum / *valued as f64),
-            })
+            (*cells > 0).then(|| Tile { cells: *cells, value: (*valued > 0).then(|| sum / *valued as f64) })
         };
         let rows: Vec<GridRow> = sums
             .iter()
             .enumerate()
             .rev()
-            .map(|(place, row)| GridRow {
-                place,
-                label: y.label(place),
-                tiles: row.iter().map(tile).collect(),
-            })
+            .map(|(place, row)| GridRow { place, label: y.label(place), tiles: row.iter().map(tile).collect() })
             .collect();
-        let values = rows
-            .iter()
-            .flat_map(|row| row.tiles.iter().flatten())
-            .filter_map(|tile| tile.value);
+        let values = rows.iter().flat_map(|row| row.tiles.iter().flatten()).filter_map(|tile| tile.value);
         Self {
             columns: (0..x.tiles).map(|place| x.label(place)).collect(),
             range: match colour {
@@ -251,38 +233,24 @@ mod tests {
     #[test]
     fn cells_fall_into_tiles_and_those_out_of_bounds_onto_the_edge() {
         let config = ArchiveConfig::default();
-        let axes = (
-            Axis::of(Dimension::AstDepth, &config),
-            Axis::of(Dimension::Loc, &config),
-        );
+        let axes = (Axis::of(Dimension::AstDepth, &config), Axis::of(Dimension::Loc, &config));
         let cells = [cell(3.0, 1.0, 0.0), cell(3.0, 2.0, 1.0), cell(99.0, 49.0, 0.5)];
         let grid = Grid::of(&cells, axes, Colouring::SolveRate, 9);
         assert_eq!(grid.columns.len(), 23, "3 to 25");
         assert_eq!(grid.columns[0], "3");
         let bottom = grid.rows.last().unwrap();
         assert_eq!((bottom.place, bottom.label.as_str()), (0, "1–2"));
-        let shared = Tile {
-            cells: 2,
-            value: Some(0.5),
-        };
+        let shared = Tile { cells: 2, value: Some(0.5) };
         assert_eq!(bottom.tiles[0], Some(shared));
         assert_eq!(place(&cells[2], axes), Some((22, 24)));
-        let taken: usize = grid
-            .rows
-            .iter()
-            .flat_map(|row| row.tiles.iter().flatten())
-            .map(|tile| tile.cells)
-            .sum();
+        let taken: usize = grid.rows.iter().flat_map(|row| row.tiles.iter().flatten()).map(|tile| tile.cells).sum();
         assert_eq!(taken, 3);
     }
 
     #[test]
     fn a_cell_without_a_descriptor_or_a_value_does_not_break_the_map() {
         let config = ArchiveConfig::default();
-        let axes = (
-            Axis::of(Dimension::AstDepth, &config),
-            Axis::of(Dimension::Cyclomatic, &config),
-        );
+        let axes = (Axis::of(Dimension::AstDepth, &config), Axis::of(Dimension::Cyclomatic, &config));
         let grid = Grid::of(&[cell(3.0, 1.0, 0.5)], axes, Colouring::Complexity, 9);
         assert!(grid.rows.iter().all(|row| row.tiles.iter().all(Option::is_none)));
         assert_eq!(grid.range, None);

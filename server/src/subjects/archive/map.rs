@@ -1,10 +1,9 @@
 //! Maps of archives, drawn alike so that they can be compared.
 
-use lyceum_core::{archive::ArchiveConfig, id::ExecutionId};
-use lyceum_store::{
-    archive::{self, MapCell},
-    runs,
-};
+use lyceum_core::archive::ArchiveConfig;
+use lyceum_core::id::ExecutionId;
+use lyceum_store::archive::{self, MapCell};
+use lyceum_store::runs;
 use serde::{Deserialize as _, Serialize};
 use sqlx::PgPool;
 use strum::VariantArray as _;

@@ -3,30 +3,22 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    archive::{self, Growth, MapCell},
-    runs,
-};
+use lyceum_store::archive::{self, Growth, MapCell};
+use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::{
-    grid::{self, Axis, Colouring, Dimension},
-    map::{Drawing, Map, align},
-};
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::{Figure, Series, Style},
-        layout::{Layout, Section},
-        places::Tab,
-        run::{self, RunFrame},
-        steps::{POINTS, stride},
-        view::{Filters, View},
-    },
-    lab::Lab,
-};
+use super::grid::{self, Axis, Colouring, Dimension};
+use super::map::{Drawing, Map, align};
+use crate::api_error::ApiError;
+use crate::frame::figure::{Figure, Series, Style};
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::{self, RunFrame};
+use crate::frame::steps::{POINTS, stride};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
 
 /// The map to show.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -146,9 +138,7 @@ pub(crate) async fn show_archive(
 }
 
 fn tile_of(text: &str) -> Result<(usize, usize), ApiError> {
-    let places = text
-        .split_once(',')
-        .and_then(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?)));
+    let places = text.split_once(',').and_then(|(x, y)| Some((x.parse().ok()?, y.parse().ok()?)));
     places.ok_or_else(|| {
         let detail = format!("`{text}` is not a tile; a tile is two positions from 0, such as 3,5");
         ApiError::invalid_query(vec![("tile".to_owned(), detail)])
@@ -158,11 +148,7 @@ fn tile_of(text: &str) -> Result<(usize, usize), ApiError> {
 fn opened(maps: &[Map], tile: (usize, usize), axes: (Axis, Axis)) -> Vec<Opened> {
     let of = |map: &Map| {
         let inside = |cell: &&MapCell| grid::place(cell, axes) == Some(tile);
-        let open = |cell: &MapCell| Opened {
-            run_id: map.run_id,
-            run: map.run.clone(),
-            cell: cell.clone(),
-        };
+        let open = |cell: &MapCell| Opened { run_id: map.run_id, run: map.run.clone(), cell: cell.clone() };
         map.cells.iter().flatten().filter(inside).map(open).collect::<Vec<_>>()
     };
     maps.iter().flat_map(of).collect()
@@ -183,12 +169,7 @@ fn growth_of(growth: &[Growth]) -> Figure {
         x: "step".to_owned(),
         y: "cells".to_owned(),
         series: vec![
-            Series {
-                name: "occupied cells".to_owned(),
-                style: Style::Bold,
-                points: cells,
-                ..Series::default()
-            },
+            Series { name: "occupied cells".to_owned(), style: Style::Bold, points: cells, ..Series::default() },
             Series {
                 name: "insertions".to_owned(),
                 points: growth.iter().map(insertions).collect(),

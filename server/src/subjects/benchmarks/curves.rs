@@ -1,18 +1,14 @@
 //! Scores of a run over its steps and pass@k over k, one chart per suite.
 
-use lyceum_core::{
-    benchmark::{CurvePoint, Spread, SubjectRole},
-    wilson::Interval,
-};
+use lyceum_core::benchmark::{CurvePoint, Spread, SubjectRole};
+use lyceum_core::wilson::Interval;
 use lyceum_store::benchmarks::{BenchmarkResult, LevelAtStep, ScoreAtStep};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-use crate::frame::{
-    figure::{Colour, Figure, Series, Style},
-    format,
-};
+use crate::frame::figure::{Colour, Figure, Series, Style};
+use crate::frame::format;
 
 /// Maximum members with a line of their own; with more, a chart shows only the mean and the band.
 const LINES: usize = 24;
@@ -37,10 +33,7 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
         name: format!("base: {}", base.name),
         style: Style::Dashed,
         colour: Colour::Muted,
-        points: steps
-            .iter()
-            .map(|step| (f64::from(*step), Some(100.0 * base.pass_at_1)))
-            .collect(),
+        points: steps.iter().map(|step| (f64::from(*step), Some(100.0 * base.pass_at_1))).collect(),
         band: steps
             .iter()
             .map(|step| {
@@ -51,15 +44,13 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
             .collect(),
         ..Series::default()
     });
-    let members: BTreeSet<(&str, Uuid)> = scores
-        .iter()
-        .filter_map(|score| Some((score.name.as_str(), score.member_id?)))
-        .collect();
+    let members: BTreeSet<(&str, Uuid)> =
+        scores.iter().filter_map(|score| Some((score.name.as_str(), score.member_id?))).collect();
     let has_lines = members.len() <= LINES;
-    let lines = members.iter().filter(|_| has_lines).map(|(name, member)| Series {
-        style: Style::Faint,
-        ..line(name, *member, &scores)
-    });
+    let lines = members
+        .iter()
+        .filter(|_| has_lines)
+        .map(|(name, member)| Series { style: Style::Faint, ..line(name, *member, &scores) });
     let mut note = format!(
         "n = {rows}. The band goes from the worst to the best member of each step, selected on the test set. Dashed: the base, \
          with its interval of 95 % over problems."
@@ -68,9 +59,7 @@ fn figure(name: &str, scores: &[ScoreAtStep]) -> Option<Figure> {
         note.push_str(" What was measured on other problems or in another way is in the list of evaluations.");
     }
     if !has_lines {
-        note.push_str(&format!(
-            " With more than {LINES} members, there are no lines for single members."
-        ));
+        note.push_str(&format!(" With more than {LINES} members, there are no lines for single members."));
     }
     Some(Figure {
         id: format!("over-steps-{name}"),
@@ -110,13 +99,8 @@ pub(crate) fn by_level(scores: &[LevelAtStep]) -> Vec<Figure> {
 
 fn level_figure<'s>(suite: &str, levels: impl Iterator<Item = Vec<&'s LevelAtStep>>) -> Figure {
     let line = |level: Vec<&LevelAtStep>| Series {
-        name: level
-            .first()
-            .map_or_else(String::new, |one| format!("level {} (n = {})", one.level, one.rows)),
-        points: level
-            .iter()
-            .map(|at| (f64::from(at.step), Some(100.0 * at.pass_at_1)))
-            .collect(),
+        name: level.first().map_or_else(String::new, |one| format!("level {} (n = {})", one.level, one.rows)),
+        points: level.iter().map(|at| (f64::from(at.step), Some(100.0 * at.pass_at_1))).collect(),
         ..Series::default()
     };
     Figure {
@@ -151,26 +135,15 @@ fn usual_way<'s>(scores: &[&'s ScoreAtStep]) -> Option<&'s ScoreAtStep> {
 fn means(steps: &BTreeSet<i32>, scores: &[&ScoreAtStep]) -> Vec<Series> {
     let (teachers, solvers): (Vec<&ScoreAtStep>, Vec<&ScoreAtStep>) =
         scores.iter().partition(|score| score.role == SubjectRole::Teacher);
-    let name = if teachers.is_empty() {
-        "members"
-    } else {
-        "those who solve"
-    };
-    let mut all = vec![
-        mean(name, Colour::Next, steps, &solvers),
-        mean("teachers", Colour::Proposing, steps, &teachers),
-    ];
+    let name = if teachers.is_empty() { "members" } else { "those who solve" };
+    let mut all =
+        vec![mean(name, Colour::Next, steps, &solvers), mean("teachers", Colour::Proposing, steps, &teachers)];
     all.retain(|mean| !mean.points.is_empty());
     all
 }
 
 fn mean(name: &str, colour: Colour, steps: &BTreeSet<i32>, scores: &[&ScoreAtStep]) -> Series {
-    let mut mean = Series {
-        name: format!("mean of {name}"),
-        style: Style::Bold,
-        colour,
-        ..Series::default()
-    };
+    let mut mean = Series { name: format!("mean of {name}"), style: Style::Bold, colour, ..Series::default() };
     for step in steps {
         let at = scores.iter().filter(|score| score.step == Some(*step));
         let at: Vec<f64> = at.map(|score| 100.0 * score.pass_at_1).collect();
@@ -196,10 +169,7 @@ fn line(name: &str, member: Uuid, scores: &[&ScoreAtStep]) -> Series {
     Series {
         name: name.to_owned(),
         colour: own.first().map(|score| colour_of(score.role)).unwrap_or_default(),
-        points: own
-            .iter()
-            .filter_map(|score| Some((f64::from(score.step?), Some(100.0 * score.pass_at_1))))
-            .collect(),
+        points: own.iter().filter_map(|score| Some((f64::from(score.step?), Some(100.0 * score.pass_at_1)))).collect(),
         ..Series::default()
     }
 }
@@ -238,11 +208,7 @@ pub(crate) fn pass_at_k(curves: &[Curve]) -> Vec<Figure> {
             name: curve.name.clone(),
             style: if is_base { Style::Dashed } else { Style::Line },
             colour: if is_base { Colour::Muted } else { Colour::Next },
-            points: curve
-                .points
-                .iter()
-                .map(|point| (f64::from(point.k), Some(point.pass_at_k)))
-                .collect(),
+            points: curve.points.iter().map(|point| (f64::from(point.k), Some(point.pass_at_k))).collect(),
             ..Series::default()
         }
     };
@@ -270,11 +236,7 @@ mod tests {
             step: (member > 0).then_some(step),
             member_id: (member > 0).then(|| Uuid::from_u128(member)),
             name: format!("m{member}"),
-            role: if member > 0 {
-                SubjectRole::Student
-            } else {
-                SubjectRole::Base
-            },
+            role: if member > 0 { SubjectRole::Student } else { SubjectRole::Base },
             pass_at_1,
             standard_error: 0.1,
             rows: 60,
@@ -285,12 +247,7 @@ mod tests {
 
     #[test]
     fn the_mean_is_over_those_who_lived_at_a_step_and_the_base_is_a_level() {
-        let scores = [
-            score(0, 0, 0.25),
-            score(1, 10, 0.25),
-            score(1, 20, 0.5),
-            score(2, 20, 1.0),
-        ];
+        let scores = [score(0, 0, 0.25), score(1, 10, 0.25), score(1, 20, 0.5), score(2, 20, 1.0)];
         let figures = figures(&scores);
         let series = &figures[0].series;
         assert_eq!(series[0].points, [(10.0, Some(25.0)), (20.0, Some(75.0))]);
@@ -306,35 +263,17 @@ mod tests {
 
     #[test]
     fn what_was_measured_on_other_rows_or_of_teachers_is_in_no_mean_of_those_who_solve() {
-        let teacher = ScoreAtStep {
-            role: SubjectRole::Teacher,
-            ..score(2, 20, 0.0)
-        };
-        let larger = ScoreAtStep {
-            rows: 300,
-            row_set: "all".to_owned(),
-            ..score(1, 20, 0.25)
-        };
-        let figures = figures(&[
-            score(0, 0, 0.25),
-            score(1, 10, 0.25),
-            score(1, 20, 0.5),
-            teacher,
-            larger,
-        ]);
-        let [solvers, teachers, ..] = figures[0].series.as_slice() else {
-            panic!("{:?}", figures[0].series)
-        };
+        let teacher = ScoreAtStep { role: SubjectRole::Teacher, ..score(2, 20, 0.0) };
+        let larger = ScoreAtStep { rows: 300, row_set: "all".to_owned(), ..score(1, 20, 0.25) };
+        let figures = figures(&[score(0, 0, 0.25), score(1, 10, 0.25), score(1, 20, 0.5), teacher, larger]);
+        let [solvers, teachers, ..] = figures[0].series.as_slice() else { panic!("{:?}", figures[0].series) };
         assert_eq!(solvers.points, [(10.0, Some(25.0)), (20.0, Some(50.0))]);
         assert_eq!(teachers.points, [(20.0, Some(0.0))]);
     }
 
     #[test]
     fn a_base_that_solves_nothing_has_a_band() {
-        let base = ScoreAtStep {
-            standard_error: 0.0,
-            ..score(0, 0, 0.0)
-        };
+        let base = ScoreAtStep { standard_error: 0.0, ..score(0, 0, 0.0) };
         let figures = figures(&[base, score(1, 10, 0.25), score(1, 20, 0.5)]);
         let (_, low, high) = figures[0].series[1].band[0];
         // scipy.stats: binomtest(0, 60).proportion_ci(method="wilson") is (0, 0.060172).
@@ -343,9 +282,8 @@ mod tests {
 
     #[test]
     fn a_crowd_has_a_mean_and_no_lines() {
-        let scores: Vec<ScoreAtStep> = (1..=30)
-            .flat_map(|member| [score(member, 1, 0.0), score(member, 2, 1.0)])
-            .collect();
+        let scores: Vec<ScoreAtStep> =
+            (1..=30).flat_map(|member| [score(member, 1, 0.0), score(member, 2, 1.0)]).collect();
         assert_eq!(figures(&scores)[0].series.len(), 1);
     }
 }

@@ -1,32 +1,23 @@
 //! Export of evaluations: benchmarks in formats of other tools, others as CSV.
 
 use actix_web::{HttpResponse, web};
-use lyceum_core::{
-    benchmark::{self, BenchmarkRow, export},
-    dataset::problem,
-    id::{DatasetId, ExecutionId},
-    recipe::{FrozenSideResult, GoalpostsResult, RegenerateResult},
-    retention::RetentionResult,
-};
-use lyceum_store::{
-    benchmarks::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample},
-    datasets,
-    evaluations::{self, Evaluation},
-    page,
-};
+use lyceum_core::benchmark::{self, BenchmarkRow, export};
+use lyceum_core::dataset::problem;
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_core::recipe::{FrozenSideResult, GoalpostsResult, RegenerateResult};
+use lyceum_core::retention::RetentionResult;
+use lyceum_store::benchmarks::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample};
+use lyceum_store::evaluations::{self, Evaluation};
+use lyceum_store::{datasets, page};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::io::Write as _;
 use utoipa::ToSchema;
 
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, Endpoint, Query,
-        file_body::{Turn, file_body},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::file_body::{Turn, file_body};
+use crate::contract::{About, Endpoint, Query};
+use crate::lab::Lab;
 
 /// The format of an export.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, ToSchema)]
@@ -110,9 +101,7 @@ async fn export_evaluation(
     let kind = evaluation.spec["type"].as_str().unwrap_or_default();
     query.check(kind)?;
     if kind != "benchmark" {
-        return Ok(HttpResponse::Ok()
-            .content_type("text/csv; charset=utf-8")
-            .body(csv(&evaluation)?));
+        return Ok(HttpResponse::Ok().content_type("text/csv; charset=utf-8").body(csv(&evaluation)?));
     }
     let subject = query.subject.unwrap_or(0);
     let turn = Turn::wait().await?;
@@ -166,11 +155,7 @@ fn csv(evaluation: &Evaluation) -> Result<String, ApiError> {
 }
 
 async fn find(lab: &Lab, id: ExecutionId, suite: Option<&str>, subject: u32) -> Result<BenchmarkResult, ApiError> {
-    let first = page::Window {
-        limit: 1,
-        after: None,
-        order: page::Order::Oldest,
-    };
+    let first = page::Window { limit: 1, after: None, order: page::Order::Oldest };
     let filter = BenchmarkFilter {
         evaluation: Some(id),
         suite: suite.map(str::to_owned),
@@ -209,10 +194,7 @@ fn lm_eval_results(result: &BenchmarkResult) -> Result<String, ApiError> {
         },
         protocol: &protocol,
         n: result.n.cast_unsigned(),
-        seed: result.protocol["seed"]
-            .as_str()
-            .and_then(|seed| seed.parse().ok())
-            .unwrap_or_default(),
+        seed: result.protocol["seed"].as_str().and_then(|seed| seed.parse().ok()).unwrap_or_default(),
         date: result.created_at.timestamp_millis() as f64 / 1e3,
     };
     serde_json::to_string_pretty(&export::lm_eval_results(&measured, &result.score()))
@@ -226,10 +208,7 @@ fn lm_eval_samples(rows: &[BenchmarkRow], samples: &[BenchmarkSample]) -> String
             index,
             row: rows.get(index as usize)?,
             responses: samples.iter().map(|sample| sample.text.as_str()).collect(),
-            solutions: samples
-                .iter()
-                .map(|sample| sample.solution.as_deref().unwrap_or_default())
-                .collect(),
+            solutions: samples.iter().map(|sample| sample.solution.as_deref().unwrap_or_default()).collect(),
             correct: samples.iter().filter(|sample| sample.correct).count() as u32,
         }))
     });

@@ -1,13 +1,9 @@
 //! The papers' table of a run: its results next to those of its base and of a baseline measured in the same way.
 
-use lyceum_core::{
-    benchmark::{Cell, Subject, SubjectRole, Table, suite},
-    id::ExecutionId,
-};
-use lyceum_store::{
-    benchmarks::{self, BenchmarkResult},
-    runs,
-};
+use lyceum_core::benchmark::{Cell, Subject, SubjectRole, Table, suite};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::benchmarks::{self, BenchmarkResult};
+use lyceum_store::runs;
 use sqlx::PgPool;
 
 use crate::api_error::ApiError;
@@ -43,31 +39,17 @@ pub(crate) async fn measured(
         }));
     }
     let results = benchmarks::population_results(db, run, step).await?;
-    scores.extend(
-        results
-            .iter()
-            .map(|result| score(result, result.name.clone(), result.role)),
-    );
+    scores.extend(results.iter().map(|result| score(result, result.name.clone(), result.role)));
     let mut table = Table::of(scores);
-    let notes = table
-        .suites
-        .iter()
-        .filter_map(|name| difference(name, beside.iter().chain(&results)));
+    let notes = table.suites.iter().filter_map(|name| difference(name, beside.iter().chain(&results)));
     let notes: Vec<String> = notes.collect();
     table.notes.extend(notes);
     Ok(Measured { table, results })
 }
 
 fn score(result: &BenchmarkResult, name: String, role: SubjectRole) -> (Subject, String, Cell) {
-    let subject = Subject {
-        name,
-        role,
-        member: result.member_id,
-    };
-    let cell = Cell {
-        pass_at_1: result.pass_at_1,
-        standard_error: result.standard_error,
-    };
+    let subject = Subject { name, role, member: result.member_id };
+    let cell = Cell { pass_at_1: result.pass_at_1, standard_error: result.standard_error };
     (subject, result.suite.clone(), cell)
 }
 
@@ -79,29 +61,16 @@ fn difference<'a>(suite_name: &str, results: impl Iterator<Item = &'a BenchmarkR
     fields.sort_unstable();
     fields.dedup();
     let title = suite(suite_name).map_or(suite_name, |suite| suite.title.as_str());
-    (!fields.is_empty()).then(|| {
-        format!(
-            "{title} was not measured in the same way for all: {} differ",
-            fields.join(", ")
-        )
-    })
+    (!fields.is_empty())
+        .then(|| format!("{title} was not measured in the same way for all: {} differ", fields.join(", ")))
 }
 
 /// Fields of a protocol that influence scores.
-const ASKED: [&str; 6] = [
-    "prompts",
-    "prompts_sha256",
-    "chat_template_sha256",
-    "temperature",
-    "top_p",
-    "max_tokens",
-];
+const ASKED: [&str; 6] = ["prompts", "prompts_sha256", "chat_template_sha256", "temperature", "top_p", "max_tokens"];
 
 /// In what the measurements of two results differ, apart from who was measured.
 pub(super) fn differences(one: &BenchmarkResult, other: &BenchmarkResult) -> Vec<&'static str> {
-    let asked = ASKED
-        .into_iter()
-        .map(|field| (field, one.protocol[field] == other.protocol[field]));
+    let asked = ASKED.into_iter().map(|field| (field, one.protocol[field] == other.protocol[field]));
     let also = [
         ("suite", one.suite_name() == other.suite_name()),
         ("rows", one.rows != other.rows || one.row_set == other.row_set),

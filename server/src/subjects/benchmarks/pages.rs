@@ -8,14 +8,10 @@ use serde::Serialize;
 use std::collections::HashMap;
 
 use super::{BenchmarkSuite, suites};
-use crate::{
-    api_error::ApiError,
-    frame::{
-        layout::{Layout, Section},
-        view::View,
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::View;
+use crate::lab::Lab;
 
 /// A suite and its use.
 #[derive(Serialize)]
@@ -41,12 +37,7 @@ impl SuitesPage {
             (Group::Code, "Programs"),
             (Group::Math, "Mathematics"),
         ];
-        let of = |group: Group| {
-            self.items
-                .iter()
-                .filter(move |line| line.suite.group == group)
-                .collect()
-        };
+        let of = |group: Group| self.items.iter().filter(move |line| line.suite.group == group).collect();
         groups.map(|(group, title)| (title, of(group))).into()
     }
 
@@ -64,10 +55,7 @@ pub(crate) async fn show_suites(view: View, lab: web::Data<Lab>) -> Result<HttpR
     let db = lab.store.pool();
     let used = benchmarks::use_of_suites(db).await?;
     let mut used: HashMap<String, SuiteUse> = used.into_iter().map(|one| (one.suite.clone(), one)).collect();
-    let line = |suite: BenchmarkSuite| SuiteLine {
-        used: used.remove(suite.name),
-        suite,
-    };
+    let line = |suite: BenchmarkSuite| SuiteLine { used: used.remove(suite.name), suite };
     view.show(&SuitesPage {
         layout: view.layout("Suites", Section::Suites),
         items: suites(db).await?.into_iter().map(line).collect(),

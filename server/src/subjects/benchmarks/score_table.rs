@@ -1,9 +1,7 @@
 //! The papers' table on a page: in per cent, with links to samples.
 
-use lyceum_core::{
-    benchmark::{Average, Spread, Summary, Table, TableRow},
-    id::ExecutionId,
-};
+use lyceum_core::benchmark::{Average, Spread, Summary, Table, TableRow};
+use lyceum_core::id::ExecutionId;
 use lyceum_store::benchmarks::BenchmarkResult;
 
 use crate::frame::format::{difference, score, share};
@@ -26,20 +24,14 @@ pub(crate) struct Line {
 /// The averages of `table`: code, mathematics and both, as far as any row has them.
 pub(crate) fn averages(table: &Table) -> Vec<&'static str> {
     let named = NAMES.into_iter().zip(0..);
-    named
-        .filter(|(_, place)| has(table, *place))
-        .map(|(name, _)| name)
-        .collect()
+    named.filter(|(_, place)| has(table, *place)).map(|(name, _)| name).collect()
 }
 
 const NAMES: [&str; 3] = ["Code avg", "Math avg", "Overall"];
 
 fn has(table: &Table, place: usize) -> bool {
     let rows = table.rows.iter().map(|row| &row.average);
-    let summaries = table
-        .summaries
-        .iter()
-        .flat_map(|summary| [&summary.mean, &summary.worst, &summary.best]);
+    let summaries = table.summaries.iter().flat_map(|summary| [&summary.mean, &summary.worst, &summary.best]);
     rows.chain(summaries).any(|average| values(average)[place].is_some())
 }
 
@@ -83,18 +75,14 @@ fn of_subject(table: &Table, row: &TableRow, run: ExecutionId, results: &[Benchm
                 }
                 _ => format!("{} ± {}", share(&cell.pass_at_1), share(&cell.standard_error)),
             },
-            difference: own(suite)
-                .and_then(BenchmarkResult::comparison)
-                .map(|found| difference(&found)),
+            difference: own(suite).and_then(BenchmarkResult::comparison).map(|found| difference(&found)),
             address: own(suite).map(|result| {
                 let (evaluation, subject) = (result.evaluation_id, result.subject);
                 format!("/evaluations/{evaluation}?suite={suite}&subject={subject}#samples")
             }),
         },
     };
-    let is_own = results
-        .iter()
-        .any(|result| result.member_id == row.subject.member && result.role == row.subject.role);
+    let is_own = results.iter().any(|result| result.member_id == row.subject.member && result.role == row.subject.role);
     let member = row.subject.member.filter(|_| is_own);
     Line {
         name: row.subject.name.clone(),
@@ -115,17 +103,12 @@ fn of_summary(table: &Table, summary: &Summary) -> [Line; 3] {
         cells: table
             .suites
             .iter()
-            .map(|suite| Score {
-                text: summary.scores.get(suite).map(text).unwrap_or_default(),
-                ..Score::default()
-            })
+            .map(|suite| Score { text: summary.scores.get(suite).map(text).unwrap_or_default(), ..Score::default() })
             .collect(),
         averages: of_row(table, average),
     };
     [
-        line("mean ± std", &summary.mean, |spread| {
-            format!("{} ± {}", share(&spread.mean), share(&spread.std))
-        }),
+        line("mean ± std", &summary.mean, |spread| format!("{} ± {}", share(&spread.mean), share(&spread.std))),
         line("worst*", &summary.worst, |spread| share(&spread.min)),
         line("best*", &summary.best, |spread| share(&spread.max)),
     ]
@@ -134,9 +117,7 @@ fn of_summary(table: &Table, summary: &Summary) -> [Line; 3] {
 fn of_row(table: &Table, average: &Average) -> Vec<String> {
     let values = values(average).into_iter().zip(0..);
     let shown = values.filter(|(_, place)| has(table, *place));
-    shown
-        .map(|(value, _)| value.as_ref().map(share).unwrap_or_default())
-        .collect()
+    shown.map(|(value, _)| value.as_ref().map(share).unwrap_or_default()).collect()
 }
 
 #[cfg(test)]
@@ -146,30 +127,17 @@ mod tests {
 
     #[test]
     fn subjects_stand_above_what_they_come_to_together() {
-        let subject = |name: &str, role| Subject {
-            name: name.to_owned(),
-            role,
-            member: None,
-        };
-        let cell = |pass_at_1| Cell {
-            pass_at_1,
-            standard_error: 0.05,
-        };
+        let subject = |name: &str, role| Subject { name: name.to_owned(), role, member: None };
+        let cell = |pass_at_1| Cell { pass_at_1, standard_error: 0.05 };
         let table = Table::of([
             (subject("one", SubjectRole::Student), "gsm8k".to_owned(), cell(0.25)),
             (subject("two", SubjectRole::Student), "gsm8k".to_owned(), cell(0.75)),
             (subject("base", SubjectRole::Base), "aime24".to_owned(), cell(0.5)),
         ]);
         let lines = lines(&table, ExecutionId(uuid::Uuid::nil()), &[]);
-        let place = table
-            .suites
-            .iter()
-            .position(|suite| suite == "gsm8k")
-            .expect("a column");
-        let read: Vec<(&str, &str, bool)> = lines
-            .iter()
-            .map(|line| (line.name.as_str(), line.cells[place].text.as_str(), line.is_summary))
-            .collect();
+        let place = table.suites.iter().position(|suite| suite == "gsm8k").expect("a column");
+        let read: Vec<(&str, &str, bool)> =
+            lines.iter().map(|line| (line.name.as_str(), line.cells[place].text.as_str(), line.is_summary)).collect();
         assert_eq!(
             read,
             [

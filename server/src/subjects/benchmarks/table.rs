@@ -1,22 +1,19 @@
 //! The papers' table of a run, and the step at which each task was first solved.
 
 use actix_web::{HttpResponse, web};
-use lyceum_core::{benchmark, id::ExecutionId};
-use lyceum_store::{
-    benchmarks::{self, BenchmarkResult, RunResult},
-    runs,
-};
+use lyceum_core::benchmark;
+use lyceum_core::id::ExecutionId;
+use lyceum_store::benchmarks::{self, BenchmarkResult, RunResult};
+use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Query},
-    lab::Lab,
-    subjects::benchmarks::measured::measured,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Query};
+use crate::lab::Lab;
+use crate::subjects::benchmarks::measured::measured;
 
 /// The format of a table.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, ToSchema)]
@@ -87,9 +84,7 @@ async fn show_table(
     let query = query.0;
     let db = lab.store.pool();
     runs::find(db, *id).await?;
-    let table = measured(db, *id, query.step, query.baseline.map(ExecutionId))
-        .await?
-        .table;
+    let table = measured(db, *id, query.step, query.baseline.map(ExecutionId)).await?.table;
     let written = match query.format.unwrap_or_default() {
         TableFormat::Json => return Ok(actix_web::Responder::respond_to(Answer::ok(table), &request)),
         TableFormat::Csv => ("text/csv; charset=utf-8", table.to_csv()),
@@ -108,9 +103,7 @@ pub(crate) struct RunResults {
 async fn show_results(lab: web::Data<Lab>, id: web::Path<ExecutionId>) -> Result<Answer<RunResults>, ApiError> {
     let db = lab.store.pool();
     runs::find(db, *id).await?;
-    Ok(Answer::ok(RunResults {
-        items: benchmarks::run_results(db, *id).await?,
-    }))
+    Ok(Answer::ok(RunResults { items: benchmarks::run_results(db, *id).await? }))
 }
 
 /// The suite requested.
@@ -178,13 +171,8 @@ async fn show_solved(
     for of_step in results.chunk_by(|a, b| a.step == b.step) {
         let step = of_step[0].step.unwrap_or_default();
         let sum = |counts: fn(&BenchmarkResult) -> &[i32]| -> Vec<i64> {
-            let at = |row: usize| {
-                of_step
-                    .iter()
-                    .filter_map(|result| counts(result).get(row))
-                    .map(|&n| i64::from(n))
-                    .sum()
-            };
+            let at =
+                |row: usize| of_step.iter().filter_map(|result| counts(result).get(row)).map(|&n| i64::from(n)).sum();
             (0..rows).map(at).collect()
         };
         let (correct, samples) = (sum(|result| &result.correct), sum(|result| &result.samples));
@@ -201,10 +189,5 @@ async fn show_solved(
             samples,
         });
     }
-    Ok(Answer::ok(SolvedBySteps {
-        suite,
-        rows,
-        first_solved,
-        steps,
-    }))
+    Ok(Answer::ok(SolvedBySteps { suite, rows, first_solved, steps }))
 }

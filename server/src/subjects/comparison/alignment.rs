@@ -83,16 +83,8 @@ impl Progress {
         let at = |x: f64| places.binary_search_by(|place| place.total_cmp(&x)).ok();
         let moved = |x: f64| at(x).and_then(|row| *self.0.get(row)?);
         Series {
-            points: curve
-                .points
-                .iter()
-                .filter_map(|(x, y)| Some((moved(*x)?, *y)))
-                .collect(),
-            band: curve
-                .band
-                .iter()
-                .filter_map(|(x, low, high)| Some((moved(*x)?, *low, *high)))
-                .collect(),
+            points: curve.points.iter().filter_map(|(x, y)| Some((moved(*x)?, *y))).collect(),
+            band: curve.band.iter().filter_map(|(x, low, high)| Some((moved(*x)?, *low, *high))).collect(),
             ..curve
         }
     }
@@ -111,18 +103,12 @@ mod tests {
             min: None,
             max: None,
         };
-        [(0, 4, 1e6), (4, 1, f64::NAN), (5, 1, 2e6)]
-            .into_iter()
-            .map(row)
-            .collect()
+        [(0, 4, 1e6), (4, 1, f64::NAN), (5, 1, 2e6)].into_iter().map(row).collect()
     }
 
     #[test]
     fn tokens_add_up_over_the_steps_of_a_row() {
-        assert_eq!(
-            Progress::by_tokens(&rows(), Some(0)),
-            Progress([4.0, 4.0, 6.0].map(Some).into())
-        );
+        assert_eq!(Progress::by_tokens(&rows(), Some(0)), Progress([4.0, 4.0, 6.0].map(Some).into()));
         assert_eq!(Progress::by_tokens(&rows(), None), Progress(vec![Some(0.0); 3]));
     }
 
@@ -130,25 +116,16 @@ mod tests {
     fn time_is_that_of_the_last_step_of_a_row() {
         let durations: Vec<(i32, f64)> = (0..5).map(|step| (step, 900.0)).collect();
         // The run's sixth step has not ended.
-        assert_eq!(
-            Progress::by_hours(&rows(), &durations),
-            Progress([1.0, 1.25, 1.25].map(Some).into())
-        );
+        assert_eq!(Progress::by_hours(&rows(), &durations), Progress([1.0, 1.25, 1.25].map(Some).into()));
         assert_eq!(Progress::by_hours(&rows(), &[]), Progress(vec![None; 3]));
     }
 
     #[test]
     fn what_came_before_the_first_known_duration_has_no_place() {
         let of_fork = [(4, 1800.0), (5, 3600.0)];
-        assert_eq!(
-            Progress::by_hours(&rows(), &of_fork),
-            Progress(vec![None, Some(0.5), Some(1.5)])
-        );
+        assert_eq!(Progress::by_hours(&rows(), &of_fork), Progress(vec![None, Some(0.5), Some(1.5)]));
         let within_the_first_row = [(2, 1800.0), (3, 1800.0), (4, 1800.0)];
-        assert_eq!(
-            Progress::by_hours(&rows(), &within_the_first_row),
-            Progress(vec![None, Some(1.5), Some(1.5)])
-        );
+        assert_eq!(Progress::by_hours(&rows(), &within_the_first_row), Progress(vec![None, Some(1.5), Some(1.5)]));
     }
 
     #[test]

@@ -1,29 +1,25 @@
 //! Curves of runs, their latest values, and their cost: one for each run, or one for each arm with a band over its seeds.
 
-use lyceum_core::{compute::compute_account, id::ExecutionId, recipe::Expense};
-use lyceum_store::{members, metrics, runs::RunDetail, steps};
+use lyceum_core::compute::compute_account;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::Expense;
+use lyceum_store::runs::RunDetail;
+use lyceum_store::{members, metrics, steps};
 use serde::Serialize;
 
-use super::{Compared, alignment::Over};
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::{Figure, Series, Style},
-        format::{capital, of_unit, words},
-        steps::curve,
-    },
-    lab::Lab,
-};
+use super::Compared;
+use super::alignment::Over;
+use crate::api_error::ApiError;
+use crate::frame::figure::{Figure, Series, Style};
+use crate::frame::format::{capital, of_unit, words};
+use crate::frame::steps::curve;
+use crate::lab::Lab;
 
 /// The curves of one metric.
 pub(super) fn figure(metric: &str, unit: &'static str, runs: &[Compared], by_arm: bool, over: Over) -> Figure {
     let of = |run: &Compared| {
         let curve = curve(&run.rows, run.place(metric)?, &run.label);
-        Some(
-            run.progress
-                .as_ref()
-                .map_or(curve.clone(), |progress| progress.align(curve)),
-        )
+        Some(run.progress.as_ref().map_or(curve.clone(), |progress| progress.align(curve)))
     };
     let series: Vec<Series> = if by_arm {
         arms(runs).into_iter().filter_map(|arm| arm_curve(&arm, of)).collect()
@@ -45,10 +41,7 @@ pub(super) fn figure(metric: &str, unit: &'static str, runs: &[Compared], by_arm
 
 /// Whether curves of this unit are shares, from 0 to 1.
 fn is_share(unit: &str, series: &[Series]) -> bool {
-    let values = series
-        .iter()
-        .flat_map(|series| &series.points)
-        .filter_map(|(_, value)| *value);
+    let values = series.iter().flat_map(|series| &series.points).filter_map(|(_, value)| *value);
     unit == "share" && values.into_iter().all(|value| (0.0..=1.0).contains(&value))
 }
 
@@ -86,10 +79,7 @@ fn arm_curve(arm: &[&Compared], of: impl Fn(&Compared) -> Option<Series>) -> Opt
 
 /// The mean of several curves at their common points, with a band of one standard deviation (n − 1) to either side.
 fn over_seeds(name: String, curves: &[Series]) -> Series {
-    let mut places: Vec<f64> = curves
-        .iter()
-        .flat_map(|curve| curve.points.iter().map(|(x, _)| *x))
-        .collect();
+    let mut places: Vec<f64> = curves.iter().flat_map(|curve| curve.points.iter().map(|(x, _)| *x)).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     let (mut points, mut band) = (Vec::new(), Vec::new());
@@ -107,13 +97,7 @@ fn over_seeds(name: String, curves: &[Series]) -> Series {
             band.push((x, mean - variance.sqrt(), mean + variance.sqrt()));
         }
     }
-    Series {
-        name,
-        style: Style::Bold,
-        points,
-        band,
-        ..Series::default()
-    }
+    Series { name, style: Style::Bold, points, band, ..Series::default() }
 }
 
 /// Values of one metric, a column for each run.
@@ -132,12 +116,7 @@ impl Finals {
     pub(super) fn of(metric: &str, unit: &'static str, values: Vec<Option<f64>>, baseline: Option<usize>) -> Self {
         let base = baseline.map(|place| values[place]);
         let deltas = base.map(|base| values.iter().map(|value| Some((*value)? - base?)).collect());
-        Self {
-            metric: metric.to_owned(),
-            unit,
-            deltas: deltas.unwrap_or_default(),
-            values,
-        }
+        Self { metric: metric.to_owned(), unit, deltas: deltas.unwrap_or_default(), values }
     }
 
     pub(super) fn value(&self, column: &usize) -> String {
@@ -205,9 +184,7 @@ impl Account {
         Ok(Self {
             adapters,
             steps: seconds.len(),
-            rollouts: attempts
-                .zip(proposals)
-                .map(|(attempts, proposals)| attempts + proposals),
+            rollouts: attempts.zip(proposals).map(|(attempts, proposals)| attempts + proposals),
             completion_tokens,
             learned_tokens,
             updates,
@@ -225,23 +202,12 @@ mod tests {
     fn equal_seeds_are_never_averaged() {
         let runs = [("a", 1), ("a", 2), ("a", 1), ("b", 1), ("a", 3), ("a", 1)];
         let groups = grouped(&runs, |run| *run);
-        assert_eq!(
-            groups,
-            [
-                vec![&("a", 1), &("a", 2), &("a", 3)],
-                vec![&("a", 1)],
-                vec![&("b", 1)],
-                vec![&("a", 1)]
-            ]
-        );
+        assert_eq!(groups, [vec![&("a", 1), &("a", 2), &("a", 3)], vec![&("a", 1)], vec![&("b", 1)], vec![&("a", 1)]]);
     }
 
     #[test]
     fn the_axis_of_shares_ends_at_one() {
-        let series = |value| Series {
-            points: vec![(0.0, Some(value)), (1.0, None)],
-            ..Series::default()
-        };
+        let series = |value| Series { points: vec![(0.0, Some(value)), (1.0, None)], ..Series::default() };
         assert!(is_share("share", &[series(1.0), series(0.0)]));
         assert!(!is_share("share", &[series(1.5)]), "it would be cut off");
         assert!(!is_share("nats", &[series(0.5)]));
@@ -249,14 +215,9 @@ mod tests {
 
     #[test]
     fn seeds_become_a_mean_and_a_band() {
-        let curve = |points: &[(f64, Option<f64>)]| Series {
-            points: points.to_vec(),
-            ..Series::default()
-        };
-        let seeds = [
-            curve(&[(0.0, Some(1.0)), (1.0, Some(5.0)), (2.0, None)]),
-            curve(&[(0.0, Some(3.0)), (2.0, None)]),
-        ];
+        let curve = |points: &[(f64, Option<f64>)]| Series { points: points.to_vec(), ..Series::default() };
+        let seeds =
+            [curve(&[(0.0, Some(1.0)), (1.0, Some(5.0)), (2.0, None)]), curve(&[(0.0, Some(3.0)), (2.0, None)])];
         let arm = over_seeds("arm".to_owned(), &seeds);
         assert_eq!(arm.points, [(0.0, Some(2.0)), (1.0, Some(5.0)), (2.0, None)]);
         assert_eq!(arm.band, [(0.0, 2.0 - 2f64.sqrt(), 2.0 + 2f64.sqrt())]);
@@ -266,10 +227,7 @@ mod tests {
     fn values_are_compared_with_those_of_the_baseline() {
         let row = Finals::of("m", "", vec![Some(0.5), Some(0.75), None, Some(0.25)], Some(0));
         let shown = [0, 1, 2, 3].map(|column| row.delta(&column));
-        assert_eq!(
-            shown.each_ref().map(Option::as_deref),
-            [Some("="), Some("+0.25"), None, Some("−0.25")]
-        );
+        assert_eq!(shown.each_ref().map(Option::as_deref), [Some("="), Some("+0.25"), None, Some("−0.25")]);
         let without = Finals::of("m", "", vec![None, Some(0.75)], Some(0));
         assert_eq!(without.delta(&1), None, "the baseline has no value");
         assert_eq!(Finals::of("m", "", vec![Some(0.5)], None).delta(&0), None);

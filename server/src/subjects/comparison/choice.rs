@@ -1,20 +1,18 @@
 //! What is compared: the address of a comparison, its metrics, and the labels of its runs.
 
-use lyceum_core::{
-    id::ExecutionId,
-    recipe::{Highlight, Metric, Registry},
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{Highlight, Metric, Registry};
 use lyceum_store::runs::Run;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-use super::{alignment::Over, compared::Compared};
-use crate::{
-    api_error::ApiError,
-    frame::format,
-    subjects::{lab::overlay::RUNS, population::lineage::place_of},
-};
+use super::alignment::Over;
+use super::compared::Compared;
+use crate::api_error::ApiError;
+use crate::frame::format;
+use crate::subjects::lab::overlay::RUNS;
+use crate::subjects::population::lineage::place_of;
 
 /// The address of a comparison; of the usual metrics if `metrics` is empty.
 pub(super) fn address(ids: &str, metrics: &str, by_arm: bool, over: Over, baseline: Option<Uuid>) -> String {
@@ -41,18 +39,14 @@ pub(super) fn ids(text: &str) -> Result<Vec<ExecutionId>, ApiError> {
     let wrong = |detail: String| ApiError::invalid_query(vec![("runs".to_owned(), detail)]);
     let mut ids = Vec::new();
     for id in text.split(',').map(str::trim).filter(|id| !id.is_empty()) {
-        let id = id
-            .parse()
-            .map_err(|_| wrong(format!("`{id}` is not the id of a run; /runs lists them")))?;
+        let id = id.parse().map_err(|_| wrong(format!("`{id}` is not the id of a run; /runs lists them")))?;
         if !ids.contains(&id) {
             ids.push(id);
         }
     }
     match ids.len() {
         0..=RUNS => Ok(ids),
-        many => Err(wrong(format!(
-            "{many} runs are too many for one page; {RUNS} can be compared at once"
-        ))),
+        many => Err(wrong(format!("{many} runs are too many for one page; {RUNS} can be compared at once"))),
     }
 }
 
@@ -99,21 +93,15 @@ pub(super) fn usual(registry: &Registry, compared: &[Compared], known: &[String]
 
 /// The metrics named in the address.
 pub(super) fn named(names: &str, known: &[String], is_empty: bool) -> Result<Vec<String>, ApiError> {
-    let names: Vec<String> = names
-        .split(',')
-        .map(|name| name.trim().to_owned())
-        .filter(|name| !name.is_empty())
-        .collect();
+    let names: Vec<String> =
+        names.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect();
     if !is_empty {
         for name in &names {
             place_of("metrics", name, known)?;
         }
     }
     if names.len() > DRAWN {
-        let detail = format!(
-            "{} metrics are too many for one page; {DRAWN} can be drawn at once",
-            names.len()
-        );
+        let detail = format!("{} metrics are too many for one page; {DRAWN} can be drawn at once", names.len());
         return Err(ApiError::invalid_query(vec![("metrics".to_owned(), detail)]));
     }
     Ok(names)
@@ -139,7 +127,8 @@ pub(crate) fn labels<'a>(runs: impl Iterator<Item = &'a Run>) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::CompareFilter, *};
+    use super::super::CompareFilter;
+    use super::*;
     use crate::contract::query;
 
     #[test]

@@ -1,17 +1,18 @@
 //! A run in a comparison, with its curves, and the differences between configs.
 
-use lyceum_core::{id::ExecutionId, recipe::Expense};
-use lyceum_store::{
-    metrics::{self, MetricRow, MetricsQuery},
-    runs::RunDetail,
-    steps,
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::Expense;
+use lyceum_store::metrics::{self, MetricRow, MetricsQuery};
+use lyceum_store::runs::RunDetail;
+use lyceum_store::steps;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 use super::alignment::{Over, Progress};
-use crate::{api_error::ApiError, frame::steps::level_for, lab::Lab};
+use crate::api_error::ApiError;
+use crate::frame::steps::level_for;
+use crate::lab::Lab;
 
 /// Runs whose curves have a band from minimum to maximum where a point covers several steps; those of more would hide one another.
 const BANDS: usize = 4;
@@ -49,11 +50,8 @@ impl Compared {
         };
         let rows = metrics::rows(db, id, &query).await?.rows;
         let newest = if level > 0 {
-            let query = MetricsQuery {
-                from: detail.run.step.max(0).cast_unsigned().saturating_sub(NEWEST),
-                level: 0,
-                ..query
-            };
+            let query =
+                MetricsQuery { from: detail.run.step.max(0).cast_unsigned().saturating_sub(NEWEST), level: 0, ..query };
             metrics::rows(db, id, &query).await?.rows
         } else {
             Vec::new()
@@ -64,13 +62,7 @@ impl Compared {
             Over::Tokens => Some(Progress::by_tokens(&rows, place)),
             Over::Hours => Some(Progress::by_hours(&rows, &steps::seconds_with_past(db, id).await?)),
         };
-        Ok(Self {
-            detail,
-            label,
-            rows,
-            newest,
-            progress,
-        })
+        Ok(Self { detail, label, rows, newest, progress })
     }
 
     pub(super) fn place(&self, metric: &str) -> Option<usize> {
@@ -91,10 +83,7 @@ pub(super) fn levels(details: &[RunDetail], by_arm: bool) -> Vec<u8> {
         let of_arm = details.iter().filter(|other| by_arm && other.run.arm == detail.run.arm);
         of_arm.map(|other| other.run.step).max().unwrap_or(detail.run.step)
     };
-    details
-        .iter()
-        .map(|detail| level_for(longest(detail), POINTS))
-        .collect()
+    details.iter().map(|detail| level_for(longest(detail), POINTS)).collect()
 }
 
 /// A field with different values.
@@ -128,15 +117,9 @@ pub(crate) fn differences(configs: &[&Value]) -> Vec<Difference> {
     }
     let leaf = |value: &Value| !is_branch(value);
     let difference = |pointer: String| {
-        let values: Vec<Option<Value>> = configs
-            .iter()
-            .map(|config| config.pointer(&pointer).filter(|value| leaf(value)).cloned())
-            .collect();
-        values.windows(2).any(|pair| pair[0] != pair[1]).then(|| Difference {
-            name: dotted(&pointer),
-            pointer,
-            values,
-        })
+        let values: Vec<Option<Value>> =
+            configs.iter().map(|config| config.pointer(&pointer).filter(|value| leaf(value)).cloned()).collect();
+        values.windows(2).any(|pair| pair[0] != pair[1]).then(|| Difference { name: dotted(&pointer), pointer, values })
     };
     pointers.into_iter().filter_map(difference).collect()
 }
@@ -195,14 +178,7 @@ mod tests {
             .map(|difference| (difference.name.clone(), difference.texts()))
             .collect();
         let row = |pointer: &str, values: [&str; 2]| (pointer.to_owned(), values.map(str::to_owned).to_vec());
-        assert_eq!(
-            found,
-            [
-                row("list", ["[1]", "[1,2]"]),
-                row("members.1.count", ["–", "4"]),
-                row("seed", ["1", "2"])
-            ]
-        );
+        assert_eq!(found, [row("list", ["[1]", "[1,2]"]), row("members.1.count", ["–", "4"]), row("seed", ["1", "2"])]);
         assert_eq!(differences(&[&one]), []);
         assert_eq!(differences(&[]), []);
     }

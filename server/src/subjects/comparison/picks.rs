@@ -2,30 +2,22 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    id::{ExecutionId, ProblemId},
-    pick::{MOST_LINES, pick},
-};
-use lyceum_store::{
-    problems::{self, Problem},
-    runs::Run,
-};
+use lyceum_core::id::{ExecutionId, ProblemId};
+use lyceum_core::pick::{MOST_LINES, pick};
+use lyceum_store::problems::{self, Problem};
+use lyceum_store::runs::Run;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::labels;
-use crate::{
-    api_error::ApiError,
-    frame::{
-        layout::{Layout, Section},
-        run::TwoRuns,
-        text::{Excerpt, SHOWN_IN_LIST, excerpt},
-        view::{Filters, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::run::TwoRuns;
+use crate::frame::text::{Excerpt, SHOWN_IN_LIST, excerpt};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
 
 /// Maximum steps of the figure.
 const STEPS: usize = 12;
@@ -58,11 +50,7 @@ impl Picked {
         let measured = problems::complexities(db, run, step).await?;
         let descriptors: Vec<_> = measured.iter().map(|(_, descriptor)| *descriptor).collect();
         let Some(picks) = pick(&descriptors) else {
-            return Ok(Self {
-                median: None,
-                simplest: None,
-                candidates: 0,
-            });
+            return Ok(Self { median: None, simplest: None, candidates: 0 });
         };
         let problem = async |place: usize| problems::find(db, run, ProblemId(measured[place].0)).await;
         Ok(Self {
@@ -78,9 +66,7 @@ impl Picked {
     /// The picks with their captions.
     fn shown(&self) -> Vec<(&'static str, &Problem)> {
         let median = self.median.iter().map(|problem| ("median complexity", problem));
-        median
-            .chain(self.simplest.iter().map(|problem| ("simplest", problem)))
-            .collect()
+        median.chain(self.simplest.iter().map(|problem| ("simplest", problem))).collect()
     }
 }
 
@@ -192,9 +178,7 @@ fn named(text: &str) -> Result<Vec<u32>, ApiError> {
     steps.dedup();
     match steps.len() {
         0..=STEPS => Ok(steps),
-        many => Err(wrong(format!(
-            "{many} steps are too many for one page: at most {STEPS} can be shown"
-        ))),
+        many => Err(wrong(format!("{many} steps are too many for one page: at most {STEPS} can be shown"))),
     }
 }
 

@@ -3,27 +3,21 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    page::{Order, Window},
-    problems::{self, ProblemFilter, ProblemSort},
-    runs::Run,
-};
+use lyceum_store::page::{Order, Window};
+use lyceum_store::problems::{self, ProblemFilter, ProblemSort};
+use lyceum_store::runs::Run;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::labels;
-use crate::{
-    api_error::ApiError,
-    frame::{
-        layout::{Layout, Section},
-        run::TwoRuns,
-        text::{Excerpt, SHOWN_IN_LIST, excerpt},
-        view::{Filters, View},
-    },
-    lab::Lab,
-    subjects::problems::list::{Choice, types},
-};
+use crate::api_error::ApiError;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::run::TwoRuns;
+use crate::frame::text::{Excerpt, SHOWN_IN_LIST, excerpt};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
+use crate::subjects::problems::list::{Choice, types};
 
 /// Maximum problems of each run.
 const ROWS: u32 = 24;
@@ -109,20 +103,12 @@ pub(crate) async fn show_problems_beside(
         valid: (asked.valid != Some(false)).then_some(true),
         ..ProblemFilter::default()
     };
-    let window = Window {
-        limit: ROWS,
-        after: None,
-        order: Order::Oldest,
-    };
+    let window = Window { limit: ROWS, after: None, order: Order::Oldest };
     let mut sides = Vec::new();
     for run in runs.shown {
         let page = problems::page(db, ExecutionId(run.id), &filter, ProblemSort::Age, &window).await?;
         let more = page.next.is_some();
-        sides.push(Side {
-            problems: page.items,
-            more,
-            run,
-        });
+        sides.push(Side { problems: page.items, more, run });
     }
     view.show(&BesidePage {
         layout: view.layout("Problems side by side", Section::Compare),

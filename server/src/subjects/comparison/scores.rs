@@ -1,17 +1,16 @@
 //! Runs on the same suites: how their members that solve did when they were last measured, and how that differs from the
 //! baseline, problem by problem.
 
-use lyceum_core::{
-    id::ExecutionId,
-    verdict::{Against, Comparison},
-    wilson::Interval,
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::verdict::{Against, Comparison};
+use lyceum_core::wilson::Interval;
 use lyceum_store::benchmarks::{self, LatestResult};
 use serde::Serialize;
 use sqlx::PgPool;
 use std::collections::BTreeSet;
 
-use crate::{api_error::ApiError, frame::format};
+use crate::api_error::ApiError;
+use crate::frame::format;
 
 /// A suite, with a column for each run.
 #[derive(Debug, Serialize)]
@@ -88,11 +87,7 @@ fn by_suite(results: &[LatestResult], runs: &[ExecutionId], baseline: Option<usi
             let own = of(place)?;
             let other = baseline.filter(|at| *at != place).and_then(of);
             let difference = other.and_then(|other| difference(other, own));
-            Some(Score {
-                is_incomparable: other.is_some() && difference.is_none(),
-                difference,
-                ..score(own)
-            })
+            Some(Score { is_incomparable: other.is_some() && difference.is_none(), difference, ..score(own) })
         };
         Scores {
             suite: suite.to_owned(),
@@ -167,9 +162,7 @@ mod tests {
         let shares = ([1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 0.5, 0.0]);
         let all = [latest(1, &shares.0), latest(2, &shares.1)];
         let found = by_suite(&all, &runs(3), Some(0));
-        let [scores] = &found[..] else {
-            panic!("one suite: {found:?}")
-        };
+        let [scores] = &found[..] else { panic!("one suite: {found:?}") };
         let [Some(base), Some(other), None] = &scores.values[..] else {
             panic!("the third run was not measured: {scores:?}");
         };
@@ -177,11 +170,7 @@ mod tests {
         assert_eq!((other.pass_at_1, other.members, other.rows), (0.625, 2, 4));
         let expected = Comparison::paired(Against::Step(20), 20, &shares.0, &shares.1).unwrap();
         assert_eq!(other.difference, Some(expected));
-        assert!(
-            other.against().unwrap().starts_with("+37.5 (−"),
-            "{:?}",
-            other.against()
-        );
+        assert!(other.against().unwrap().starts_with("+37.5 (−"), "{:?}", other.against());
     }
 
     #[test]

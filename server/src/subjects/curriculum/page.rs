@@ -10,20 +10,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::Figure,
-        format,
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        steps::{POINTS, Steps, level_for},
-        view::{Filters, View},
-    },
-    lab::Lab,
-    subjects::curriculum::{Growth, Scores},
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::Figure;
+use crate::frame::format;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::steps::{POINTS, Steps, level_for};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
+use crate::subjects::curriculum::{Growth, Scores};
 
 /// The steps and the suite shown.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -82,11 +78,7 @@ impl CurriculumPage {
     }
 
     fn admitted(&self) -> i64 {
-        self.scores
-            .items
-            .iter()
-            .map(|bucket| bucket.admitted.cast_signed())
-            .sum()
+        self.scores.items.iter().map(|bucket| bucket.admitted.cast_signed()).sum()
     }
 
     fn problems(&self) -> i64 {
@@ -104,10 +96,7 @@ pub(crate) async fn show_curriculum(
 ) -> Result<HttpResponse, ApiError> {
     let asked = filters.0;
     let run = RunFrame::load(&lab, *id, Tab::Curriculum).await?;
-    let steps = Steps {
-        from: asked.from,
-        to: asked.to,
-    };
+    let steps = Steps { from: asked.from, to: asked.to };
     let step = run.run().step;
     let stretch = steps.of_run(step, POINTS)?;
     let level = level_for(steps.length(step), POINTS);
@@ -116,10 +105,7 @@ pub(crate) async fn show_curriculum(
     let suite = suite(&growth, asked.suite)?;
     // The validation curve changes when an evaluation ends, so only the curves over steps are sent in parts.
     let mut figures = vec![figures::growth(&growth, suite.as_deref())];
-    figures.extend(view.news(
-        vec![figures::inflation(&growth, &run.detail.metrics)],
-        4u32.pow(u32::from(level)),
-    ));
+    figures.extend(view.news(vec![figures::inflation(&growth, &run.detail.metrics)], 4u32.pow(u32::from(level))));
     figures.extend([figures::admission(&scores), figures::calibration(&scores)]);
     view.show(&CurriculumPage {
         layout: view.layout(format!("Curriculum · {}", run.run().name), Section::Runs),
@@ -151,10 +137,7 @@ fn suite(growth: &Growth, asked: Option<String>) -> Result<Option<String>, ApiEr
     let measured: Vec<&str> = points.into_keys().collect();
     let detail = match measured.is_empty() {
         true => format!("this run's members were not measured on `{asked}`, nor on any other suite"),
-        false => format!(
-            "this run's members were not measured on `{asked}`; valid: {}",
-            measured.join(", ")
-        ),
+        false => format!("this run's members were not measured on `{asked}`; valid: {}", measured.join(", ")),
     };
     Err(ApiError::invalid_query(vec![("suite".to_owned(), detail)]))
 }

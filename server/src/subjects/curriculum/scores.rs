@@ -1,23 +1,20 @@
 //! A critic's scores against what became of the problems, and against the truth where it is known.
 
 use actix_web::web;
-use lyceum_core::{
-    arithmetic::{Judgement, judge},
-    auc::auc,
-    id::ExecutionId,
-    problem::Values,
-    recipe::Gates,
-    wilson::Interval,
-};
-use lyceum_store::{
-    problems::{ScoredProblem, scored},
-    runs::RunDetail,
-    steps::Stretch,
-};
+use lyceum_core::arithmetic::{Judgement, judge};
+use lyceum_core::auc::auc;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::problem::Values;
+use lyceum_core::recipe::Gates;
+use lyceum_core::wilson::Interval;
+use lyceum_store::problems::{ScoredProblem, scored};
+use lyceum_store::runs::RunDetail;
+use lyceum_store::steps::Stretch;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{api_error::ApiError, lab::Lab};
+use crate::api_error::ApiError;
+use crate::lab::Lab;
 
 /// The most problems that are read.
 const PROBLEMS: u32 = 50_000;
@@ -135,9 +132,7 @@ impl Scores {
 
     /// Whether any problem was scored.
     pub(crate) fn has_scores(&self) -> bool {
-        self.items
-            .iter()
-            .any(|bucket| bucket.from != "unscored" && bucket.proposed > 0)
+        self.items.iter().any(|bucket| bucket.from != "unscored" && bucket.proposed > 0)
     }
 
     /// Whether the truth about any problem is known.
@@ -159,17 +154,9 @@ impl ScoreBucket {
 
 /// Buckets without problems.
 fn empty() -> Vec<ScoreBucket> {
-    let bucket = |from, score| ScoreBucket {
-        from,
-        score,
-        ..ScoreBucket::default()
-    };
+    let bucket = |from, score| ScoreBucket { from, score, ..ScoreBucket::default() };
     let numbers = (0..BUCKETS).map(|place| bucket("number", place as f64 / (BUCKETS - 1) as f64));
-    [bucket("unscored", 0.0)]
-        .into_iter()
-        .chain(numbers)
-        .chain([bucket("none", 0.5)])
-        .collect()
+    [bucket("unscored", 0.0)].into_iter().chain(numbers).chain([bucket("none", 0.5)]).collect()
 }
 
 /// Whether the stated answer of a problem is right; `None` if only people can tell.
@@ -191,11 +178,7 @@ mod tests {
     use serde_json::json;
 
     fn gates() -> Gates {
-        Gates {
-            question: 0.7,
-            plan: None,
-            scale: ScoreScale::Ten,
-        }
+        Gates { question: 0.7, plan: None, scale: ScoreScale::Ten }
     }
 
     /// A challenge that was given this number, and states this sum.
@@ -219,10 +202,7 @@ mod tests {
                 problem(Some("7"), question, "3", true),
                 problem(Some("7.2"), "why is the sky blue?", "3", true),
                 problem(None, question, "5", true),
-                ScoredProblem {
-                    is_scored: false,
-                    ..problem(None, "", "", false)
-                },
+                ScoredProblem { is_scored: false, ..problem(None, "", "", false) },
             ],
             Some(gates()),
         );
@@ -236,10 +216,7 @@ mod tests {
         assert_eq!(counts(11), [1, 1, 0, 1, 0], "no number is the score 0.5");
         assert_eq!(counts(0), [1, 0, 0, 0, 0]);
         let labels: Vec<String> = scores.items.iter().map(ScoreBucket::label).collect();
-        assert_eq!(
-            [&labels[0], &labels[8], &labels[11]],
-            ["not scored", "0.78", "no number"]
-        );
+        assert_eq!([&labels[0], &labels[8], &labels[11]], ["not scored", "0.78", "no number"]);
         // scipy.stats: binomtest(2, 3).proportion_ci(method="wilson") is (0.2077, 0.9385).
         let eight = &scores.items[8];
         assert!((eight.low.unwrap() - 0.2077).abs() < 1e-4 && (eight.high.unwrap() - 0.9385).abs() < 1e-4);

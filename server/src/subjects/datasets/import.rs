@@ -12,20 +12,15 @@ use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc};
 use utoipa::ToSchema;
 
-use self::{
-    fetching::fetch,
-    reading::{Batch, Plan, Reading, Source},
-};
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, Answer, Endpoint, Query, bounds,
-        document::{check_length, check_type},
-        receive::{Pieces, Place},
-    },
-    lab::Lab,
-    subjects::datasets::{DatasetDetail, DatasetPurpose, rewards::check_stored},
-};
+use self::fetching::fetch;
+use self::reading::{Batch, Plan, Reading, Source};
+use crate::api_error::ApiError;
+use crate::contract::document::{check_length, check_type};
+use crate::contract::receive::{Pieces, Place};
+use crate::contract::{About, Answer, Endpoint, Query, bounds};
+use crate::lab::Lab;
+use crate::subjects::datasets::rewards::check_stored;
+use crate::subjects::datasets::{DatasetDetail, DatasetPurpose};
 
 /// Concurrent imports; each holds a database connection while its rows are written.
 static AT_ONCE: Semaphore = Semaphore::const_new(2);
@@ -140,11 +135,7 @@ async fn import_dataset(
     if asked.dry_run == Some(true) {
         let rows = first_rows(&mut rows).await;
         let read = reading.end().await?;
-        let preview = ImportPreview {
-            report: read.report,
-            revision: asked.revision.or(read.revision),
-            rows,
-        };
+        let preview = ImportPreview { report: read.report, revision: asked.revision.or(read.revision), rows };
         let preview = serde_json::to_value(preview).map_err(|error| ApiError::internal(&error))?;
         return Ok(Answer::ok(preview));
     }
@@ -163,9 +154,7 @@ async fn import_dataset(
         import.add(&mut tx, &batch).await?;
     }
     let read = reading.end().await?;
-    let made = import
-        .finish(&mut tx, read.revision.as_deref(), Some(&read.report))
-        .await?;
+    let made = import.finish(&mut tx, read.revision.as_deref(), Some(&read.report)).await?;
     check_stored(&mut tx, &made).await?;
     let made = DatasetDetail::of(&mut tx, made).await?;
     tx.commit().await?;
@@ -183,9 +172,5 @@ async fn first_rows(batches: &mut mpsc::Receiver<Batch>) -> Vec<Value> {
 }
 
 /// The media types of files of rows. Which of them it is, the first bytes tell.
-const TYPES: [&str; 4] = [
-    "application/x-ndjson",
-    "application/gzip",
-    "application/vnd.apache.parquet",
-    "application/octet-stream",
-];
+const TYPES: [&str; 4] =
+    ["application/x-ndjson", "application/gzip", "application/vnd.apache.parquet", "application/octet-stream"];

@@ -2,32 +2,24 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    benchmark::shipped_suites,
-    dataset::{ImportReport, MapField, OracleKind, Purpose, RowFormat, row_formats},
-    id::DatasetId,
-};
-use lyceum_store::{
-    datasets::{self, BadRow, CheckState, Dataset, DatasetCheck, DatasetRow, Overlap},
-    page::{self, Window},
-    rewards::{self, StoredReward},
-};
+use lyceum_core::benchmark::shipped_suites;
+use lyceum_core::dataset::{ImportReport, MapField, OracleKind, Purpose, RowFormat, row_formats};
+use lyceum_core::id::DatasetId;
+use lyceum_store::datasets::{self, BadRow, CheckState, Dataset, DatasetCheck, DatasetRow, Overlap};
+use lyceum_store::page::{self, Window};
+use lyceum_store::rewards::{self, StoredReward};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::{
-    api_error::ApiError,
-    contract::{Asked, Listing, Order},
-    frame::{
-        format,
-        layout::{Layout, Section},
-        text::{Excerpt, SHOWN_IN_LIST, excerpt},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-    subjects::datasets::DatasetFilter,
-};
+use crate::api_error::ApiError;
+use crate::contract::{Asked, Listing, Order};
+use crate::frame::format;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::text::{Excerpt, SHOWN_IN_LIST, excerpt};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
+use crate::subjects::datasets::DatasetFilter;
 
 #[derive(Template, Serialize)]
 #[template(path = "datasets.html")]
@@ -45,8 +37,7 @@ impl DatasetsPage {
     /// Names of purposes, and whether each was chosen.
     fn purposes(&self) -> Vec<(&'static str, bool)> {
         let all = Purpose::ALL.iter();
-        all.map(|purpose| (purpose.name(), self.purpose == Some(*purpose)))
-            .collect()
+        all.map(|purpose| (purpose.name(), self.purpose == Some(*purpose))).collect()
     }
 }
 
@@ -76,11 +67,7 @@ const ROWS: u32 = 20;
 const REWARDS: u32 = 10;
 
 /// Bad rows that are shown.
-const BAD_ROWS: Window = Window {
-    limit: 100,
-    after: None,
-    order: page::Order::Oldest,
-};
+const BAD_ROWS: Window = Window { limit: 100, after: None, order: page::Order::Oldest };
 
 /// Filters of rows.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -122,11 +109,7 @@ impl DatasetPage {
             (CheckState::Unchecked, _) => "unchecked: runs and evaluations refuse it until they are tried".to_owned(),
             (CheckState::Checking, bad) => {
                 let [done, all] = [check.rows, self.dataset.rows].map(|rows| format::count(&i64::from(rows)));
-                let found = if bad > 0 {
-                    format!(", {bad} bad so far")
-                } else {
-                    String::new()
-                };
+                let found = if bad > 0 { format!(", {bad} bad so far") } else { String::new() };
                 format!("being checked: {done} of {all} rows{found}")
             }
             (CheckState::Checked, 0) => "checked: no bad rows".to_owned(),
@@ -168,16 +151,11 @@ impl DatasetPage {
             (report.bad, "unreadable"),
         ];
         let some = counts.iter().filter(|(count, _)| *count > 0);
-        let some: Vec<String> = some
-            .map(|(count, why)| format!("{} {why}", format::count(&count.cast_signed())))
-            .collect();
+        let some: Vec<String> =
+            some.map(|(count, why)| format!("{} {why}", format::count(&count.cast_signed()))).collect();
         match some.is_empty() {
             true => "nothing".to_owned(),
-            false => format!(
-                "{}, of {} rows",
-                some.join(", "),
-                format::count(&report.read.cast_signed())
-            ),
+            false => format!("{}, of {} rows", some.join(", "), format::count(&report.read.cast_signed())),
         }
     }
 
@@ -257,33 +235,21 @@ struct NamedField {
 
 impl NamedFormat {
     fn of(format: &'static RowFormat) -> Self {
-        Self {
-            name: &format.name,
-            title: &format.title,
-            source: &format.source,
-        }
+        Self { name: &format.name, title: &format.title, source: &format.source }
     }
 }
 
 impl NamedField {
     fn of(field: &MapField) -> Self {
         let names = |oracles: &[OracleKind]| oracles.iter().map(|oracle| oracle.name()).collect();
-        Self {
-            name: field.name,
-            about: field.about,
-            oracles: names(field.oracles),
-            needed: names(field.needed),
-        }
+        Self { name: field.name, about: field.about, oracles: names(field.oracles), needed: names(field.needed) }
     }
 }
 
 /// The form.
 #[get("/datasets/new")]
 pub(crate) async fn show_new_dataset(view: View) -> Result<HttpResponse, ApiError> {
-    let suites = shipped_suites().iter().map(|suite| NamedSuite {
-        name: &suite.name,
-        title: &suite.title,
-    });
+    let suites = shipped_suites().iter().map(|suite| NamedSuite { name: &suite.name, title: &suite.title });
     view.show(&NewDatasetPage {
         layout: view.layout("Import a dataset", Section::Datasets),
         purposes: Purpose::ALL.map(Purpose::name),

@@ -1,25 +1,23 @@
 //! Rewards of one's own: Python files that rows of datasets name by digest.
 
-use actix_web::{http::StatusCode, web};
-use lyceum_core::{artifact::Digest, fault::Fault, id::DatasetId, verify::check_reward};
-use lyceum_store::{
-    StoreError,
-    datasets::Dataset,
-    rewards::{self, StoredReward},
-};
+use actix_web::http::StatusCode;
+use actix_web::web;
+use lyceum_core::artifact::Digest;
+use lyceum_core::fault::Fault;
+use lyceum_core::id::DatasetId;
+use lyceum_core::verify::check_reward;
+use lyceum_store::StoreError;
+use lyceum_store::datasets::Dataset;
+use lyceum_store::rewards::{self, StoredReward};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use sqlx::PgConnection;
 use utoipa::ToSchema;
 
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, Answer, Endpoint,
-        document::{Document, RequestBody, apart},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::document::{Document, RequestBody, apart};
+use crate::contract::{About, Answer, Endpoint};
+use crate::lab::Lab;
 
 /// A reward to store.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -40,12 +38,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     };
     let new = Endpoint::post(new, "datasets", create_reward);
     let new = new.takes::<CreateReward>().creates::<StoredReward>();
-    let one = About {
-        name: "show_reward",
-        path: "/rewards/{digest}",
-        summary: "Show a reward.",
-        answer: "The reward",
-    };
+    let one = About { name: "show_reward", path: "/rewards/{digest}", summary: "Show a reward.", answer: "The reward" };
     let one = Endpoint::get(one, "datasets", show_reward);
     let one = one.name("digest", "SHA-256 of its text, as 64 hexadecimal digits");
     vec![new, one.answers::<StoredReward>()]

@@ -1,14 +1,10 @@
 //! Datasets that ship with Lyceum (`configs/datasets`), imported when a run or an evaluation first needs them.
 
-use lyceum_core::{
-    benchmark::{self, reader},
-    dataset::Purpose,
-    id::DatasetId,
-};
-use lyceum_store::{
-    StoreError,
-    datasets::{self, Dataset, NewDataset},
-};
+use lyceum_core::benchmark::{self, reader};
+use lyceum_core::dataset::Purpose;
+use lyceum_core::id::DatasetId;
+use lyceum_store::StoreError;
+use lyceum_store::datasets::{self, Dataset, NewDataset};
 use serde::ser::Error as _;
 use serde_json::Value;
 use sqlx::{Connection as _, PgConnection};
@@ -102,10 +98,7 @@ impl ShippedDataset {
     /// # Errors
     /// [`StoreError::Taken`] if a dataset with other rows has its name.
     pub(crate) async fn import(&self, db: &mut PgConnection) -> Result<Dataset, StoreError> {
-        let rows = self.rows().map_err(|source| StoreError::Json {
-            what: "shipped row",
-            source,
-        })?;
+        let rows = self.rows().map_err(|source| StoreError::Json { what: "shipped row", source })?;
         let new = NewDataset {
             name: self.name,
             purpose: self.purpose,
@@ -132,10 +125,8 @@ impl ShippedDataset {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lyceum_core::{
-        benchmark::suite,
-        dataset::{RowCheck, fingerprints},
-    };
+    use lyceum_core::benchmark::suite;
+    use lyceum_core::dataset::{RowCheck, fingerprints};
     use std::collections::HashSet;
 
     #[test]
@@ -150,11 +141,7 @@ mod tests {
             for (place, row) in shipped.rows().unwrap().into_iter().enumerate() {
                 assert_eq!(check.check(place, &row), Ok(()), "{}", shipped.name);
                 let hashes = fingerprints(&row);
-                assert!(
-                    questions.insert(hashes.question),
-                    "row {place} of {} repeats a question",
-                    shipped.name
-                );
+                assert!(questions.insert(hashes.question), "row {place} of {} repeats a question", shipped.name);
                 about.extend(hashes.program);
             }
             // What a row is about: its program, or else its question.

@@ -1,21 +1,19 @@
 //! Which datasets a run can use.
 
-use lyceum_core::{
-    config::{RunConfig, resolve},
-    dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy, problem},
-    fault::{Fault, Faults},
-    id::DatasetId,
-};
-use lyceum_store::{
-    StoreError,
-    datasets::{self, BadRow, CheckState, Dataset, DatasetCheck},
-    page::{Order, Window},
-    rewards,
-};
+use lyceum_core::config::{RunConfig, resolve};
+use lyceum_core::dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy, problem};
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_core::id::DatasetId;
+use lyceum_store::datasets::{self, BadRow, CheckState, Dataset, DatasetCheck};
+use lyceum_store::page::{Order, Window};
+use lyceum_store::{StoreError, rewards};
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
 
-use crate::{api_error::ApiError, contract::document::apart, lab::Lab, subjects::datasets::shipped::ShippedDataset};
+use crate::api_error::ApiError;
+use crate::contract::document::apart;
+use crate::lab::Lab;
+use crate::subjects::datasets::shipped::ShippedDataset;
 
 /// Rows that are named in a fault, at most.
 const NAMED: u32 = 5;
@@ -84,10 +82,9 @@ async fn find(db: &mut PgConnection, one: &DatasetUse) -> Result<Option<Dataset>
 
 fn missing(one: &DatasetUse) -> Fault {
     let import = match &one.dataset {
-        DatasetRef::Name(name) => format!(
-            "`lyceum dataset import FILE --purpose {} --name '{name}'` imports one, ",
-            one.purpose
-        ),
+        DatasetRef::Name(name) => {
+            format!("`lyceum dataset import FILE --purpose {} --name '{name}'` imports one, ", one.purpose)
+        }
         DatasetRef::Id(_) => String::new(),
     };
     let detail = format!(
@@ -106,10 +103,7 @@ fn write(document: &mut Value, one: &DatasetUse, dataset: &Dataset) -> bool {
     if !is_settled {
         named.remove("name");
         named.insert("id".to_owned(), json!(dataset.id));
-        named.insert(
-            "rows".to_owned(),
-            json!(one.rows.unwrap_or(dataset.rows.cast_unsigned())),
-        );
+        named.insert("rows".to_owned(), json!(one.rows.unwrap_or(dataset.rows.cast_unsigned())));
     }
     !is_settled
 }
@@ -117,14 +111,9 @@ fn write(document: &mut Value, one: &DatasetUse, dataset: &Dataset) -> bool {
 async fn misfits(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> Result<Vec<Fault>, StoreError> {
     let wanted = one.purpose;
     if dataset.purpose != wanted {
-        let detail = format!(
-            "dataset `{}` is for {}: import its rows with purpose `{wanted}`",
-            dataset.name, dataset.purpose
-        );
-        return Ok(vec![Fault::new(
-            format!("{}/{}", one.pointer, one.dataset.field()),
-            detail,
-        )]);
+        let detail =
+            format!("dataset `{}` is for {}: import its rows with purpose `{wanted}`", dataset.name, dataset.purpose);
+        return Ok(vec![Fault::new(format!("{}/{}", one.pointer, one.dataset.field()), detail)]);
     }
     let mut faults = Vec::new();
     let rows = dataset.rows.cast_unsigned();
@@ -213,11 +202,7 @@ pub(crate) async fn usable(
         return Ok(Ok(dataset));
     }
     if is_checked {
-        let first = Window {
-            limit: NAMED,
-            after: None,
-            order: Order::Oldest,
-        };
+        let first = Window { limit: NAMED, after: None, order: Order::Oldest };
         let bad = datasets::bad_rows(pool, id, &first).await?;
         return Ok(Err(bad_rows(&dataset, &check, &bad.items)));
     }

@@ -8,20 +8,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::learned_rows;
-use crate::{
-    api_error::ApiError,
-    contract::{Filter as _, Listing},
-    frame::{
-        figure::{Colour, Figure, Series, Style},
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        steps::Steps,
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-    subjects::problems::list::Choice,
-};
+use crate::api_error::ApiError;
+use crate::contract::{Filter as _, Listing};
+use crate::frame::figure::{Colour, Figure, Series, Style};
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::steps::Steps;
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
+use crate::subjects::problems::list::Choice;
 
 /// Bars of the chart, at most.
 const BARS: u32 = 120;
@@ -92,10 +88,7 @@ impl DifficultyPage {
         choices([("true", true), ("false", false)], self.asked.rows.solved)
             .into_iter()
             .zip(["solved", "never solved"])
-            .map(|(choice, label)| Choice {
-                label: label.to_owned(),
-                ..choice
-            })
+            .map(|(choice, label)| Choice { label: label.to_owned(), ..choice })
             .collect()
     }
 
@@ -139,10 +132,7 @@ pub(crate) async fn show_difficulty(
     let asked = filters.0;
     let listing = Listing::new(&asked.rows.list("rows"), None, asked.cursor.as_deref(), None)?;
     let run = RunFrame::load(&lab, *id, Tab::Difficulty).await?;
-    let steps = Steps {
-        from: asked.from,
-        to: asked.to,
-    };
+    let steps = Steps { from: asked.from, to: asked.to };
     let stretch = steps.of_run(run.run().step, BARS)?;
     let (windows, page) = futures::try_join!(
         dataset_rows::difficulty(db, *id, stretch),
@@ -177,21 +167,14 @@ fn chart(windows: &[DifficultyWindow], rows: Option<u32>) -> Figure {
         style: Style::Stacked,
         colour,
         strength: Some(strength),
-        points: windows
-            .iter()
-            .map(|window| (f64::from(window.step), Some(count(window) as f64)))
-            .collect(),
+        points: windows.iter().map(|window| (f64::from(window.step), Some(count(window) as f64))).collect(),
         ..Series::default()
     };
-    let mut all: Vec<Series> = parts
-        .iter()
-        .map(|(name, colour, strength, count)| series(name, *colour, *strength, count))
-        .collect();
+    let mut all: Vec<Series> =
+        parts.iter().map(|(name, colour, strength, count)| series(name, *colour, *strength, count)).collect();
     if let Some(rows) = rows {
         let rows = i64::from(rows);
-        all.push(series("not asked yet", Colour::Muted, 0.12, &|window| {
-            (rows - window.asked()).max(0)
-        }));
+        all.push(series("not asked yet", Colour::Muted, 0.12, &|window| (rows - window.asked()).max(0)));
     }
     Figure {
         id: "difficulty".to_owned(),
@@ -213,20 +196,11 @@ mod tests {
 
     #[test]
     fn all_rows_are_in_every_bar() {
-        let window = |step, never, sometimes, always| DifficultyWindow {
-            step,
-            never,
-            sometimes,
-            always,
-        };
+        let window = |step, never, sometimes, always| DifficultyWindow { step, never, sometimes, always };
         let windows = [window(0, 3, 2, 1), window(4, 1, 4, 5)];
         let figure = chart(&windows, Some(10));
         for (place, unasked) in [(0, 4.0), (1, 0.0)] {
-            let counts: Vec<f64> = figure
-                .series
-                .iter()
-                .filter_map(|series| series.points[place].1)
-                .collect();
+            let counts: Vec<f64> = figure.series.iter().filter_map(|series| series.points[place].1).collect();
             assert_eq!(counts.iter().sum::<f64>(), 10.0);
             assert_eq!(counts.last(), Some(&unasked));
         }

@@ -1,26 +1,20 @@
 //! Questions that are near one another, and wordings that repeat.
 
-use lyceum_core::{
-    diversity::{self, Wordlists},
-    id::{ExecutionId, ProblemId},
-    problem::Values,
-};
-use lyceum_store::{
-    artifact::Vectors,
-    diversity::{Question, vectors},
-    problems::{self, Problem},
-};
+use lyceum_core::diversity::{self, Wordlists};
+use lyceum_core::id::{ExecutionId, ProblemId};
+use lyceum_core::problem::Values;
+use lyceum_store::artifact::Vectors;
+use lyceum_store::diversity::{Question, vectors};
+use lyceum_store::problems::{self, Problem};
 use serde::{Deserialize as _, Serialize};
 use std::cmp::Ordering;
 use tokio::sync::Semaphore;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    lab::Lab,
-    subjects::diversity::{Diversity, asked, computed},
-};
+use crate::api_error::ApiError;
+use crate::lab::Lab;
+use crate::subjects::diversity::{Diversity, asked, computed};
 
 /// The largest artifact of embeddings that is read for this.
 const MAX_BYTES: u64 = 256 << 20;
@@ -112,24 +106,12 @@ pub(crate) async fn neighbours(
         None => None,
     };
     let table = match &own {
-        Some(_) => table(lab, run, step)
-            .await?
-            .filter(|table| table.rows().len() == others.len()),
+        Some(_) => table(lab, run, step).await?.filter(|table| table.rows().len() == others.len()),
         None => None,
     };
-    let of = Asked {
-        id: id.0,
-        text: question.clone(),
-        vector: own,
-    };
+    let of = Asked { id: id.0, text: question.clone(), vector: own };
     let (by, items) = computed(move || of.nearest(&others, table.as_ref(), shown)).await?;
-    Ok(Neighbours {
-        problem_id: id.0,
-        question,
-        iteration: Some(iteration),
-        by,
-        items,
-    })
+    Ok(Neighbours { problem_id: id.0, question, iteration: Some(iteration), by, items })
 }
 
 /// The question that a valid problem asks.
@@ -156,9 +138,7 @@ async fn vector_of(lab: &Lab, run: ExecutionId, step: u32, id: ProblemId) -> Res
     let Some(place) = questions.iter().position(|question| question.id == id.0) else {
         return Ok(None);
     };
-    let table = table(lab, run, step)
-        .await?
-        .filter(|table| table.rows().len() == questions.len());
+    let table = table(lab, run, step).await?.filter(|table| table.rows().len() == questions.len());
     Ok(table.and_then(|table| table.rows().get(place).cloned()))
 }
 
@@ -205,9 +185,7 @@ impl Asked {
 fn nearer(one: &Neighbour, other: &Neighbour) -> Ordering {
     let cosine = |of: &Neighbour| of.similarity.unwrap_or(f32::NEG_INFINITY);
     let by_cosine = cosine(other).total_cmp(&cosine(one));
-    by_cosine
-        .then(other.bleu.total_cmp(&one.bleu))
-        .then(one.index.cmp(&other.index))
+    by_cosine.then(other.bleu.total_cmp(&one.bleu)).then(one.index.cmp(&other.index))
 }
 
 /// The wordings of an iteration's questions.
@@ -294,17 +272,8 @@ mod tests {
 
     #[test]
     fn neighbours_are_near_by_embedding_or_else_by_wording() {
-        let others = questions(&[
-            "what is 1 + 1 ?",
-            "what is 1 + 2 ?",
-            "tom has 3 apples",
-            "what is 9 * 9 ?",
-        ]);
-        let mut asked = Asked {
-            id: Uuid::from_u128(0),
-            text: "what is 1 + 1 ?".to_owned(),
-            vector: None,
-        };
+        let others = questions(&["what is 1 + 1 ?", "what is 1 + 2 ?", "tom has 3 apples", "what is 9 * 9 ?"]);
+        let mut asked = Asked { id: Uuid::from_u128(0), text: "what is 1 + 1 ?".to_owned(), vector: None };
         let (by, found) = asked.nearest(&others, None, 2);
         assert_eq!((by, indices(&found)), (Similarity::Wording, vec![1, 3]));
         assert!(found[0].similarity.is_none() && found[0].bleu > found[1].bleu);

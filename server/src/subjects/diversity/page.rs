@@ -12,21 +12,17 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::panels::Profile;
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::Figure,
-        layout::{Layout, Section},
-        places::Tab,
-        run::{self, RunFrame},
-        text::{Excerpt, SHOWN_IN_LIST, excerpt},
-        view::{Filters, View},
-    },
-    lab::Lab,
-    subjects::comparison::labels,
-    subjects::diversity::{
-        Diversity, Iteration, Neighbours, RepeatedWording, Similarity, Wordings, neighbours, wordings,
-    },
+use crate::api_error::ApiError;
+use crate::frame::figure::Figure;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::{self, RunFrame};
+use crate::frame::text::{Excerpt, SHOWN_IN_LIST, excerpt};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
+use crate::subjects::comparison::labels;
+use crate::subjects::diversity::{
+    Diversity, Iteration, Neighbours, RepeatedWording, Similarity, Wordings, neighbours, wordings,
 };
 
 /// Wordings and neighbours shown.

@@ -1,6 +1,7 @@
 //! What an evaluation costs before it starts: what is asked and answered, and how long that took the last time.
 
-use lyceum_core::{config::RunConfig, recipe::Planner};
+use lyceum_core::config::RunConfig;
+use lyceum_core::recipe::Planner;
 use lyceum_store::evaluations;
 use serde::Serialize;
 use sqlx::PgPool;
@@ -35,10 +36,7 @@ impl EvaluationCost {
             let (_, answers) = planner.size(&one.parameters)?;
             (answers > 0).then(|| (one.seconds / answers as f64, one.id))
         };
-        let fastest = completed
-            .iter()
-            .filter_map(pace)
-            .min_by(|one, other| one.0.total_cmp(&other.0));
+        let fastest = completed.iter().filter_map(pace).min_by(|one, other| one.0.total_cmp(&other.0));
         Ok(Self {
             rows,
             answers,

@@ -1,9 +1,7 @@
 //! The evaluation with frozen sides that pages of a run offer.
 
-use lyceum_core::{
-    config::RunConfig,
-    recipe::{Registry, Side},
-};
+use lyceum_core::config::RunConfig;
+use lyceum_core::recipe::{Registry, Side};
 use lyceum_store::runs::RunDetail;
 use serde_json::json;
 

@@ -2,38 +2,31 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    benchmark::shipped_suites,
-    config::Schema,
-    evaluation::{
-        BenchmarkSpec, CrossPlaySpec, DatasetCheckSpec, EvaluationSpec, EvaluationType, FrozenSideSpec, GoalpostsSpec,
-        OperatorRetentionSpec, RegenerateSpec,
-    },
-    id::ExecutionId,
+use lyceum_core::benchmark::shipped_suites;
+use lyceum_core::config::Schema;
+use lyceum_core::evaluation::{
+    BenchmarkSpec, CrossPlaySpec, DatasetCheckSpec, EvaluationSpec, EvaluationType, FrozenSideSpec, GoalpostsSpec,
+    OperatorRetentionSpec, RegenerateSpec,
 };
-use lyceum_store::{
-    StoreError, datasets,
-    page::{Order, Window},
-    runs::{self, RunFilter, RunSort},
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::page::{Order, Window};
+use lyceum_store::runs::{self, RunFilter, RunSort};
+use lyceum_store::{StoreError, datasets};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use strum::VariantArray as _;
 use uuid::Uuid;
 
-use super::{cost::EvaluationCost, planned};
-use crate::{
-    api_error::ApiError,
-    frame::{
-        config_form::{Line, lines_under},
-        figure::island,
-        format,
-        layout::{Layout, Section},
-        view::{Filters, View},
-    },
-    lab::Lab,
-};
+use super::cost::EvaluationCost;
+use super::planned;
+use crate::api_error::ApiError;
+use crate::frame::config_form::{Line, lines_under};
+use crate::frame::figure::island;
+use crate::frame::format;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
 
 /// Runs and datasets that are suggested.
 const SUGGESTED: u32 = 100;
@@ -63,10 +56,7 @@ impl NewEvaluationFilter {
             (EvaluationType::OperatorRetention, "run") => ("parents", run.as_ref().map(|run| json!([{"run": run}]))),
             _ => ("run", run.clone()),
         };
-        let suites = self
-            .suites
-            .as_deref()
-            .map(|all| json!(all.split(',').collect::<Vec<_>>()));
+        let suites = self.suites.as_deref().map(|all| json!(all.split(',').collect::<Vec<_>>()));
         let given = [
             under("run"),
             ("step", self.step.map(|step| json!(step))),
@@ -78,9 +68,7 @@ impl NewEvaluationFilter {
         ];
         let known = schema(kind).document()["properties"].clone();
         let given = given.into_iter().filter(|(name, _)| known.get(name).is_some());
-        let mut spec: Map<String, Value> = given
-            .filter_map(|(name, value)| Some((name.to_owned(), value?)))
-            .collect();
+        let mut spec: Map<String, Value> = given.filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
         spec.insert("type".to_owned(), json!(kind));
         Value::Object(spec)
     }
@@ -233,22 +221,12 @@ pub(crate) async fn imported_suites(lab: &Lab) -> Result<Vec<&'static str>, ApiE
 /// Newest runs, datasets and all suites: the values and what they are called, by the id of their list.
 async fn suggested(lab: &Lab) -> Result<Vec<(&'static str, Vec<(String, String)>)>, ApiError> {
     let db = lab.store.pool();
-    let newest = Window {
-        limit: SUGGESTED,
-        after: None,
-        order: Order::Newest,
-    };
-    let runs = runs::page(db, &RunFilter::default(), &RunSort::Age, &newest)
-        .await?
-        .items;
+    let newest = Window { limit: SUGGESTED, after: None, order: Order::Newest };
+    let runs = runs::page(db, &RunFilter::default(), &RunSort::Age, &newest).await?.items;
     let runs: Vec<_> = runs.into_iter().map(|run| (run.id.to_string(), run.name)).collect();
     let datasets = datasets::page(db, None, &newest).await?.items;
-    let datasets = datasets
-        .into_iter()
-        .map(|one| (one.name, one.purpose.name().to_owned()));
-    let suites = shipped_suites()
-        .iter()
-        .map(|suite| (suite.name.clone(), suite.title.clone()));
+    let datasets = datasets.into_iter().map(|one| (one.name, one.purpose.name().to_owned()));
+    let suites = shipped_suites().iter().map(|suite| (suite.name.clone(), suite.title.clone()));
     Ok(vec![
         ("list-spec.run", runs.clone()),
         ("list-run", runs),
@@ -267,12 +245,7 @@ mod tests {
             let document = schema(*kind).document();
             let given = json!({"type": kind});
             let lines = lines_under("spec", "x", document, &filled(document, &given));
-            for name in document["properties"]
-                .as_object()
-                .into_iter()
-                .flatten()
-                .map(|(name, _)| name)
-            {
+            for name in document["properties"].as_object().into_iter().flatten().map(|(name, _)| name) {
                 let path = format!("spec.{name}");
                 let is_in = lines.iter().any(|line| match line {
                     Line::Field(field) => field.path == path || field.path.starts_with(&format!("{path}.")),
@@ -293,17 +266,8 @@ mod tests {
             spec(EvaluationType::Benchmark),
             json!({"type": "benchmark", "run": run, "rows": 8, "suites": ["a", "b"]})
         );
-        assert_eq!(
-            spec(EvaluationType::Goalposts),
-            json!({"type": "goalposts", "runs": [{"run": run}], "rows": 8})
-        );
-        assert_eq!(
-            spec(EvaluationType::FrozenSide),
-            json!({"type": "frozen_side", "run": run})
-        );
-        assert_eq!(
-            spec(EvaluationType::DatasetCheck),
-            json!({"type": "dataset_check", "rows": 8})
-        );
+        assert_eq!(spec(EvaluationType::Goalposts), json!({"type": "goalposts", "runs": [{"run": run}], "rows": 8}));
+        assert_eq!(spec(EvaluationType::FrozenSide), json!({"type": "frozen_side", "run": run}));
+        assert_eq!(spec(EvaluationType::DatasetCheck), json!({"type": "dataset_check", "rows": 8}));
     }
 }

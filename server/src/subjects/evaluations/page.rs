@@ -2,15 +2,11 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    benchmark::{SuiteChoice, SuiteRequest},
-    evaluation::EvaluationType,
-    id::ExecutionId,
-};
-use lyceum_store::{
-    evaluations::{self, Evaluation, EvaluationFilter, EvaluationProgress},
-    executions::State,
-};
+use lyceum_core::benchmark::{SuiteChoice, SuiteRequest};
+use lyceum_core::evaluation::EvaluationType;
+use lyceum_core::id::ExecutionId;
+use lyceum_store::evaluations::{self, Evaluation, EvaluationFilter, EvaluationProgress};
+use lyceum_store::executions::State;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
@@ -18,16 +14,12 @@ use std::collections::HashMap;
 use strum::VariantArray as _;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{Listing, Order},
-    frame::{
-        format,
-        layout::{Layout, Section},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{Listing, Order};
+use crate::frame::format;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
 
 /// Subjects named in a list.
 const NAMED: usize = 4;
@@ -67,13 +59,7 @@ impl EvaluationLine {
             let progress = progress.remove(&evaluation.id);
             let (step_items, step_ended) = progress.as_ref().map_or((0, 0), |one| (one.items, one.ended));
             let (run, subjects) = progress.map_or((None, Vec::new()), |one| (one.run, one.subjects));
-            Self {
-                evaluation,
-                run,
-                subjects,
-                step_items,
-                step_ended,
-            }
+            Self { evaluation, run, subjects, step_items, step_ended }
         };
         Ok(evaluations.into_iter().map(line).collect())
     }
@@ -99,9 +85,7 @@ impl EvaluationLine {
         let choices = suites.into_iter().flatten();
         let choices = choices.filter_map(|choice| SuiteChoice::deserialize(choice).ok());
         let name = |request: SuiteRequest| request.name.unwrap_or(request.suite);
-        choices
-            .map(|choice| format::suite_title(&name(choice.request())).to_owned())
-            .collect()
+        choices.map(|choice| format::suite_title(&name(choice.request())).to_owned()).collect()
     }
 
     pub(crate) fn suites_in_words(&self) -> String {
@@ -110,11 +94,7 @@ impl EvaluationLine {
 
     /// The names of the first subjects, and the number of others.
     pub(crate) fn subjects_in_words(&self) -> String {
-        let named = self
-            .subjects
-            .iter()
-            .take(NAMED)
-            .map(|name| crate::frame::text::inert(name));
+        let named = self.subjects.iter().take(NAMED).map(|name| crate::frame::text::inert(name));
         let mut words = named.collect::<Vec<_>>().join(", ");
         if self.subjects.len() > NAMED {
             words.push_str(&format!(" and {} more", self.subjects.len() - NAMED));
@@ -134,12 +114,9 @@ impl EvaluationLine {
             _ => "step",
         };
         match self.is_open() {
-            true if steps > 1 => format!(
-                "{part} {} of {steps}, {} of {} items",
-                step + 1,
-                self.step_ended,
-                self.step_items
-            ),
+            true if steps > 1 => {
+                format!("{part} {} of {steps}, {} of {} items", step + 1, self.step_ended, self.step_items)
+            }
             true => format!("{} of {} items", self.step_ended, self.step_items),
             false if steps == 1 => format!("{step} of 1 {part}"),
             false => format!("{step} of {steps} {part}s"),

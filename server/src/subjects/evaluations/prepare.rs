@@ -10,17 +10,13 @@ mod regenerate;
 
 pub(crate) use benchmark::{measure, named_dataset_faults};
 
-use lyceum_core::{
-    config::RunConfig,
-    evaluation::EvaluationSpec,
-    fault::{Fault, Faults},
-    id::ExecutionId,
-    recipe::{Planner, Registry},
-};
-use lyceum_store::{
-    Store, StoreError,
-    runs::{self, RunDetail},
-};
+use lyceum_core::config::RunConfig;
+use lyceum_core::evaluation::EvaluationSpec;
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{Planner, Registry};
+use lyceum_store::runs::{self, RunDetail};
+use lyceum_store::{Store, StoreError};
 
 use crate::api_error::ApiError;
 
@@ -71,12 +67,7 @@ impl MeasuredRun {
             found => found?,
         };
         Ok(match serde_json::from_value(config) {
-            Ok(config) => Ok(Self {
-                id,
-                name: run.name,
-                config,
-                steps: run.step.max(0).cast_unsigned(),
-            }),
+            Ok(config) => Ok(Self { id, name: run.name, config, steps: run.step.max(0).cast_unsigned() }),
             Err(error) => Err(format!("the config of run {id} cannot be read: {error}")),
         })
     }

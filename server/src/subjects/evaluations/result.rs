@@ -11,27 +11,21 @@ mod regenerate;
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    evaluations,
-    plan::{self, Refusal},
-};
+use lyceum_store::evaluations;
+use lyceum_store::plan::{self, Refusal};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sqlx::PgPool;
 use uuid::Uuid;
 
 use self::benchmark::SamplesFilter;
-use crate::{
-    api_error::ApiError,
-    frame::{
-        format,
-        layout::{Layout, Section},
-        text::{Excerpt, SHOWN_IN_LIST, excerpt, inert},
-        view::{Filters, View},
-    },
-    lab::Lab,
-    subjects::evaluations::page::EvaluationLine,
-};
+use crate::api_error::ApiError;
+use crate::frame::format;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::text::{Excerpt, SHOWN_IN_LIST, excerpt, inert};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
+use crate::subjects::evaluations::page::EvaluationLine;
 
 #[get("/evaluations/{id}")]
 pub(crate) async fn show_one_evaluation(

@@ -1,28 +1,20 @@
 //! The arms of an experiment: their held-out accuracy over seeds, and which is better.
 
-use lyceum_core::{
-    id::ExperimentId,
-    sequential::{Decision, MeanDifference, SequentialTest, Standing},
-};
-use lyceum_store::{
-    executions::State,
-    experiments::Experiment,
-    page::{Order, Window},
-    runs::{self, Outcome, Run, RunFilter, RunSort},
-};
+use lyceum_core::id::ExperimentId;
+use lyceum_core::sequential::{Decision, MeanDifference, SequentialTest, Standing};
+use lyceum_store::executions::State;
+use lyceum_store::experiments::Experiment;
+use lyceum_store::page::{Order, Window};
+use lyceum_store::runs::{self, Outcome, Run, RunFilter, RunSort};
 use serde::{Deserialize as _, Serialize};
 use sqlx::PgPool;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::{Figure, Series, Style},
-        format,
-    },
-    subjects::lab::overlay::{is_alike, of_base},
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::{Figure, Series, Style};
+use crate::frame::format;
+use crate::subjects::lab::overlay::{is_alike, of_base};
 
 /// Maximum runs looked at; the list of runs has all.
 const RUNS: u32 = 300;
@@ -63,15 +55,8 @@ pub(super) struct Arms {
 
 impl Arms {
     pub(super) async fn load(db: &PgPool, experiment: ExperimentId) -> Result<Self, ApiError> {
-        let filter = RunFilter {
-            experiment: Some(experiment),
-            ..RunFilter::default()
-        };
-        let first = Window {
-            limit: RUNS,
-            after: None,
-            order: Order::Oldest,
-        };
+        let filter = RunFilter { experiment: Some(experiment), ..RunFilter::default() };
+        let first = Window { limit: RUNS, after: None, order: Order::Oldest };
         let page = runs::page(db, &filter, &RunSort::Age, &first).await?;
         let ids: Vec<Uuid> = page.items.iter().map(|run| run.id).collect();
         let mut outcomes = runs::outcomes(db, &ids).await?;
@@ -83,32 +68,19 @@ impl Arms {
         for run in page.items {
             match arms.iter_mut().find(|arm| arm.arm == run.arm) {
                 Some(arm) => arm.runs.push(run),
-                None => arms.push(Arm {
-                    arm: run.arm.clone(),
-                    runs: vec![run],
-                    accuracy: None,
-                }),
+                None => arms.push(Arm { arm: run.arm.clone(), runs: vec![run], accuracy: None }),
             }
         }
         for arm in &mut arms {
-            let values: Vec<f64> = finished(&arm.runs, &outcomes)
-                .map(|(_, one)| one.result.pass_at_1)
-                .collect();
+            let values: Vec<f64> = finished(&arm.runs, &outcomes).map(|(_, one)| one.result.pass_at_1).collect();
             arm.accuracy = MeanDifference::of(&values);
         }
-        Ok(Self {
-            arms,
-            outcomes,
-            more: page.next.is_some(),
-        })
+        Ok(Self { arms, outcomes, more: page.next.is_some() })
     }
 
     /// The title of the suite on which they are compared.
     pub(super) fn suite(&self) -> Option<&str> {
-        self.outcomes
-            .values()
-            .next()
-            .map(|one| format::suite_title(&one.result.of_suite))
+        self.outcomes.values().next().map(|one| format::suite_title(&one.result.of_suite))
     }
 
     /// Every other arm compared with the first. `within`: what the interval of a difference is to be narrowed to.
@@ -202,10 +174,7 @@ impl Beside {
         let mean = format::points(&found.mean);
         match found.reach {
             Some(reach) => {
-                let (low, high) = (
-                    format::points(&(found.mean - reach)),
-                    format::points(&(found.mean + reach)),
-                );
+                let (low, high) = (format::points(&(found.mean - reach)), format::points(&(found.mean + reach)));
                 format!("{mean} ({low} to {high})")
             }
             None => mean,
@@ -246,12 +215,7 @@ fn mean_curve(all: &[&Outcome]) -> Option<Series> {
     let first = all.first()?;
     let mut curve = Series::default();
     for step in &first.steps {
-        let at = |one: &&Outcome| {
-            one.steps
-                .iter()
-                .position(|other| other == step)
-                .map(|place| one.scores[place])
-        };
+        let at = |one: &&Outcome| one.steps.iter().position(|other| other == step).map(|place| one.scores[place]);
         let Some(values) = all.iter().map(at).collect::<Option<Vec<f64>>>() else {
             continue;
         };

@@ -4,32 +4,27 @@ mod sweep;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{id::ExperimentId, sequential::SequentialTest};
-use lyceum_store::{
-    experiments::{self, Experiment},
-    goalposts,
-    runs::Run,
-};
+use lyceum_core::id::ExperimentId;
+use lyceum_core::sequential::SequentialTest;
+use lyceum_store::experiments::{self, Experiment};
+use lyceum_store::goalposts;
+use lyceum_store::runs::Run;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::sweep::SweepView;
 use super::arms::{Arm, Arms, Beside, rule};
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::Figure,
-        format::counted,
-        layout::{Layout, Section},
-        view::{Filters, View},
-    },
-    lab::Lab,
-    subjects::{
-        goalposts::RUNS as RUNS_OF_MAP,
-        lab::{column::Column, overlay::RUNS, parallel::Parallel},
-    },
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::Figure;
+use crate::frame::format::counted;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
+use crate::subjects::goalposts::RUNS as RUNS_OF_MAP;
+use crate::subjects::lab::column::Column;
+use crate::subjects::lab::overlay::RUNS;
+use crate::subjects::lab::parallel::Parallel;
 
 /// Percentage points to which the interval of a difference is to be narrowed, unless the address says otherwise.
 const WITHIN: f64 = 2.0;
@@ -121,11 +116,7 @@ impl ExperimentPage {
         let runs: usize = self.arms.iter().map(|arm| arm.runs.len()).sum();
         let left_out = runs.checked_sub(RUNS).filter(|left_out| *left_out > 0)?;
         let mut told = format!("Compare takes {} runs, of every arm in turn; {left_out}", RUNS);
-        told.push_str(if self.more {
-            " and all after these are left out"
-        } else {
-            " are left out"
-        });
+        told.push_str(if self.more { " and all after these are left out" } else { " are left out" });
         if let Some(arms) = self.arms.len().checked_sub(RUNS).filter(|arms| *arms > 0) {
             told.push_str(&format!(", among them all of {}", counted(&(arms as i64), "arm")));
         }

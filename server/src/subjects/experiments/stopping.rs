@@ -61,8 +61,6 @@ impl Stopping {
             return Err(ApiError::invalid(vec![Fault::new(format!("{at}/h1"), detail)]));
         }
         let (alpha, beta, h0, h1) = (rule.alpha, rule.beta, rule.h0, rule.h1);
-        Ok(Some(Some(
-            serde_json::json!({"alpha": alpha, "beta": beta, "h0": h0, "h1": h1}),
-        )))
+        Ok(Some(Some(serde_json::json!({"alpha": alpha, "beta": beta, "h0": h0, "h1": h1}))))
     }
 }

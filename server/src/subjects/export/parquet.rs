@@ -1,21 +1,15 @@
 //! Parquet: one row group per batch, so that only a batch is in memory. All columns are optional.
 
 use lyceum_store::export::{Batch, Column, Field, Kind};
-use parquet::{
-    basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical},
-    data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type},
-    errors::ParquetError,
-    file::{
-        properties::WriterProperties,
-        writer::{SerializedColumnWriter, SerializedFileWriter},
-    },
-    schema::types::Type,
-};
-use std::{
-    io::{self, Write},
-    mem,
-    sync::{Arc, Mutex, PoisonError},
-};
+use parquet::basic::{Compression, LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::types::Type;
+use std::io::{self, Write};
+use std::mem;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Encoder;
 
@@ -37,10 +31,7 @@ impl Written {
 
 impl Write for Written {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend_from_slice(bytes);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -51,20 +42,13 @@ impl Write for Written {
 
 impl Parquet {
     pub(super) fn new(fields: &[Field]) -> io::Result<Self> {
-        let columns = fields
-            .iter()
-            .map(column)
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(io::Error::other)?;
+        let columns = fields.iter().map(column).collect::<Result<Vec<_>, _>>().map_err(io::Error::other)?;
         let schema = Type::group_type_builder("row").with_fields(columns).build();
         let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let written = Written::default();
         let schema = Arc::new(schema.map_err(io::Error::other)?);
         let writer = SerializedFileWriter::new(written.clone(), schema, Arc::new(properties));
-        Ok(Self {
-            writer: writer.map_err(io::Error::other)?,
-            written,
-        })
+        Ok(Self { writer: writer.map_err(io::Error::other)?, written })
     }
 
     fn write(&mut self, batch: &Batch) -> Result<(), ParquetError> {

@@ -7,10 +7,9 @@ use strum::VariantArray as _;
 use tokio::runtime::Handle;
 
 use super::file_name;
-use crate::{
-    contract::{file_body::FileWriter, receive},
-    tracker::{Curves, TensorBoard, WandbRun, wandb_path},
-};
+use crate::contract::file_body::FileWriter;
+use crate::contract::receive;
+use crate::tracker::{Curves, TensorBoard, WandbRun, wandb_path};
 
 /// A tool for curves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, strum::IntoStaticStr, strum::VariantArray)]

@@ -1,19 +1,14 @@
 //! The maps of goalposts, and datasets of goalposts made from problems.
 
 use actix_web::{HttpRequest, HttpResponse, Responder as _, web};
-use lyceum_core::{
-    dataset::Purpose,
-    fault::Fault,
-    id::{DatasetId, ExecutionId},
-    recipe::{GoalpostParameters, GoalpostsResult},
-};
-use lyceum_store::{
-    StoreError,
-    datasets::{self, Dataset, NewDataset},
-    evaluations::{self, Evaluation},
-    executions::State,
-    goalposts,
-};
+use lyceum_core::dataset::Purpose;
+use lyceum_core::fault::Fault;
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_core::recipe::{GoalpostParameters, GoalpostsResult};
+use lyceum_store::datasets::{self, Dataset, NewDataset};
+use lyceum_store::evaluations::{self, Evaluation};
+use lyceum_store::executions::State;
+use lyceum_store::{StoreError, goalposts};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -22,19 +17,13 @@ use std::collections::BTreeSet;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{
-        About, Answer, Endpoint, Format, Query, bounds, csv,
-        document::{Document, RequestBody},
-        idempotent::{Begun, IdempotencyKey},
-    },
-    lab::Lab,
-    subjects::{
-        datasets::DatasetDetail,
-        goalposts::{GoalpostMap, RUNS, map},
-    },
-};
+use crate::api_error::ApiError;
+use crate::contract::document::{Document, RequestBody};
+use crate::contract::idempotent::{Begun, IdempotencyKey};
+use crate::contract::{About, Answer, Endpoint, Format, Query, bounds, csv};
+use crate::lab::Lab;
+use crate::subjects::datasets::DatasetDetail;
+use crate::subjects::goalposts::{GoalpostMap, RUNS, map};
 
 /// The goalposts and the format requested.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -84,9 +73,7 @@ pub(crate) fn ids(text: &str) -> Result<Vec<Uuid>, ApiError> {
     let refused = |detail: String| ApiError::invalid_query(vec![("runs".to_owned(), detail)]);
     let mut ids = Vec::new();
     for one in text.split(',').map(str::trim).filter(|one| !one.is_empty()) {
-        let id: Uuid = one
-            .parse()
-            .map_err(|_| refused(format!("`{one}` is not the id of a run")))?;
+        let id: Uuid = one.parse().map_err(|_| refused(format!("`{one}` is not the id of a run")))?;
         if !ids.contains(&id) {
             ids.push(id);
         }
@@ -170,11 +157,7 @@ async fn make_goalposts(
         Begun::Answered(answer) => return Ok(answer),
     };
     let asked = &sent.value;
-    let wanted = Wanted {
-        name: &asked.name,
-        evaluations: &asked.evaluations,
-        allow_overlap: asked.allow_overlap,
-    };
+    let wanted = Wanted { name: &asked.name, evaluations: &asked.evaluations, allow_overlap: asked.allow_overlap };
     let made = make(&mut creation.tx, wanted).await?;
     let made = DatasetDetail::of(&mut creation.tx, made).await?;
     creation.finish(&made, &made.location()).await
@@ -269,23 +252,16 @@ pub(crate) async fn make(db: &mut PgConnection, asked: Wanted<'_>) -> Result<Dat
 
 /// The evaluation as a filter, or why it is none.
 async fn filter(db: &mut PgConnection, id: Uuid) -> Result<Result<Filter, String>, StoreError> {
-    let Evaluation {
-        spec, state, result, ..
-    } = match evaluations::find(&mut *db, ExecutionId(id)).await {
+    let Evaluation { spec, state, result, .. } = match evaluations::find(&mut *db, ExecutionId(id)).await {
         Err(error @ StoreError::NotFound { .. }) => return Ok(Err(error.to_string())),
         found => found?,
     };
     if spec["type"] != "goalposts" {
         let kind = spec["type"].as_str().unwrap_or_default();
-        return Ok(Err(format!(
-            "evaluation {id} is of type `{kind}`: `goalposts` is valid"
-        )));
+        return Ok(Err(format!("evaluation {id} is of type `{kind}`: `goalposts` is valid")));
     }
     if state != State::Completed {
-        return Ok(Err(format!(
-            "evaluation {id} is {}: a completed one is valid",
-            state.name()
-        )));
+        return Ok(Err(format!("evaluation {id} is {}: a completed one is valid", state.name())));
     }
     let parameters = evaluations::parameters(&mut *db, ExecutionId(id)).await?;
     let parameters = GoalpostParameters::deserialize(parameters);
@@ -299,12 +275,7 @@ async fn filter(db: &mut PgConnection, id: Uuid) -> Result<Result<Filter, String
         let places = (attempted.first_row..).zip(attempted.correct);
         solved.extend(places.filter(|(_, correct)| *correct > 0).map(|(place, _)| place));
     }
-    Ok(Ok(Filter {
-        id,
-        parameters,
-        result,
-        solved,
-    }))
+    Ok(Ok(Filter { id, parameters, result, solved }))
 }
 
 /// Why the rows of two evaluations are not the same.

@@ -2,27 +2,22 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    goalpost_map::{Line, Solve},
-    id::ExecutionId,
-};
+use lyceum_core::goalpost_map::{Line, Solve};
+use lyceum_core::id::ExecutionId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::{Colour, Figure, Series, Style},
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        sides::heat,
-        view::{Filters, View},
-    },
-    lab::Lab,
-    subjects::goalposts::{self, GoalpostHistory, GoalpostMap, GoalpostSide, endpoints::ids},
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::{Colour, Figure, Series, Style};
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::heat;
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
+use crate::subjects::goalposts::endpoints::ids;
+use crate::subjects::goalposts::{self, GoalpostHistory, GoalpostMap, GoalpostSide};
 
 /// The dataset of goalposts.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -59,12 +54,7 @@ impl MapView {
             let sign = if address.contains('?') { '&' } else { '?' };
             address.push_str(&format!("{sign}dataset={}", dataset.id));
         }
-        Self {
-            tables: tables(&map),
-            figures: figures(&map),
-            map,
-            address,
-        }
+        Self { tables: tables(&map), figures: figures(&map), map, address }
     }
 
     /// Whether the base of an arm had other attempts than its checkpoints.
@@ -167,17 +157,9 @@ fn figures(map: &GoalpostMap) -> Vec<Figure> {
     let line = |name: String, side: &GoalpostSide, style: Style, place: usize| Series {
         name,
         style,
-        colour: if style == Style::Dashed {
-            Colour::Muted
-        } else {
-            Colour::Next
-        },
+        colour: if style == Style::Dashed { Colour::Muted } else { Colour::Next },
         place: (style != Style::Dashed).then_some(place),
-        points: side
-            .steps
-            .iter()
-            .map(|at| (f64::from(at.step), Some(f64::from(at.solved_so_far))))
-            .collect(),
+        points: side.steps.iter().map(|at| (f64::from(at.step), Some(f64::from(at.solved_so_far)))).collect(),
         ..Series::default()
     };
     let mut series = Vec::new();
@@ -293,9 +275,7 @@ fn heads(steps: &[u32]) -> Vec<(u32, usize)> {
 }
 
 fn row(row: u32, task_id: Option<String>, history: &GoalpostHistory, steps: &[u32]) -> MapRow {
-    let line = Line {
-        solves: history.solves.clone(),
-    };
+    let line = Line { solves: history.solves.clone() };
     MapRow {
         row,
         task_id,
@@ -335,18 +315,10 @@ mod tests {
 
     #[test]
     fn checkpoints_that_did_not_solve_it_share_a_cell() {
-        let solve = |step, correct| Solve {
-            step,
-            correct,
-            attempts: 100,
-        };
-        let line = Line {
-            solves: vec![solve(2, 1), solve(6, 25)],
-        };
-        let shown: Vec<_> = cells(&line, &[0, 1, 2, 3, 4, 5, 6])
-            .into_iter()
-            .map(|cell| (cell.span, cell.class))
-            .collect();
+        let solve = |step, correct| Solve { step, correct, attempts: 100 };
+        let line = Line { solves: vec![solve(2, 1), solve(6, 25)] };
+        let shown: Vec<_> =
+            cells(&line, &[0, 1, 2, 3, 4, 5, 6]).into_iter().map(|cell| (cell.span, cell.class)).collect();
         let expected = [(2, "heat-none"), (1, "heat-1"), (3, "heat-none"), (1, "heat-5")];
         assert_eq!(shown, expected.map(|(span, class)| (span, class.to_owned())));
         let spans = |count: u32| heads(&(0..count).collect::<Vec<_>>());

@@ -2,17 +2,18 @@
 //! column, or words to search for.
 
 use lyceum_core::fault::nearest;
-use lyceum_store::{
-    benchmarks,
-    executions::State,
-    experiments::{self, ExperimentFilter},
-    page::{Order, Window},
-    runs,
-};
+use lyceum_store::executions::State;
+use lyceum_store::experiments::{self, ExperimentFilter};
+use lyceum_store::page::{Order, Window};
+use lyceum_store::{benchmarks, runs};
 use std::collections::BTreeSet;
 
-use super::{RunsFilter, column::Column, sort::leaves};
-use crate::{api_error::ApiError, frame::view::View, lab::Lab};
+use super::RunsFilter;
+use super::column::Column;
+use super::sort::leaves;
+use crate::api_error::ApiError;
+use crate::frame::view::View;
+use crate::lab::Lab;
 
 /// Fields that are equal to something.
 const FIELDS: [&str; 6] = ["state", "recipe", "tag", "experiment", "arm", "name"];
@@ -28,10 +29,7 @@ pub(super) struct Chip {
 
 /// What is on in the address. `experiment`: the name of the filter's experiment.
 pub(super) fn chips(view: &View, asked: &RunsFilter, experiment: Option<&str>) -> Vec<Chip> {
-    let of = |name: &str, text: String| Chip {
-        text,
-        without: view.with(&[(name, None)]),
-    };
+    let of = |name: &str, text: String| Chip { text, without: view.with(&[(name, None)]) };
     let fields = [
         ("state", asked.state.map(|state| state.name().to_owned())),
         ("recipe", asked.recipe.clone()),
@@ -41,15 +39,9 @@ pub(super) fn chips(view: &View, asked: &RunsFilter, experiment: Option<&str>) -
         ("name", asked.name.clone()),
     ];
     let fields = fields.into_iter();
-    let mut chips: Vec<Chip> = fields
-        .filter_map(|(name, value)| Some(of(name, format!("{name}={}", crate::inert(&value?)))))
-        .collect();
-    chips.extend(
-        asked
-            .q
-            .as_ref()
-            .map(|words| of("q", format!("“{}”", crate::inert(words)))),
-    );
+    let mut chips: Vec<Chip> =
+        fields.filter_map(|(name, value)| Some(of(name, format!("{name}={}", crate::inert(&value?))))).collect();
+    chips.extend(asked.q.as_ref().map(|words| of("q", format!("“{}”", crate::inert(words)))));
     for (name, list, before) in [("where", &asked.conditions, ""), ("columns", &asked.columns, "column ")] {
         let all = split(list.as_deref().unwrap_or_default());
         chips.extend(all.iter().map(|one| {
@@ -61,12 +53,7 @@ pub(super) fn chips(view: &View, asked: &RunsFilter, experiment: Option<&str>) -
             }
         }));
     }
-    chips.extend(
-        asked
-            .group
-            .as_ref()
-            .map(|by| of("group", format!("by {}", crate::inert(by)))),
-    );
+    chips.extend(asked.group.as_ref().map(|by| of("group", format!("by {}", crate::inert(by)))));
     chips
 }
 
@@ -88,11 +75,7 @@ impl Known {
             return Ok(Self::default());
         }
         let db = lab.store.pool();
-        let newest = Window {
-            limit: EXPERIMENTS,
-            after: None,
-            order: Order::Newest,
-        };
+        let newest = Window { limit: EXPERIMENTS, after: None, order: Order::Newest };
         let any = ExperimentFilter::default();
         let (tags, experiments, suites, config, parts) = futures::try_join!(
             runs::tags(db),
@@ -108,22 +91,16 @@ impl Known {
             .chain(parts)
             .map(|name| format!("metrics.{name}"))
             .collect();
-        let shipped = lyceum_core::benchmark::shipped_suites()
-            .iter()
-            .map(|suite| suite.name.clone());
+        let shipped = lyceum_core::benchmark::shipped_suites().iter().map(|suite| suite.name.clone());
         let suites: BTreeSet<String> = suites.into_iter().chain(shipped).collect();
         let mut fields = Vec::new();
         if let Some(config) = config {
             leaves(&config, String::new(), &mut fields);
         }
-        let of_suites = suites
-            .iter()
-            .flat_map(|suite| ["benchmarks", "difference"].map(|kind| format!("{kind}.{suite}")));
-        let columns: Vec<String> = metrics
-            .into_iter()
-            .chain(of_suites)
-            .chain(fields.iter().map(|field| format!("config.{field}")))
-            .collect();
+        let of_suites =
+            suites.iter().flat_map(|suite| ["benchmarks", "difference"].map(|kind| format!("{kind}.{suite}")));
+        let columns: Vec<String> =
+            metrics.into_iter().chain(of_suites).chain(fields.iter().map(|field| format!("config.{field}"))).collect();
         let values = State::ALL
             .iter()
             .map(|state| format!("state={}", state.name()))
@@ -134,10 +111,7 @@ impl Known {
             true => format!("{name}="),
             false => format!("{name}>="),
         }));
-        Ok(Self {
-            filters: filters.collect(),
-            columns,
-        })
+        Ok(Self { filters: filters.collect(), columns })
     }
 }
 
@@ -158,9 +132,7 @@ pub(super) async fn with(view: &View, lab: &Lab, text: &str) -> Result<String, A
             "experiment" => match experiments::named(db, value).await? {
                 Some(id) => id.to_string(),
                 None => {
-                    return fault(format!(
-                        "there is no experiment `{value}`; the field offers those that exist"
-                    ));
+                    return fault(format!("there is no experiment `{value}`; the field offers those that exist"));
                 }
             },
             "recipe" if lab.registry.get(value).is_err() => {

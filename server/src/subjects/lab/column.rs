@@ -37,10 +37,7 @@ impl Column {
                 ));
             }
         };
-        Ok(Self {
-            name: name.to_owned(),
-            column,
-        })
+        Ok(Self { name: name.to_owned(), column })
     }
 
     /// The columns in a list separated by commas, without repetitions.
@@ -137,9 +134,7 @@ pub(super) fn parse_all(text: &str) -> Result<Vec<Condition>, String> {
     let conditions: Vec<Condition> = each.map(parse).collect::<Result<_, _>>()?;
     match conditions.len() {
         0..=CONDITIONS => Ok(conditions),
-        many => Err(format!(
-            "{many} conditions are too many; at most {CONDITIONS} are allowed"
-        )),
+        many => Err(format!("{many} conditions are too many; at most {CONDITIONS} are allowed")),
     }
 }
 
@@ -163,11 +158,7 @@ fn parse(text: &str) -> Result<Condition, String> {
         }
         _ => return Err(format!("`{text}` compares with `{value}`, which is not a number")),
     };
-    Ok(Condition {
-        column,
-        operator,
-        operand,
-    })
+    Ok(Condition { column, operator, operand })
 }
 
 #[cfg(test)]
@@ -182,11 +173,7 @@ mod tests {
         let path = RunColumn::Parameter(vec!["lora".to_owned(), "r".to_owned()]);
         assert_eq!(
             columns,
-            [
-                &RunColumn::Metric("solve_rate".to_owned()),
-                &path,
-                &RunColumn::Benchmark("humaneval".to_owned())
-            ]
+            [&RunColumn::Metric("solve_rate".to_owned()), &path, &RunColumn::Benchmark("humaneval".to_owned())]
         );
         for wrong in ["solve_rate", "metrics.", "config..r", "metric.solve_rate", "config."] {
             let said = Column::parse_all(wrong).unwrap_err();
@@ -231,10 +218,6 @@ mod tests {
             let fault = parse_all(wrong).unwrap_err();
             assert!(fault.contains(said), "{wrong}: {fault}");
         }
-        assert!(
-            parse_all(&["metrics.a=1"; 9].join(","))
-                .unwrap_err()
-                .contains("at most 8")
-        );
+        assert!(parse_all(&["metrics.a=1"; 9].join(",")).unwrap_err().contains("at most 8"));
     }
 }

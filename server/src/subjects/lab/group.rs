@@ -6,7 +6,8 @@ use sqlx::PgPool;
 use std::collections::BTreeMap;
 
 use super::column::Column;
-use crate::{api_error::ApiError, frame::view::View};
+use crate::api_error::ApiError;
+use crate::frame::view::View;
 
 /// What runs are grouped by.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,17 +94,12 @@ impl By {
     ) -> Result<Vec<Group>, ApiError> {
         let of_columns: Vec<RunColumn> = columns.iter().map(|column| column.column.clone()).collect();
         let groups = runs::groups(db, filter, &self.group, &of_columns).await?;
-        Ok(groups
-            .into_iter()
-            .map(|group| self.shown(view, columns, group))
-            .collect())
+        Ok(groups.into_iter().map(|group| self.shown(view, columns, group)).collect())
     }
 
     fn shown(&self, view: &View, columns: &[Column], group: RunGroup) -> Group {
         let means = group.means.into_iter().zip(group.deviations).zip(group.counts);
-        let means: Vec<Mean> = means
-            .map(|((mean, deviation), n)| Mean { mean, deviation, n })
-            .collect();
+        let means: Vec<Mean> = means.map(|((mean, deviation), n)| Mean { mean, deviation, n }).collect();
         let address = group.key.as_deref().and_then(|key| self.address(view, key));
         Group {
             shown: columns
@@ -131,11 +127,7 @@ impl By {
             return None;
         }
         let known = view.parameter("where");
-        let all = known
-            .into_iter()
-            .chain([format!("{before}{key}")])
-            .collect::<Vec<_>>()
-            .join(",");
+        let all = known.into_iter().chain([format!("{before}{key}")]).collect::<Vec<_>>().join(",");
         Some(view.with(&[("group", None), ("where", Some(&all))]))
     }
 }
@@ -162,24 +154,12 @@ mod tests {
     #[test]
     fn a_mean_says_how_many_runs_it_is_over_unless_it_is_all() {
         let column = Column::parse("metrics.entropy").unwrap();
-        let mean = Mean {
-            mean: Some(0.5),
-            deviation: Some(0.25),
-            n: 2,
-        };
+        let mean = Mean { mean: Some(0.5), deviation: Some(0.25), n: 2 };
         assert_eq!(mean.shown(&column, 10), "0.5 ± 0.25 (n = 2)");
         assert_eq!(mean.shown(&column, 2), "0.5 ± 0.25");
-        let alone = Mean {
-            deviation: None,
-            n: 1,
-            ..mean
-        };
+        let alone = Mean { deviation: None, n: 1, ..mean };
         assert_eq!(alone.shown(&column, 3), "0.5 (n = 1)");
-        let none = Mean {
-            mean: None,
-            deviation: None,
-            n: 0,
-        };
+        let none = Mean { mean: None, deviation: None, n: 0 };
         assert_eq!(none.shown(&column, 3), "–");
     }
 

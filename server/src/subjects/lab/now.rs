@@ -3,23 +3,19 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use futures::future::try_join_all;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    alerts::{self, Alert, AlertFilter},
-    crashes::{self, Crash},
-    executions::{self, Pace, State},
-    page::{Order, Window},
-    runs::{self, Run, RunFilter, RunSort},
-    work::{self, Backlog},
-    workers::{self, Worker, WorkerFilter},
-};
+use lyceum_store::alerts::{self, Alert, AlertFilter};
+use lyceum_store::crashes::{self, Crash};
+use lyceum_store::executions::{self, Pace, State};
+use lyceum_store::page::{Order, Window};
+use lyceum_store::runs::{self, Run, RunFilter, RunSort};
+use lyceum_store::work::{self, Backlog};
+use lyceum_store::workers::{self, Worker, WorkerFilter};
 use serde::Serialize;
 
-use crate::{
-    api_error::ApiError,
-    frame::view::View,
-    lab::Lab,
-    subjects::run::{VerdictView, eta},
-};
+use crate::api_error::ApiError;
+use crate::frame::view::View;
+use crate::lab::Lab;
+use crate::subjects::run::{VerdictView, eta};
 
 /// Maximum running runs and recent runs.
 const RUNS: u32 = 8;
@@ -78,22 +74,10 @@ pub(super) struct Now {
 impl Now {
     pub(super) async fn load(lab: &Lab, view: &View) -> Result<Self, ApiError> {
         let db = lab.store.pool();
-        let newest = |limit| Window {
-            limit,
-            after: None,
-            order: Order::Newest,
-        };
-        let (is_running, any) = (
-            RunFilter {
-                state: Some(State::Running),
-                ..RunFilter::default()
-            },
-            RunFilter::default(),
-        );
-        let alive = WorkerFilter {
-            alive: Some(true),
-            ..WorkerFilter::default()
-        };
+        let newest = |limit| Window { limit, after: None, order: Order::Newest };
+        let (is_running, any) =
+            (RunFilter { state: Some(State::Running), ..RunFilter::default() }, RunFilter::default());
+        let alive = WorkerFilter { alive: Some(true), ..WorkerFilter::default() };
         let (few, more, latest_alerts) = (newest(RUNS), newest(50), newest(ALERTS));
         let any_alert = AlertFilter::default();
         let (running, recent, workers, backlog, crashes, mut alerts) = futures::try_join!(

@@ -5,11 +5,9 @@ use sqlx::PgPool;
 use uuid::Uuid;
 
 use super::row::interval_of_base;
-use crate::{
-    api_error::ApiError,
-    frame::figure::{Colour, Figure, Series, Style},
-    frame::format,
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::{Colour, Figure, Series, Style};
+use crate::frame::format;
 
 /// Runs that are drawn or compared together, at most.
 pub(crate) const RUNS: usize = 12;
@@ -79,12 +77,7 @@ pub(crate) fn is_alike(one: &Outcome, other: &Outcome) -> bool {
 fn figure(place: usize, way: &[(String, Outcome)]) -> Figure {
     let first = &way[0].1.result;
     let mut series: Vec<Series> = Vec::new();
-    let last = way
-        .iter()
-        .flat_map(|(_, one)| &one.steps)
-        .max()
-        .copied()
-        .unwrap_or_default();
+    let last = way.iter().flat_map(|(_, one)| &one.steps).max().copied().unwrap_or_default();
     series.extend(of_base(&way[0].1, last));
     series.extend(way.iter().map(|(name, outcome)| {
         let points = outcome.steps.iter().zip(&outcome.scores);

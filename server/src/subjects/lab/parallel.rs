@@ -56,26 +56,15 @@ impl Parallel {
             let all: Vec<Value> = runs.iter().filter_map(|run| value(run, *place)).collect();
             let is_text = all.iter().any(|value| matches!(value, Value::Text(_)));
             let labels: BTreeSet<String> = all.iter().filter(|_| is_text).map(text).collect();
-            Axis {
-                name: titles[*place].clone(),
-                labels: labels.into_iter().collect(),
-            }
+            Axis { name: titles[*place].clone(), labels: labels.into_iter().collect() }
         };
         let axes: Vec<Axis> = places.iter().map(axis).collect();
         let line = |run: &Coordinates| Line {
             name: run.name.clone(),
             address: run.address.clone(),
-            values: places
-                .iter()
-                .zip(&axes)
-                .map(|(place, axis)| axis.place(&value(run, *place)?))
-                .collect(),
+            values: places.iter().zip(&axes).map(|(place, axis)| axis.place(&value(run, *place)?)).collect(),
         };
-        Some(Self {
-            lines: runs.iter().map(line).collect(),
-            id,
-            axes,
-        })
+        Some(Self { lines: runs.iter().map(line).collect(), id, axes })
     }
 
     /// A line's values in words, for the table.
@@ -121,11 +110,7 @@ mod tests {
     use super::*;
 
     fn run(name: &str, values: &[Option<Value>]) -> Coordinates {
-        Coordinates {
-            name: name.to_owned(),
-            address: format!("/runs/{name}"),
-            values: values.to_vec(),
-        }
+        Coordinates { name: name.to_owned(), address: format!("/runs/{name}"), values: values.to_vec() }
     }
 
     fn titles(names: &[&str]) -> Vec<String> {
@@ -134,26 +119,15 @@ mod tests {
 
     #[test]
     fn numbers_are_where_they_are_and_texts_have_places() {
-        let (number, text) = (
-            |number| Some(Value::Number(number)),
-            |text: &str| Some(Value::Text(text.to_owned())),
-        );
+        let (number, text) = (|number| Some(Value::Number(number)), |text: &str| Some(Value::Text(text.to_owned())));
         let runs = [
             run("a", &[number(8.0), text("grpo"), None, number(0.5)]),
             run("b", &[number(16.0), text("clip"), None, None]),
             run("c", &[None, number(2.0), None, number(0.75)]),
         ];
         let drawn = Parallel::of("p".to_owned(), &titles(&["r", "loss", "nothing", "solve rate"]), &runs).unwrap();
-        let axes: Vec<(&str, usize)> = drawn
-            .axes
-            .iter()
-            .map(|axis| (axis.name.as_str(), axis.labels.len()))
-            .collect();
-        assert_eq!(
-            axes,
-            [("r", 0), ("loss", 3), ("solve rate", 0)],
-            "an axis without values is left out"
-        );
+        let axes: Vec<(&str, usize)> = drawn.axes.iter().map(|axis| (axis.name.as_str(), axis.labels.len())).collect();
+        assert_eq!(axes, [("r", 0), ("loss", 3), ("solve rate", 0)], "an axis without values is left out");
         assert_eq!(drawn.axes[1].labels, ["2", "clip", "grpo"]);
         let values: Vec<&[Option<f64>]> = drawn.lines.iter().map(|line| &line.values[..]).collect();
         assert_eq!(

@@ -6,12 +6,11 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use super::{
-    column::{Column, Value},
-    parallel::Coordinates,
-    verdicts::Headline,
-};
-use crate::frame::{figure::sparkline, format};
+use super::column::{Column, Value};
+use super::parallel::Coordinates;
+use super::verdicts::Headline;
+use crate::frame::figure::sparkline;
+use crate::frame::format;
 
 /// A run, its values in the columns, and what it came to.
 #[derive(Serialize)]
@@ -52,10 +51,7 @@ impl Row {
     /// On how many problems of which suite it was measured.
     pub(super) fn measured(&self) -> Option<(String, &str)> {
         let result = &self.outcome.as_ref()?.result;
-        Some((
-            format::count(&i64::from(result.rows)),
-            format::suite_title(&result.of_suite),
-        ))
+        Some((format::count(&i64::from(result.rows)), format::suite_title(&result.of_suite)))
     }
 
     pub(super) fn curve(&self) -> Option<Curve> {
@@ -87,11 +83,7 @@ impl Curve {
             point.split_once(',').and_then(|(_, y)| y.parse().ok()).unwrap_or(0.0)
         };
         let last = outcome.scores.last().copied().unwrap_or_default();
-        let mut label = format!(
-            "{} over steps: {}",
-            format::suite_title(&result.of_suite),
-            format::percent(&last)
-        );
+        let mut label = format!("{} over steps: {}", format::suite_title(&result.of_suite), format::percent(&last));
         if let Some(base) = base {
             label.push_str(&format!(", the base {}", format::percent(&base)));
         }

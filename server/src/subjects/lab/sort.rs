@@ -1,14 +1,15 @@
 //! The order of the table, and columns that no run can have a value in.
 
 use lyceum_core::fault::nearest;
-use lyceum_store::{
-    benchmarks,
-    runs::{self, RunColumn, RunSort},
-};
+use lyceum_store::benchmarks;
+use lyceum_store::runs::{self, RunColumn, RunSort};
 use serde_json::Value;
 
 use super::column::Column;
-use crate::{api_error::ApiError, contract::Order, frame::view::View, lab::Lab};
+use crate::api_error::ApiError;
+use crate::contract::Order;
+use crate::frame::view::View;
+use crate::lab::Lab;
 
 /// What the table is sorted by.
 #[derive(Clone, Debug, PartialEq)]
@@ -82,10 +83,7 @@ impl Sort {
     fn name(&self) -> &str {
         match self {
             Self::Column(column) => &column.name,
-            built_in => BUILT_IN
-                .iter()
-                .find(|(_, sort)| sort == built_in)
-                .map_or("age", |(name, _)| *name),
+            built_in => BUILT_IN.iter().find(|(_, sort)| sort == built_in).map_or("age", |(name, _)| *name),
         }
     }
 }
@@ -123,13 +121,9 @@ pub(super) fn heads(view: &View, sort: &Sort, order: Option<Order>, columns: &[C
         }
     };
     let titles = ["Age", "Step", "Valid problems", "Cells", "Δ held-out"];
-    let built_in = BUILT_IN
-        .iter()
-        .zip(titles)
-        .map(|((name, _), title)| head(name, title.to_owned(), false, *name != "age"));
-    let chosen = columns
-        .iter()
-        .map(|column| head(&column.name, column.title(), true, true));
+    let built_in =
+        BUILT_IN.iter().zip(titles).map(|((name, _), title)| head(name, title.to_owned(), false, *name != "age"));
+    let chosen = columns.iter().map(|column| head(&column.name, column.title(), true, true));
     built_in.chain(chosen).collect()
 }
 
@@ -157,14 +151,7 @@ async fn fault(lab: &Lab, column: &RunColumn) -> Result<Option<String>, ApiError
             let recipes = lab.registry.recipes();
             let known: Vec<&str> = recipes.flat_map(|recipe| recipe.metric_names()).collect();
             let is_known = known.contains(&name.as_str()) || runs::have_metric(db, name).await?;
-            (!is_known).then(|| {
-                unknown(
-                    &format!("no recipe records the metric `{name}`"),
-                    "metrics",
-                    name,
-                    &known,
-                )
-            })
+            (!is_known).then(|| unknown(&format!("no recipe records the metric `{name}`"), "metrics", name, &known))
         }
         RunColumn::Benchmark(name) | RunColumn::Difference(name) => {
             let shipped = lyceum_core::benchmark::shipped_suites().iter();
@@ -211,11 +198,7 @@ pub(super) fn leaves(value: &Value, path: String, paths: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
-                let path = if path.is_empty() {
-                    name.clone()
-                } else {
-                    format!("{path}.{name}")
-                };
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
                 leaves(field, path, paths);
             }
         }
@@ -235,15 +218,9 @@ mod tests {
             assert_eq!(sort.name(), *name);
         }
         let metric = Sort::parse(Some("metrics.entropy")).unwrap();
-        assert_eq!(
-            (metric.list(0), metric.name()),
-            ("runs.metrics.entropy.0".to_owned(), "metrics.entropy")
-        );
+        assert_eq!((metric.list(0), metric.name()), ("runs.metrics.entropy.0".to_owned(), "metrics.entropy"));
         assert_ne!(metric.list(0), metric.list(1), "a cursor is of one of the means");
         let said = Sort::parse(Some("entropy")).unwrap_err();
-        assert!(
-            said.contains("`entropy`") && said.contains("`valid_problems`"),
-            "{said}"
-        );
+        assert!(said.contains("`entropy`") && said.contains("`valid_problems`"), "{said}");
     }
 }

@@ -5,22 +5,17 @@ use lyceum_store::runs::{self, LastSteps, Run, RunColumn, RunFilter};
 use serde::Serialize;
 use uuid::Uuid;
 
-use super::{
-    RunsFilter,
-    column::{self, Column, Value},
-    fault,
-    group::{By, Group},
-    parallel::{Coordinates, Parallel},
-    row::Row,
-    sort::{self, Head, Sort},
-    verdicts::headlines,
-};
-use crate::{
-    api_error::ApiError,
-    contract::Listing,
-    frame::view::{Pager, View},
-    lab::Lab,
-};
+use super::column::{self, Column, Value};
+use super::group::{By, Group};
+use super::parallel::{Coordinates, Parallel};
+use super::row::Row;
+use super::sort::{self, Head, Sort};
+use super::verdicts::headlines;
+use super::{RunsFilter, fault};
+use crate::api_error::ApiError;
+use crate::contract::Listing;
+use crate::frame::view::{Pager, View};
+use crate::lab::Lab;
 
 #[derive(Serialize)]
 pub(super) struct Table {
@@ -47,12 +42,7 @@ impl Table {
         let columns = Column::parse_all(asked.columns.as_deref().unwrap_or_default()).map_err(fault("columns"))?;
         let conditions = column::parse_all(asked.conditions.as_deref().unwrap_or_default()).map_err(fault("where"))?;
         let sort = Sort::parse(asked.sort.as_deref()).map_err(fault("sort"))?;
-        let by = asked
-            .group
-            .as_deref()
-            .map(By::parse)
-            .transpose()
-            .map_err(fault("group"))?;
+        let by = asked.group.as_deref().map(By::parse).transpose().map_err(fault("group"))?;
         let mut asked_for: Vec<(&str, &RunColumn)> = columns.iter().map(|one| ("columns", &one.column)).collect();
         asked_for.extend(conditions.iter().map(|one| ("where", &one.column)));
         asked_for.extend(sort.column().map(|column| ("sort", column)));
@@ -111,11 +101,8 @@ async fn rows(
     let db = lab.store.pool();
     let ids: Vec<Uuid> = items.iter().map(|run| run.id).collect();
     let of_columns: Vec<RunColumn> = columns.iter().map(|column| column.column.clone()).collect();
-    let (mut values, mut outcomes, costs) = futures::try_join!(
-        runs::values(db, &ids, &of_columns, last),
-        runs::outcomes(db, &ids),
-        runs::costs(db, &ids)
-    )?;
+    let (mut values, mut outcomes, costs) =
+        futures::try_join!(runs::values(db, &ids, &of_columns, last), runs::outcomes(db, &ids), runs::costs(db, &ids))?;
     let verdicts = headlines(lab, &items.iter().collect::<Vec<_>>(), &outcomes).await?;
     let row = |run: Run| {
         let own = values.remove(&run.id).unwrap_or_else(|| vec![None; columns.len()]);

@@ -1,19 +1,17 @@
 //! The verdicts on the runs of a table, in a word or two. `docs/VERDICT.md` has the rules.
 
-use lyceum_core::{
-    config::RunConfig,
-    verdict::{Evidence, HeldOut, Progress, Readings, SPAN, Signal, Trend, Verdict},
-};
-use lyceum_store::{
-    executions::State,
-    metrics,
-    runs::{self, Outcome, Run, Standing},
-};
+use lyceum_core::config::RunConfig;
+use lyceum_core::verdict::{Evidence, HeldOut, Progress, Readings, SPAN, Signal, Trend, Verdict};
+use lyceum_store::executions::State;
+use lyceum_store::metrics;
+use lyceum_store::runs::{self, Outcome, Run, Standing};
 use serde::{Deserialize as _, Serialize};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::{api_error::ApiError, lab::Lab, subjects::run::tone};
+use crate::api_error::ApiError;
+use crate::lab::Lab;
+use crate::subjects::run::tone;
 
 /// The headline of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -47,10 +45,7 @@ pub(super) async fn headlines(
                 None => HeldOut::Unmeasured,
             },
         });
-        let headline = Headline {
-            label: verdict.headline().label(is_open),
-            tone: tone(verdict.headline()),
-        };
+        let headline = Headline { label: verdict.headline().label(is_open), tone: tone(verdict.headline()) };
         (run.id, headline)
     };
     Ok(known.into_iter().map(headline).collect())
@@ -73,9 +68,8 @@ async fn readings(lab: &Lab, runs: &[(&Run, &Standing)]) -> Result<HashMap<Uuid,
     for (run, standing) in runs {
         let recipe = lab.registry.get(&run.recipe).ok();
         let config = RunConfig::deserialize(&standing.config).ok();
-        let compares = recipe
-            .zip(config)
-            .is_none_or(|(recipe, config)| recipe.compares_answers(&config).unwrap_or(true));
+        let compares =
+            recipe.zip(config).is_none_or(|(recipe, config)| recipe.compares_answers(&config).unwrap_or(true));
         let signals = Signal::all_in(&lab.registry.metrics(&run.recipe), &standing.metrics, compares);
         alike.entry(signals).or_default().push(run.id);
     }
@@ -86,9 +80,7 @@ async fn readings(lab: &Lab, runs: &[(&Run, &Standing)]) -> Result<HashMap<Uuid,
         for own in rows.chunk_by(|(run, _), (other, _)| run == other) {
             let trend = |column: usize| Trend::of(own.iter().map(|(_, row)| row[column].unwrap_or(f64::NAN)));
             let all = signals.iter().enumerate();
-            let read = all.fold(Readings::default(), |read, (column, (signal, _))| {
-                read.with(*signal, trend(column))
-            });
+            let read = all.fold(Readings::default(), |read, (column, (signal, _))| read.with(*signal, trend(column)));
             readings.insert(own[0].0, read);
         }
     }

@@ -1,25 +1,18 @@
 //! `/runs/{id}/members/{member}/adapter.zip`: a member's weights as a PEFT folder.
 
-use actix_web::{
-    HttpResponse, get,
-    http::header::{CONTENT_DISPOSITION, ETAG},
-    web,
-};
+use actix_web::http::header::{CONTENT_DISPOSITION, ETAG};
+use actix_web::{HttpResponse, get, web};
 use lyceum_core::id::{ExecutionId, MemberId};
 use lyceum_store::{StoreError, members, versions};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::io::{self, BufReader, Read, Seek as _, Write as _};
 
-use crate::{
-    api_error::ApiError,
-    contract::{
-        file_body::{FileWriter, Turn, file_body},
-        receive,
-    },
-    frame::view::Filters,
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::file_body::{FileWriter, Turn, file_body};
+use crate::contract::receive;
+use crate::frame::view::Filters;
+use crate::lab::Lab;
 
 /// The version of the weights.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -40,10 +33,8 @@ pub(crate) async fn download_adapter(
     let (run, id) = place.into_inner();
     let member = members::find(lab.store.pool(), run, id).await?;
     let version = versions::find(lab.store.pool(), run, id, filters.0.version).await?;
-    let digest = version
-        .artifact
-        .parse()
-        .map_err(|error: lyceum_core::artifact::NotADigest| ApiError::internal(&error))?;
+    let digest =
+        version.artifact.parse().map_err(|error: lyceum_core::artifact::NotADigest| ApiError::internal(&error))?;
     let gone = || {
         let (name, ordinal) = (&member.name, version.ordinal);
         ApiError::not_found(format!(
@@ -74,11 +65,7 @@ pub(crate) async fn download_adapter(
 /// `name` with all characters other than letters, digits, `-` and `_` replaced, for file names.
 pub(crate) fn file_name(name: &str) -> String {
     let safe = |letter: char| {
-        if letter.is_ascii_alphanumeric() || letter == '-' || letter == '_' {
-            letter
-        } else {
-            '_'
-        }
+        if letter.is_ascii_alphanumeric() || letter == '-' || letter == '_' { letter } else { '_' }
     };
     name.chars().map(safe).take(80).collect()
 }
@@ -86,9 +73,8 @@ pub(crate) fn file_name(name: &str) -> String {
 /// Stored uncompressed, since weights do not compress.
 fn zip_of_tar(archive: impl Read, folder: &str, out: &mut FileWriter) -> io::Result<()> {
     let mut zip = zip::ZipWriter::new_stream(out);
-    let options = zip::write::SimpleFileOptions::default()
-        .compression_method(zip::CompressionMethod::Stored)
-        .large_file(true);
+    let options =
+        zip::write::SimpleFileOptions::default().compression_method(zip::CompressionMethod::Stored).large_file(true);
     for entry in tar::Archive::new(archive).entries()? {
         let mut entry = entry?;
         let path = entry.path()?.to_string_lossy().into_owned();

@@ -3,29 +3,25 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{id::ExecutionId, rating::FrozenShare, recipe::Role};
-use lyceum_store::{
-    matchups::{self, MatchupOutcomes},
-    members::{self, MemberName},
-    ratings::{self, RatingPoint},
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::rating::FrozenShare;
+use lyceum_core::recipe::Role;
+use lyceum_store::matchups::{self, MatchupOutcomes};
+use lyceum_store::members::{self, MemberName};
+use lyceum_store::ratings::{self, RatingPoint};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::{Colour, Figure, Series, Style},
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        sides::{SideNames, order},
-        steps::{MEMBERS, POINTS, Steps},
-        view::{Filters, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::{Colour, Figure, Series, Style};
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::{SideNames, order};
+use crate::frame::steps::{MEMBERS, POINTS, Steps};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
 
 #[derive(Template, Serialize)]
 #[template(path = "population/arms_race.html")]
@@ -73,10 +69,8 @@ pub(crate) async fn show_arms_race(
     let members = members::names(db, *id, MEMBERS).await?;
     let ratings = ratings::history(db, *id, None, stretch).await?;
     let outcomes = matchups::outcomes(db, *id, stretch).await?;
-    let mut figures: Vec<Figure> = roles(&ratings)
-        .into_iter()
-        .map(|role| ratings_of(role, &members, &ratings))
-        .collect();
+    let mut figures: Vec<Figure> =
+        roles(&ratings).into_iter().map(|role| ratings_of(role, &members, &ratings)).collect();
     let names = SideNames::of(&members);
     figures.push(outcomes_of(&outcomes, &names));
     let frozen_side = crate::subjects::evaluations::frozen_side::body(&lab.registry, &run.detail);
@@ -130,10 +124,7 @@ fn ratings_of(role: Role, members: &[MemberName], ratings: &[RatingPoint]) -> Fi
         name: format!("mean of {role}s"),
         style: Style::Bold,
         colour,
-        points: by_step
-            .iter()
-            .map(|(step, (sum, count))| (f64::from(*step), Some(sum / f64::from(*count))))
-            .collect(),
+        points: by_step.iter().map(|(step, (sum, count))| (f64::from(*step), Some(sum / f64::from(*count)))).collect(),
         ..Series::default()
     };
     Figure {
@@ -158,17 +149,13 @@ fn outcomes_of(outcomes: &[MatchupOutcomes], names: &SideNames) -> Figure {
             .collect(),
         ..Series::default()
     };
-    let frozen: Vec<(f64, FrozenShare)> = (0..outcomes.len())
-        .map(|row| (f64::from(outcomes[row].step), frozen(window(outcomes, row))))
-        .collect();
+    let frozen: Vec<(f64, FrozenShare)> =
+        (0..outcomes.len()).map(|row| (f64::from(outcomes[row].step), frozen(window(outcomes, row)))).collect();
     let expected = Series {
         name: format!("{proposer}s, if nobody learned"),
         style: Style::Dashed,
         colour: Colour::Muted,
-        points: frozen
-            .iter()
-            .map(|(step, frozen)| (*step, Some(frozen.share)))
-            .collect(),
+        points: frozen.iter().map(|(step, frozen)| (*step, Some(frozen.share))).collect(),
         band: frozen
             .iter()
             .map(|(step, FrozenShare { share, margin })| (*step, (share - margin).max(0.0), (share + margin).min(1.0)))
@@ -191,9 +178,7 @@ fn outcomes_of(outcomes: &[MatchupOutcomes], names: &SideNames) -> Figure {
         level: Some(0.5),
         series: vec![
             curve(format!("{proposer}s"), Style::Bold, Colour::Proposing, &won),
-            curve(format!("{solver}s"), Style::Line, Colour::Solving, &|rows| {
-                1.0 - won(rows)
-            }),
+            curve(format!("{solver}s"), Style::Line, Colour::Solving, &|rows| 1.0 - won(rows)),
             curve(format!("{solver}s' score"), Style::Dashed, Colour::Next, &|rows| {
                 mean(rows, |row| row.student_score)
             }),
@@ -272,10 +257,7 @@ mod tests {
     }
 
     fn names() -> SideNames {
-        SideNames {
-            proposer: "challenger".to_owned(),
-            solver: "solver".to_owned(),
-        }
+        SideNames { proposer: "challenger".to_owned(), solver: "solver".to_owned() }
     }
 
     #[test]
@@ -283,15 +265,9 @@ mod tests {
         let lead = |won: &[i64]| lead(&outcomes(won), &names());
         assert_eq!(lead(&[]), Lead::default());
         let steady = lead(&[4, 4, 0, 4, 4, 4]);
-        assert_eq!(
-            (steady.now.as_deref(), steady.since, steady.changes),
-            (Some("challenger"), Some(4), 0)
-        );
+        assert_eq!((steady.now.as_deref(), steady.since, steady.changes), (Some("challenger"), Some(4), 0));
         let passed = lead(&[4, 4, 4, 0, 0, 0, 0, 0]);
-        assert_eq!(
-            (passed.now.as_deref(), passed.since, passed.changes),
-            (Some("solver"), Some(6), 1)
-        );
+        assert_eq!((passed.now.as_deref(), passed.since, passed.changes), (Some("solver"), Some(6), 1));
         assert_eq!(lead(&[2, 2]).now, None, "a tie is nobody's lead");
     }
 
@@ -318,15 +294,8 @@ mod tests {
     #[test]
     fn curves_are_named_for_the_run_s_roles_and_coloured_by_side() {
         let figure = outcomes_of(&outcomes(&[1, 3]), &names());
-        let curves: Vec<(&str, Colour)> = figure
-            .series
-            .iter()
-            .map(|one| (one.name.as_str(), one.colour))
-            .collect();
-        assert_eq!(
-            curves[..2],
-            [("challengers", Colour::Proposing), ("solvers", Colour::Solving)]
-        );
+        let curves: Vec<(&str, Colour)> = figure.series.iter().map(|one| (one.name.as_str(), one.colour)).collect();
+        assert_eq!(curves[..2], [("challengers", Colour::Proposing), ("solvers", Colour::Solving)]);
         assert_eq!(curves.len(), 4, "both sides, the score and the band: {curves:?}");
         for (role, colour) in [
             (Role::Teacher, Colour::Proposing),
@@ -339,19 +308,8 @@ mod tests {
         ] {
             assert_eq!(Colour::from(role.side()), colour, "{role}");
         }
-        let point = |role| RatingPoint {
-            member_id: Uuid::nil(),
-            role,
-            step: 0,
-            mu: 25.0,
-            sigma: 8.0,
-        };
-        let rated = roles(&[
-            point(Role::Critic),
-            point(Role::Solver),
-            point(Role::Challenger),
-            point(Role::Solver),
-        ]);
+        let point = |role| RatingPoint { member_id: Uuid::nil(), role, step: 0, mu: 25.0, sigma: 8.0 };
+        let rated = roles(&[point(Role::Critic), point(Role::Solver), point(Role::Challenger), point(Role::Solver)]);
         assert_eq!(rated, [Role::Challenger, Role::Solver, Role::Critic]);
     }
 }

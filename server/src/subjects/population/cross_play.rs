@@ -2,39 +2,28 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    cross_play::Solves,
-    evaluation::Pairing,
-    id::{ExecutionId, MemberId},
-    recipe::Side,
-    seriation::cluster_order,
-};
-use lyceum_store::{
-    cross_play::{self, CrossPlay, CrossPlayFilter},
-    members::{self, Relative},
-};
+use lyceum_core::cross_play::Solves;
+use lyceum_core::evaluation::Pairing;
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::recipe::Side;
+use lyceum_core::seriation::cluster_order;
+use lyceum_store::cross_play::{self, CrossPlay, CrossPlayFilter};
+use lyceum_store::members::{self, Relative};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{HashMap, HashSet},
-    ops::RangeInclusive,
-};
+use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 use uuid::Uuid;
 
-use crate::frame::sides::Link;
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::{Figure, Series, Style},
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        sides::{SideNames, heat},
-        steps::MEMBERS,
-        view::{Filters, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::{Figure, Series, Style};
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::{Link, SideNames, heat};
+use crate::frame::steps::MEMBERS;
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
 
 /// Rows, and columns, of a matrix at most: the members with the most attempts.
 const SIDE: usize = 40;
@@ -189,24 +178,12 @@ pub(crate) async fn show_cross_play(
     let order = asked.order.unwrap_or_default();
     let names: HashMap<Uuid, String> = members.iter().map(|member| (member.id, member.name.clone())).collect();
     let solves: HashMap<(Uuid, Uuid), Solves> = pairs.iter().map(solves_of).collect();
-    let of_evaluations = pairs
-        .iter()
-        .map(|pair| ((pair.teacher_id, pair.student_id), pair.evaluated));
+    let of_evaluations = pairs.iter().map(|pair| ((pair.teacher_id, pair.student_id), pair.evaluated));
     let of_evaluations: HashMap<(Uuid, Uuid), i64> = of_evaluations.collect();
     let (teachers, students) = sides(&pairs, &members, &solves, order);
     let side_names = SideNames::of(&members::names(db, *id, MEMBERS).await?);
-    let figures = parallels(
-        &windows,
-        [&teachers, &students],
-        &side_names.proposer,
-        &names,
-        from..=last,
-        width,
-    );
-    let query = Query {
-        run: *id,
-        asked: &asked,
-    };
+    let figures = parallels(&windows, [&teachers, &students], &side_names.proposer, &names, from..=last, width);
+    let query = Query { run: *id, asked: &asked };
     let cells: Vec<Vec<Option<Cell>>> = teachers
         .iter()
         .map(|teacher| {
@@ -219,10 +196,8 @@ pub(crate) async fn show_cross_play(
                 .collect()
         })
         .collect();
-    let link = |id: &Uuid| Link {
-        id: *id,
-        name: names.get(id).cloned().unwrap_or_else(|| crate::frame::format::id(id)),
-    };
+    let link =
+        |id: &Uuid| Link { id: *id, name: names.get(id).cloned().unwrap_or_else(|| crate::frame::format::id(id)) };
     let can_plan = lab.registry.is_evaluation("evaluation/cross_play");
     let step = run.run().step;
     view.show(&CrossPlayPage {
@@ -232,9 +207,7 @@ pub(crate) async fn show_cross_play(
         to: asked.to,
         types,
         missing: cells.iter().flatten().filter(|cell| cell.is_none()).count(),
-        evaluated: never_met(&teachers, &students, &cells)
-            .filter(|pair| evaluated.contains(&both(pair)))
-            .count(),
+        evaluated: never_met(&teachers, &students, &cells).filter(|pair| evaluated.contains(&both(pair))).count(),
         evaluations: filter.evaluations,
         plan: (can_plan && step > 0).then(|| {
             let missing = never_met(&teachers, &students, &cells).filter(|pair| !evaluated.contains(&both(pair)));
@@ -277,10 +250,7 @@ fn never_met(teachers: &[Uuid], students: &[Uuid], cells: &[Vec<Option<Cell>>]) 
     let rows = teachers.iter().zip(cells);
     rows.flat_map(move |(teacher, row)| {
         let missing = students.iter().zip(row).filter(|(_, cell)| cell.is_none());
-        missing.map(|(student, _)| Pairing {
-            teacher: MemberId(*teacher),
-            student: MemberId(*student),
-        })
+        missing.map(|(student, _)| Pairing { teacher: MemberId(*teacher), student: MemberId(*student) })
     })
 }
 
@@ -289,10 +259,7 @@ fn both(pair: &Pairing) -> (Uuid, Uuid) {
 }
 
 fn solves_of(pair: &CrossPlay) -> ((Uuid, Uuid), Solves) {
-    let solves = Solves {
-        attempts: pair.attempts.max(0).cast_unsigned(),
-        solved: pair.solved.max(0).cast_unsigned(),
-    };
+    let solves = Solves { attempts: pair.attempts.max(0).cast_unsigned(), solved: pair.solved.max(0).cast_unsigned() };
     ((pair.teacher_id, pair.student_id), solves)
 }
 
@@ -311,10 +278,7 @@ impl Query<'_> {
     ) -> Option<Cell> {
         let solves = solves.get(&(teacher, student))?;
         let interval = solves.interval()?;
-        let mut address = format!(
-            "/runs/{}/attempts?teacher={teacher}&student={student}&side=solves",
-            self.run
-        );
+        let mut address = format!("/runs/{}/attempts?teacher={teacher}&student={student}&side=solves", self.run);
         if let Some(problem_type) = &self.asked.problem_type {
             let encoded = percent_encoding::utf8_percent_encode(problem_type, percent_encoding::NON_ALPHANUMERIC);
             address.push_str(&format!("&type={encoded}"));
@@ -342,10 +306,7 @@ impl Query<'_> {
 /// The rating of a member on `side`, as one that plays both has two.
 fn mu_of(member: &Relative, side: Side) -> Option<f64> {
     let ratings = &member.ratings.0;
-    let rating = ratings
-        .iter()
-        .find(|rating| rating.role.side() == side)
-        .or(ratings.first())?;
+    let rating = ratings.iter().find(|rating| rating.role.side() == side).or(ratings.first())?;
     Some(rating.mu)
 }
 
@@ -357,10 +318,8 @@ fn sides(
     order: MatrixOrder,
 ) -> (Vec<Uuid>, Vec<Uuid>) {
     let most_met = |of: fn(&CrossPlay) -> Uuid, on: Side| {
-        let mu: HashMap<Uuid, f64> = members
-            .iter()
-            .filter_map(|member| Some((member.id, mu_of(member, on)?)))
-            .collect();
+        let mu: HashMap<Uuid, f64> =
+            members.iter().filter_map(|member| Some((member.id, mu_of(member, on)?))).collect();
         let mut attempts: HashMap<Uuid, i64> = HashMap::new();
         for pair in pairs {
             *attempts.entry(of(pair)).or_default() += pair.attempts;
@@ -379,19 +338,12 @@ fn sides(
         return (teachers, students);
     }
     let rate = |teacher: &Uuid, student: &Uuid| solves.get(&(*teacher, *student)).and_then(Solves::rate);
-    let rows: Vec<Vec<Option<f64>>> = teachers
-        .iter()
-        .map(|teacher| students.iter().map(|student| rate(teacher, student)).collect())
-        .collect();
-    let columns: Vec<Vec<Option<f64>>> = students
-        .iter()
-        .map(|student| teachers.iter().map(|teacher| rate(teacher, student)).collect())
-        .collect();
+    let rows: Vec<Vec<Option<f64>>> =
+        teachers.iter().map(|teacher| students.iter().map(|student| rate(teacher, student)).collect()).collect();
+    let columns: Vec<Vec<Option<f64>>> =
+        students.iter().map(|student| teachers.iter().map(|teacher| rate(teacher, student)).collect()).collect();
     let picked = |side: &[Uuid], order: Vec<usize>| order.into_iter().map(|place| side[place]).collect();
-    (
-        picked(&teachers, cluster_order(&rows)),
-        picked(&students, cluster_order(&columns)),
-    )
+    (picked(&teachers, cluster_order(&rows)), picked(&students, cluster_order(&columns)))
 }
 
 /// A chart for each window, with an axis for each proposer and a line for each solver.
@@ -407,21 +359,12 @@ fn parallels(
     let mut places: Vec<i32> = windows.iter().map(|pair| pair.window).collect();
     places.dedup();
     let figure = |window: i32| {
-        let solves: HashMap<(Uuid, Uuid), Solves> = windows
-            .iter()
-            .filter(|pair| pair.window == window)
-            .map(solves_of)
-            .collect();
-        let met: Vec<&Uuid> = teachers
-            .iter()
-            .filter(|teacher| solves.keys().any(|(met, _)| met == *teacher))
-            .collect();
+        let solves: HashMap<(Uuid, Uuid), Solves> =
+            windows.iter().filter(|pair| pair.window == window).map(solves_of).collect();
+        let met: Vec<&Uuid> = teachers.iter().filter(|teacher| solves.keys().any(|(met, _)| met == *teacher)).collect();
         let profile = |student: &Uuid| -> Vec<(f64, Option<f64>)> {
             let rate = |teacher: &Uuid| solves.get(&(*teacher, *student)).and_then(Solves::rate);
-            met.iter()
-                .enumerate()
-                .map(|(place, teacher)| (place as f64, rate(teacher)))
-                .collect()
+            met.iter().enumerate().map(|(place, teacher)| (place as f64, rate(teacher))).collect()
         };
         let first = steps.start() + window.max(0).cast_unsigned() * width;
         let last = (first + width - 1).min(*steps.end()).max(first);

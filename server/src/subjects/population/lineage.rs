@@ -2,24 +2,21 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{fault::nearest, id::ExecutionId};
+use lyceum_core::fault::nearest;
+use lyceum_core::id::ExecutionId;
 use lyceum_store::members::{self, Relative};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        sides::range,
-        view::{Filters, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::range;
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
 
 /// Maximum members drawn.
 const DRAWN: u32 = 1000;
@@ -51,10 +48,7 @@ struct LineagePage {
 
 impl LineagePage {
     fn name_of(&self, id: &Uuid) -> String {
-        self.names
-            .get(id)
-            .cloned()
-            .unwrap_or_else(|| crate::frame::format::id(id))
+        self.names.get(id).cloned().unwrap_or_else(|| crate::frame::format::id(id))
     }
 
     fn class(&self, life: &Life) -> String {
@@ -106,14 +100,9 @@ pub(crate) async fn show_lineage(
 pub(crate) fn place_of(parameter: &str, name: &str, metrics: &[String]) -> Result<usize, ApiError> {
     metrics.iter().position(|metric| metric == name).ok_or_else(|| {
         let near = nearest(name, metrics.iter().map(String::as_str));
-        let hint = near.map_or_else(
-            || format!("valid are {}", metrics.join(", ")),
-            |near| format!("did you mean `{near}`?"),
-        );
-        ApiError::invalid_query(vec![(
-            parameter.to_owned(),
-            format!("there is no metric `{name}`; {hint}"),
-        )])
+        let hint =
+            near.map_or_else(|| format!("valid are {}", metrics.join(", ")), |near| format!("did you mean `{near}`?"));
+        ApiError::invalid_query(vec![(parameter.to_owned(), format!("there is no metric `{name}`; {hint}"))])
     })
 }
 
@@ -239,12 +228,7 @@ impl Tree {
             height: TOP + lanes as f64 * LANE + 8.0,
             lives,
             edges,
-            ticks: (0..=last / apart)
-                .map(|tick| Tick {
-                    x: x(tick * apart),
-                    step: tick * apart,
-                })
-                .collect(),
+            ticks: (0..=last / apart).map(|tick| Tick { x: x(tick * apart), step: tick * apart }).collect(),
             range: range(members.iter().filter_map(|member| member.metric)).unwrap_or((0.0, 1.0)),
         }
     }
@@ -256,11 +240,7 @@ fn round_below(steps: i32) -> i32 {
     while power <= steps / 10 {
         power *= 10;
     }
-    [5, 2, 1]
-        .into_iter()
-        .map(|times| times * power)
-        .find(|round| *round <= steps)
-        .unwrap_or(1)
+    [5, 2, 1].into_iter().map(|times| times * power).find(|round| *round <= steps).unwrap_or(1)
 }
 
 fn title(member: &Relative) -> String {
@@ -332,10 +312,7 @@ mod tests {
 
     #[test]
     fn lives_that_are_over_stay_where_they_are_as_the_run_goes_on() {
-        assert_eq!(
-            [0, 1, 9, 10, 19, 49, 50, 199, 2000].map(round_below),
-            [1, 1, 5, 10, 10, 20, 50, 100, 2000]
-        );
+        assert_eq!([0, 1, 9, 10, 19, 49, 50, 199, 2000].map(round_below), [1, 1, 5, 10, 10, 20, 50, 100, 2000]);
         let mut members = vec![member(1, 0, None, &[]), member(2, 0, None, &[])];
         members[0].died_step = Some(30);
         let of = |step| Tree::of(&members, step).lives;
@@ -347,9 +324,6 @@ mod tests {
     #[test]
     fn a_run_without_steps_or_members_has_a_drawing() {
         assert!(Tree::of(&[], 0).lives.is_empty());
-        assert!(
-            Tree::of(&[member(1, 0, Some(9), &[8])], 0).edges.is_empty(),
-            "strangers have no lane"
-        );
+        assert!(Tree::of(&[member(1, 0, Some(9), &[8])], 0).edges.is_empty(), "strangers have no lane");
     }
 }

@@ -2,40 +2,31 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    id::{ExecutionId, MemberId},
-    recipe::{Role, Side},
-};
-use lyceum_store::{
-    attempts::{self, Attempt, AttemptFilter},
-    benchmarks::{self, BenchmarkFilter, BenchmarkResult},
-    matchups::{self, Matchup, MatchupFilter},
-    members::{self, Member, Relative},
-    page::{self, Window},
-    problems::{self, ProblemFilter, ProblemSort},
-    ratings::{self, RatingPoint},
-    versions::{self, Version},
-};
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::recipe::{Role, Side};
+use lyceum_store::attempts::{self, Attempt, AttemptFilter};
+use lyceum_store::benchmarks::{self, BenchmarkFilter, BenchmarkResult};
+use lyceum_store::matchups::{self, Matchup, MatchupFilter};
+use lyceum_store::members::{self, Member, Relative};
+use lyceum_store::page::{self, Window};
+use lyceum_store::problems::{self, ProblemFilter, ProblemSort};
+use lyceum_store::ratings::{self, RatingPoint};
+use lyceum_store::versions::{self, Version};
 use serde::Serialize;
 use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::page::{ParentLink, lcb_k};
-use crate::frame::sides::names;
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::{Figure, Series, Style},
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        sides::{SideNames, plays},
-        steps::{MEMBERS, POINTS, Steps},
-        view::{Filters, View},
-    },
-    lab::Lab,
-    subjects::problems::attempt_list::places,
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::{Figure, Series, Style};
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::{SideNames, names, plays};
+use crate::frame::steps::{MEMBERS, POINTS, Steps};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
+use crate::subjects::problems::attempt_list::places;
 
 /// Rows of each list; the page links to the whole lists.
 const ROWS: u32 = 20;
@@ -79,10 +70,7 @@ impl MemberPage {
     }
 
     fn name_of(&self, id: &Uuid) -> String {
-        self.names
-            .get(id)
-            .cloned()
-            .unwrap_or_else(|| crate::frame::format::id(id))
+        self.names.get(id).cloned().unwrap_or_else(|| crate::frame::format::id(id))
     }
 }
 
@@ -102,25 +90,12 @@ pub(crate) async fn show_member(
     let sides = SideNames::of(&family);
     let names = names(family);
     let own = members::relative(db, id, member_id).await?;
-    let window = Window {
-        limit: ROWS,
-        after: None,
-        order: page::Order::Newest,
-    };
+    let window = Window { limit: ROWS, after: None, order: page::Order::Newest };
     let stretch = steps.0.of_run(run.run().step, POINTS)?;
     let ratings = ratings::history(db, id, Some(&[member_id]), stretch).await?;
-    let proposed = ProblemFilter {
-        proposer: Some(member_id),
-        ..ProblemFilter::default()
-    };
-    let answered = AttemptFilter {
-        member: Some(member_id),
-        ..AttemptFilter::default()
-    };
-    let measured = BenchmarkFilter {
-        member: Some(member_id),
-        ..BenchmarkFilter::default()
-    };
+    let proposed = ProblemFilter { proposer: Some(member_id), ..ProblemFilter::default() };
+    let answered = AttemptFilter { member: Some(member_id), ..AttemptFilter::default() };
+    let measured = BenchmarkFilter { member: Some(member_id), ..BenchmarkFilter::default() };
     let attempts = attempts::page(db, id, &answered, &window).await?.items;
     view.show(&MemberPage {
         layout: view.layout(format!("{} · {}", member.name, run.run().name), Section::Runs),
@@ -129,9 +104,7 @@ pub(crate) async fn show_member(
         children: members::children(db, id, member_id, CHILDREN).await?,
         versions: versions::newest(db, id, member_id, ROWS).await?,
         matchups: matchups(&lab, id, member_id, &window).await?,
-        problems: problems::page(db, id, &proposed, ProblemSort::Age, &window)
-            .await?
-            .items,
+        problems: problems::page(db, id, &proposed, ProblemSort::Age, &window).await?.items,
         benchmarks: benchmarks::results(db, &measured, &window).await?.items,
         places: places(db, id, &attempts).await?,
         attempts,
@@ -149,14 +122,8 @@ pub(crate) async fn show_member(
 /// The newest matchups on either side.
 async fn matchups(lab: &Lab, run: ExecutionId, member: MemberId, window: &Window) -> Result<Vec<Matchup>, ApiError> {
     let filters = [
-        MatchupFilter {
-            teacher: Some(member),
-            ..MatchupFilter::default()
-        },
-        MatchupFilter {
-            student: Some(member),
-            ..MatchupFilter::default()
-        },
+        MatchupFilter { teacher: Some(member), ..MatchupFilter::default() },
+        MatchupFilter { student: Some(member), ..MatchupFilter::default() },
     ];
     let mut all = Vec::new();
     for filter in &filters {
@@ -172,20 +139,12 @@ fn figures(ratings: &[RatingPoint]) -> Vec<Figure> {
     let mut roles: Vec<Role> = ratings.iter().map(|point| point.role).collect();
     roles.sort_unstable();
     roles.dedup();
-    let of = |role: Role| {
-        ratings
-            .iter()
-            .filter(move |point| point.role == role)
-            .collect::<Vec<_>>()
-    };
+    let of = |role: Role| ratings.iter().filter(move |point| point.role == role).collect::<Vec<_>>();
     let curve = |role: Role| Series {
         name: format!("mu as {role}"),
         style: Style::Bold,
         colour: role.side().into(),
-        points: of(role)
-            .iter()
-            .map(|point| (f64::from(point.step), Some(point.mu)))
-            .collect(),
+        points: of(role).iter().map(|point| (f64::from(point.step), Some(point.mu))).collect(),
         band: of(role)
             .iter()
             .map(|point| (f64::from(point.step), point.mu - point.sigma, point.mu + point.sigma))

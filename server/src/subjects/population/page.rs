@@ -2,36 +2,29 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    id::{ExecutionId, MemberId},
-    recipe::Role,
-};
-use lyceum_store::{
-    matchups::{self, Wins},
-    members::{self, Relative},
-    ratings::{self, RatingPoint},
-    steps,
-};
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_core::recipe::Role;
+use lyceum_store::matchups::{self, Wins};
+use lyceum_store::members::{self, Relative};
+use lyceum_store::ratings::{self, RatingPoint};
+use lyceum_store::steps;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::{self, Figure, Series},
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        sides::{heat, order, range},
-        steps::{MEMBERS, stride},
-        view::{Filters, View},
-    },
-    lab::Lab,
-    subjects::{geometry::Geometry, selection::Selection},
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::{self, Figure, Series};
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::{heat, order, range};
+use crate::frame::steps::{MEMBERS, stride};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
+use crate::subjects::geometry::Geometry;
+use crate::subjects::selection::Selection;
 
 /// Points of a sparkline.
 const HISTORY: u32 = 60;
@@ -127,9 +120,7 @@ impl PopulationPage {
     /// The base model of a population.
     fn base_of(&self, population: &str) -> &str {
         let population = self.populations().and_then(|populations| populations.get(population));
-        population
-            .and_then(|population| population["base_model"]["name"].as_str())
-            .unwrap_or_default()
+        population.and_then(|population| population["base_model"]["name"].as_str()).unwrap_or_default()
     }
 }
 
@@ -150,19 +141,10 @@ pub(crate) async fn show_population(
     };
     let (living, died) = members::lives(db, *id).await?;
     let shown: Vec<MemberId> = members.iter().map(|member| MemberId(member.id)).collect();
-    let history = ratings::history(
-        db,
-        *id,
-        Some(&shown),
-        steps::Stretch::whole(stride(run.run().step, HISTORY)),
-    )
-    .await?;
+    let history =
+        ratings::history(db, *id, Some(&shown), steps::Stretch::whole(stride(run.run().step, HISTORY))).await?;
     let known = Known {
-        wins: matchups::wins(db, *id)
-            .await?
-            .into_iter()
-            .map(|wins| (wins.id, wins))
-            .collect(),
+        wins: matchups::wins(db, *id).await?.into_iter().map(|wins| (wins.id, wins)).collect(),
         history,
         members,
         lcb_k: lcb_k(&run),
@@ -192,19 +174,10 @@ fn effective_ranks(geometry: &Geometry) -> Vec<Figure> {
         let place = series.iter().position(|(member, _)| *member == version.member_id);
         let place = place.unwrap_or_else(|| {
             let name = version.member.clone();
-            series.push((
-                version.member_id,
-                Series {
-                    name,
-                    ..Series::default()
-                },
-            ));
+            series.push((version.member_id, Series { name, ..Series::default() }));
             series.len() - 1
         });
-        series[place]
-            .1
-            .points
-            .push((f64::from(version.step), version.effective_rank));
+        series[place].1.points.push((f64::from(version.step), version.effective_rank));
     }
     if series.is_empty() {
         return Vec::new();
@@ -223,9 +196,7 @@ fn effective_ranks(geometry: &Geometry) -> Vec<Figure> {
 
 /// Sigmas from mu to the run's lower bound; TrueSkill's 3 if the config does not set it.
 pub(crate) fn lcb_k(run: &RunFrame) -> f64 {
-    run.detail.config["parameters"]["rating"]["lcb_k"]
-        .as_f64()
-        .unwrap_or(3.0)
+    run.detail.config["parameters"]["rating"]["lcb_k"].as_f64().unwrap_or(3.0)
 }
 
 /// The members' roles, proposers first.
@@ -258,11 +229,7 @@ impl ParentLink {
             run_id: Some(parent.run_id),
         });
         let without_page = member.ancestor.iter().filter(|_| member.parents.0.is_empty());
-        let without_page = without_page.map(|ancestor| Self {
-            name: ancestor.clone(),
-            id: None,
-            run_id: None,
-        });
+        let without_page = without_page.map(|ancestor| Self { name: ancestor.clone(), id: None, run_id: None });
         parents.chain(without_page).collect()
     }
 
@@ -288,15 +255,9 @@ impl Known {
             curves.entry(point.member_id).or_default().push(point.mu);
         }
         let ends = range(curves.values().flatten().copied()).unwrap_or((0.0, 1.0));
-        let drawn = |id: &Uuid| {
-            curves
-                .get(id)
-                .map_or_else(String::new, |curve| figure::sparkline(curve, ends))
-        };
+        let drawn = |id: &Uuid| curves.get(id).map_or_else(String::new, |curve| figure::sparkline(curve, ends));
         let playing = self.members.iter().filter(|member| member.roles.contains(&role));
-        let mut places: Vec<Ranked> = playing
-            .map(|member| self.place(member, role, drawn(&member.id)))
-            .collect();
+        let mut places: Vec<Ranked> = playing.map(|member| self.place(member, role, drawn(&member.id))).collect();
         let bound = |place: &Ranked| place.lower_bound.unwrap_or(f64::NEG_INFINITY);
         places.sort_by(|one, other| bound(other).total_cmp(&bound(one)));
         places.truncate(ROWS);

@@ -2,14 +2,10 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    id::{ExecutionId, MemberId, ProblemId},
-    recipe::Side,
-};
-use lyceum_store::{
-    attempts::{self, Attempt, AttemptFilter},
-    members, problems,
-};
+use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
+use lyceum_core::recipe::Side;
+use lyceum_store::attempts::{self, Attempt, AttemptFilter};
+use lyceum_store::{members, problems};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
@@ -17,20 +13,16 @@ use std::collections::HashMap;
 use uuid::Uuid;
 
 use super::list::{Choice, types};
-use crate::{
-    api_error::ApiError,
-    contract::{Listing, Order},
-    frame::{
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        sides::names,
-        steps::MEMBERS,
-        text::{SHOWN_IN_LIST, excerpt},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{Listing, Order};
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::names;
+use crate::frame::steps::MEMBERS;
+use crate::frame::text::{SHOWN_IN_LIST, excerpt};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
 
 /// Filters of attempts.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -74,10 +66,7 @@ struct AttemptsPage {
 
 impl AttemptsPage {
     fn name_of(&self, id: &Uuid) -> String {
-        self.names
-            .get(id)
-            .cloned()
-            .unwrap_or_else(|| crate::frame::format::id(id))
+        self.names.get(id).cloned().unwrap_or_else(|| crate::frame::format::id(id))
     }
 
     fn types(&self) -> Vec<Choice> {

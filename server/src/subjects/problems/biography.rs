@@ -5,45 +5,34 @@ mod story;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    arithmetic::{Judgement, judge},
-    id::{ExecutionId, ProblemId},
-    problem::{Part, Values, parts},
-    recipe::{Gates, ParentRelation, Role, Side},
-    verify::ProblemKind,
-};
-use lyceum_store::{
-    attempts::{self, Answers, Attempt, AttemptFilter, MeanReward},
-    members,
-    problems::{self, ProblemParent},
-};
+use lyceum_core::arithmetic::{Judgement, judge};
+use lyceum_core::id::{ExecutionId, ProblemId};
+use lyceum_core::problem::{Part, Values, parts};
+use lyceum_core::recipe::{Gates, ParentRelation, Role, Side};
+use lyceum_core::verify::ProblemKind;
+use lyceum_store::attempts::{self, Answers, Attempt, AttemptFilter, MeanReward};
+use lyceum_store::members;
+use lyceum_store::problems::{self, ProblemParent};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use self::{
-    chain::{Link, Novelty, chain, novelty, numbered_as_shown},
-    story::{Scene, scenes},
-};
-use crate::{
-    api_error::ApiError,
-    contract::{Listing, Order},
-    frame::sides::names,
-    frame::{
-        format::counted,
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        sides::solves,
-        steps::MEMBERS,
-        text::{Excerpt, SHOWN, excerpt},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-    subjects::curriculum,
-};
+use self::chain::{Link, Novelty, chain, novelty, numbered_as_shown};
+use self::story::{Scene, scenes};
+use crate::api_error::ApiError;
+use crate::contract::{Listing, Order};
+use crate::frame::format::counted;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::{names, solves};
+use crate::frame::steps::MEMBERS;
+use crate::frame::text::{Excerpt, SHOWN, excerpt};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
+use crate::subjects::curriculum;
 
 /// Maximum characters of a name that models or recipes chose.
 const NAME: usize = 200;
@@ -140,25 +129,14 @@ struct RewardPart {
 
 impl ProblemPage {
     fn name_of(&self, id: &Uuid) -> String {
-        self.names
-            .get(id)
-            .cloned()
-            .unwrap_or_else(|| crate::frame::format::id(id))
+        self.names.get(id).cloned().unwrap_or_else(|| crate::frame::format::id(id))
     }
 
     /// The name of the part that has a card of its own.
     fn lead(&self) -> &'static str {
         let has_program = self.problem.program.is_some();
-        let has_question = self
-            .problem
-            .values
-            .as_ref()
-            .is_some_and(|values| values["question"].is_string());
-        if has_question && !has_program {
-            "question"
-        } else {
-            "program"
-        }
+        let has_question = self.problem.values.as_ref().is_some_and(|values| values["question"].is_string());
+        if has_question && !has_program { "question" } else { "program" }
     }
 
     /// Whether it is a question that others of its iteration can be compared with.
@@ -304,11 +282,7 @@ pub(crate) async fn show_problem(
     let run = RunFrame::load(&lab, id, Tab::Problems).await?;
     let problem = problems::find(db, id, problem_id).await?;
     let relations = problems::parents(db, problem_id).await?;
-    let filter = AttemptFilter {
-        problem: Some(problem_id),
-        evaluations: true,
-        ..AttemptFilter::default()
-    };
+    let filter = AttemptFilter { problem: Some(problem_id), evaluations: true, ..AttemptFilter::default() };
     let page = listing.page(attempts::page(db, id, &filter, listing.window()).await?);
     let gates = curriculum::gates(&lab, &run.detail);
     let rewards = match gates {
@@ -317,15 +291,8 @@ pub(crate) async fn show_problem(
     };
     let (before, after) = relatives(&lab, id, problem_id, &relations).await?;
     view.show(&ProblemPage {
-        layout: view.layout(
-            format!(
-                "Problem {} of step {} · {}",
-                problem.index,
-                problem.step,
-                run.run().name
-            ),
-            Section::Runs,
-        ),
+        layout: view
+            .layout(format!("Problem {} of step {} · {}", problem.index, problem.step, run.run().name), Section::Runs),
         names: names(members::names(db, id, MEMBERS).await?),
         chain: match run.capabilities.has_goalposts {
             true => chain(db, id, problem_id).await?,
@@ -356,24 +323,15 @@ async fn relatives(
             true => (relation.problem_id == problem.0).then_some(relation.parent_id),
             false => (relation.parent_id == problem.0).then_some(relation.problem_id),
         };
-        let named = relations
-            .iter()
-            .filter_map(move |relation| Some((other(relation)?, relation.relation)));
+        let named = relations.iter().filter_map(move |relation| Some((other(relation)?, relation.relation)));
         named.take(RELATIVES).collect::<Vec<_>>()
     };
     let (before, after) = (of(true), of(false));
     let ids: Vec<Uuid> = before.iter().chain(&after).map(|(id, _)| *id).collect();
     let found = problems::by_ids(lab.store.pool(), run, &ids).await?;
     let found: HashMap<Uuid, problems::Problem> = found.into_iter().map(|problem| (problem.id, problem)).collect();
-    let relative = |(id, relation): (Uuid, ParentRelation)| Relative {
-        id,
-        relation,
-        problem: found.get(&id).cloned(),
-    };
-    Ok((
-        before.into_iter().map(relative).collect(),
-        after.into_iter().map(relative).collect(),
-    ))
+    let relative = |(id, relation): (Uuid, ParentRelation)| Relative { id, relation, problem: found.get(&id).cloned() };
+    Ok((before.into_iter().map(relative).collect(), after.into_iter().map(relative).collect()))
 }
 
 /// The parts of a problem, as core tells them apart. Values of an unknown form are listed by name.
@@ -400,10 +358,9 @@ fn text_of(value: &Value) -> String {
 fn parts_of(parts: &Value) -> Vec<RewardPart> {
     let part = |(name, value): (&String, &Value)| RewardPart {
         name: excerpt(&crate::frame::format::words(name), NAME).text,
-        value: value.as_f64().map_or_else(
-            || excerpt(&text_of(value), NAME).text,
-            |number| crate::frame::format::value(&number),
-        ),
+        value: value
+            .as_f64()
+            .map_or_else(|| excerpt(&text_of(value), NAME).text, |number| crate::frame::format::value(&number)),
     };
     parts.as_object().into_iter().flatten().map(part).collect()
 }
@@ -414,10 +371,7 @@ mod tests {
     use serde_json::json;
 
     fn seen(kind: ProblemKind, valid: bool, program: Option<&str>, values: Value) -> Vec<(String, &'static str)> {
-        parts_of_problem(kind, valid, program, &values)
-            .into_iter()
-            .map(|part| (part.name, part.to_solver))
-            .collect()
+        parts_of_problem(kind, valid, program, &values).into_iter().map(|part| (part.name, part.to_solver)).collect()
     }
 
     #[test]
@@ -435,11 +389,7 @@ mod tests {
             seen(ProblemKind::CodeI, true, program, io.clone()),
             rows(&[("program", "shown"), ("output", "shown"), ("input", "hidden")])
         );
-        assert_eq!(
-            seen(ProblemKind::CodeI, false, program, io)[0].1,
-            "",
-            "nobody may attempt it"
-        );
+        assert_eq!(seen(ProblemKind::CodeI, false, program, io)[0].1, "", "nobody may attempt it");
         let function = json!({"inputs": ["1", "2"], "outputs": ["3", "4"], "message": "m", "shown": 1});
         assert_eq!(
             seen(ProblemKind::CodeF, true, program, function),
@@ -453,19 +403,11 @@ mod tests {
             ])
         );
         let question = json!({"question": "1 + 1?", "answer": "2"});
-        assert_eq!(
-            seen(ProblemKind::Math, true, None, question),
-            rows(&[("question", "shown"), ("answer", "hidden")])
-        );
+        assert_eq!(seen(ProblemKind::Math, true, None, question), rows(&[("question", "shown"), ("answer", "hidden")]));
         let code = json!({"question": "Add.", "canonical": "def add(a, b): return a + b", "entry_point": "add"});
         assert_eq!(
             seen(ProblemKind::Code, true, None, code),
-            rows(&[
-                ("entry point", "shown"),
-                ("question", "shown"),
-                ("solution", "hidden"),
-                ("tests", "hidden"),
-            ])
+            rows(&[("entry point", "shown"), ("question", "shown"), ("solution", "hidden"), ("tests", "hidden"),])
         );
     }
 

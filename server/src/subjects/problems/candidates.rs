@@ -2,22 +2,19 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{id::ExecutionId, recipe::ParentRelation};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::ParentRelation;
 use lyceum_store::problems::{self, StoneCandidate, StoneCounts};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        text::{Excerpt, excerpt},
-        view::{Filters, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::text::{Excerpt, excerpt};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
 
 /// Characters of a message.
 const MESSAGE: u32 = 160;
@@ -199,9 +196,6 @@ mod tests {
         });
         let found: Vec<Fate> = judged(candidates.collect(), 2).iter().map(|row| row.outcome).collect();
         use Fate::*;
-        assert_eq!(
-            found,
-            [Accepted, Invalid, Accepted, OutOfBand, Duplicate, Surplus, Pending]
-        );
+        assert_eq!(found, [Accepted, Invalid, Accepted, OutOfBand, Duplicate, Surplus, Pending]);
     }
 }

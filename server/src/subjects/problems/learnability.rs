@@ -2,36 +2,28 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    id::ExecutionId,
-    recipe::{Highlight, Metric},
-    suspicion::{Sample, suspicious},
-    verify::ProblemKind,
-};
-use lyceum_store::{
-    members,
-    metrics::{self, MetricRow, MetricsQuery},
-    problems::{self, Candidate, SolveBand},
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{Highlight, Metric};
+use lyceum_core::suspicion::{Sample, suspicious};
+use lyceum_core::verify::ProblemKind;
+use lyceum_store::members;
+use lyceum_store::metrics::{self, MetricRow, MetricsQuery};
+use lyceum_store::problems::{self, Candidate, SolveBand};
 use serde::Serialize;
 use std::collections::{BTreeMap, HashMap};
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::{Colour, Figure, Series, Style},
-        format::{capital, words},
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        sides::names,
-        steps::{MEMBERS, POINTS, Steps, level_for},
-        text::{Excerpt, SHOWN_IN_LIST, excerpt},
-        view::{Filters, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::{Colour, Figure, Series, Style};
+use crate::frame::format::{capital, words};
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::names;
+use crate::frame::steps::{MEMBERS, POINTS, Steps, level_for};
+use crate::frame::text::{Excerpt, SHOWN_IN_LIST, excerpt};
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
 
 /// Bands of the solve rate between none and all.
 const BANDS: u32 = 4;
@@ -148,10 +140,7 @@ fn drifts(rows: &[MetricRow], recorded: &[String], known: &[Metric]) -> Vec<Figu
         let names: Vec<&str> = names.map(|metric| metric.name).collect();
         let titles: Vec<String> = names.iter().map(|name| words(name)).collect();
         Figure {
-            id: format!(
-                "drift-{}",
-                unit.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")
-            ),
+            id: format!("drift-{}", unit.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")),
             title: capital(&titles.join(", ")),
             x: "step".to_owned(),
             y: unit.to_owned(),
@@ -187,10 +176,7 @@ fn histogram(bands: &[SolveBand]) -> Figure {
             0 => ("no attempt solved it".to_owned(), Colour::Muted, 0.75),
             band if band == last => ("every attempt solved it".to_owned(), Colour::Muted, 0.35),
             band => {
-                let (low, high) = (
-                    100 * (band - 1) / last.saturating_sub(1),
-                    100 * band / last.saturating_sub(1),
-                );
+                let (low, high) = (100 * (band - 1) / last.saturating_sub(1), 100 * band / last.saturating_sub(1));
                 let strength = 0.25 + 0.75 * f64::from(band) / f64::from(last);
                 (format!("{low} to {high} %"), Colour::Good, strength)
             }
@@ -200,10 +186,7 @@ fn histogram(bands: &[SolveBand]) -> Figure {
             style: Style::Stacked,
             colour,
             strength: Some(strength),
-            points: steps
-                .iter()
-                .map(|(step, counts)| (f64::from(*step), Some(share(counts))))
-                .collect(),
+            points: steps.iter().map(|(step, counts)| (f64::from(*step), Some(share(counts)))).collect(),
             ..Series::default()
         }
     });
@@ -262,14 +245,8 @@ mod tests {
             metric("echoes", "share", &[Highlight::Learnability]),
             metric("elsewhere", "share", &[Highlight::StepLine]),
         ];
-        let row = MetricRow {
-            step: 0,
-            width: 1,
-            member_id: None,
-            mean: vec![0.5, 12.0, 0.25, 1.0],
-            min: None,
-            max: None,
-        };
+        let row =
+            MetricRow { step: 0, width: 1, member_id: None, mean: vec![0.5, 12.0, 0.25, 1.0], min: None, max: None };
         let recorded = known.iter().map(|metric| metric.name.to_owned()).collect::<Vec<_>>();
         let figures = drifts(&[row], &recorded, &known);
         let titles: Vec<&str> = figures.iter().map(|figure| figure.title.as_str()).collect();

@@ -4,11 +4,11 @@ mod form;
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{id::ExecutionId, problem::Values, recipe::Side};
-use lyceum_store::{
-    members,
-    problems::{self, FoundProblem},
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::problem::Values;
+use lyceum_core::recipe::Side;
+use lyceum_store::members;
+use lyceum_store::problems::{self, FoundProblem};
 use serde::{Deserialize as _, Serialize};
 use sqlx::PgPool;
 use std::collections::HashMap;
@@ -16,22 +16,17 @@ use uuid::Uuid;
 
 pub(crate) use self::form::{Choice, types};
 use self::form::{Form, ProblemsFilter, Sort};
-use crate::{
-    api_error::ApiError,
-    contract::{Listing, Order},
-    frame::sides::{Link, names},
-    frame::{
-        format::counted,
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        sides::{SideNames, plays},
-        steps::MEMBERS,
-        text::{Excerpt, SHOWN_IN_LIST, excerpt},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{Listing, Order};
+use crate::frame::format::counted;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::{Link, SideNames, names, plays};
+use crate::frame::steps::MEMBERS;
+use crate::frame::text::{Excerpt, SHOWN_IN_LIST, excerpt};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
 
 /// A row of both pages.
 pub(crate) struct Shown<'a> {
@@ -61,11 +56,9 @@ impl Shown<'_> {
     pub(crate) fn facts(&self) -> String {
         let problem = self.problem;
         let mut facts = vec![match problem.solve_rate {
-            Some(rate) => format!(
-                "{:.0} % of {} solved it",
-                rate * 100.0,
-                counted(&i64::from(problem.attempts), "attempt")
-            ),
+            Some(rate) => {
+                format!("{:.0} % of {} solved it", rate * 100.0, counted(&i64::from(problem.attempts), "attempt"))
+            }
             None => "not attempted".to_owned(),
         }];
         let sizes = [
@@ -174,10 +167,7 @@ pub(crate) async fn show_run_problems(
     let proposers = family
         .iter()
         .filter(|member| plays(&member.roles, Side::Proposes))
-        .map(|member| Link {
-            id: member.id,
-            name: member.name.clone(),
-        });
+        .map(|member| Link { id: member.id, name: member.name.clone() });
     let proposers: Vec<Link> = proposers.collect();
     let sides = SideNames::of(&family);
     view.show(&RunProblemsPage {
@@ -186,12 +176,7 @@ pub(crate) async fn show_run_problems(
         questions: questions(db, page.items.iter()).await?,
         items: page.items,
         pager: view.pager(page.next),
-        form: Form {
-            proposers,
-            proposer: sides.proposer,
-            asked,
-            of_run: true,
-        },
+        form: Form { proposers, proposer: sides.proposer, asked, of_run: true },
         run,
     })
 }
@@ -217,11 +202,6 @@ pub(crate) async fn show_all_problems(
         questions: questions(lab.store.pool(), page.items.iter().map(|found| &found.problem)).await?,
         items: page.items,
         pager: view.pager(page.next),
-        form: Form {
-            proposers: Vec::new(),
-            proposer: String::new(),
-            asked,
-            of_run: false,
-        },
+        form: Form { proposers: Vec::new(), proposer: String::new(), asked, of_run: false },
     })
 }

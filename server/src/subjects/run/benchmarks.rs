@@ -2,37 +2,30 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{benchmark::Table, id::ExecutionId};
-use lyceum_store::{
-    benchmarks::{self, LevelAtStep, MeasuredRun, ScoreAtStep},
-    evaluations::{self, EvaluationFilter},
-    page::{self, Window},
-};
+use lyceum_core::benchmark::Table;
+use lyceum_core::id::ExecutionId;
+use lyceum_store::benchmarks::{self, LevelAtStep, MeasuredRun, ScoreAtStep};
+use lyceum_store::evaluations::{self, EvaluationFilter};
+use lyceum_store::page::{self, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::Figure,
-        format,
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        view::{Filters, View},
-    },
-    lab::Lab,
-    subjects::{
-        benchmarks::{
-            curves::{self, Curve},
-            measured::{Measured, measured},
-            score_table::{self, Line, lines},
-        },
-        evaluations::{frozen_side, new::imported_suites, page::EvaluationLine},
-    },
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::Figure;
+use crate::frame::format;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::view::{Filters, View};
+use crate::lab::Lab;
+use crate::subjects::benchmarks::curves::{self, Curve};
+use crate::subjects::benchmarks::measured::{Measured, measured};
+use crate::subjects::benchmarks::score_table::{self, Line, lines};
+use crate::subjects::evaluations::frozen_side;
+use crate::subjects::evaluations::new::imported_suites;
+use crate::subjects::evaluations::page::EvaluationLine;
 
 /// Evaluations shown; the list has all.
 const EVALUATIONS: u32 = 5;
@@ -143,16 +136,8 @@ pub(crate) async fn show_run_benchmarks(
     let mut figures = curves::figures(&scores);
     figures.extend(curves::by_level(&levels));
     figures.extend(curves::pass_at_k(&pass_at_k));
-    let of_run = EvaluationFilter {
-        run: Some(*id),
-        kind: Some("benchmark"),
-        ..EvaluationFilter::default()
-    };
-    let newest = Window {
-        limit: EVALUATIONS,
-        after: None,
-        order: page::Order::Newest,
-    };
+    let of_run = EvaluationFilter { run: Some(*id), kind: Some("benchmark"), ..EvaluationFilter::default() };
+    let newest = Window { limit: EVALUATIONS, after: None, order: page::Order::Newest };
     let evaluations = evaluations::page(db, &of_run, &newest).await?.items;
     let lines = lines(&table, *id, &results);
     let mut baselines = match view.caller.has_only_a_link {

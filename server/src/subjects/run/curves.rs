@@ -3,30 +3,24 @@
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    members::{self, Member, MemberFilter},
-    metrics::{self, MetricRow, MetricsQuery},
-    page::{Order, Window},
-};
+use lyceum_store::members::{self, Member, MemberFilter};
+use lyceum_store::metrics::{self, MetricRow, MetricsQuery};
+use lyceum_store::page::{Order, Window};
 use serde::Serialize;
 use serde_json::json;
 use sqlx::PgPool;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        charts::{Chart, ChartGroup, charts_of},
-        figure::island,
-        format::of_unit,
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        sides::sides_of,
-        view::View,
-    },
-    lab::Lab,
-    subjects::runs::metrics::level_for,
-};
+use crate::api_error::ApiError;
+use crate::frame::charts::{Chart, ChartGroup, charts_of};
+use crate::frame::figure::island;
+use crate::frame::format::of_unit;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::sides_of;
+use crate::frame::view::View;
+use crate::lab::Lab;
+use crate::subjects::runs::metrics::level_for;
 
 /// Points of a curve in the page; the script loads finer ones for a zoomed range.
 const POINTS: u32 = 250;
@@ -53,10 +47,7 @@ struct MetricsPage {
 impl MetricsPage {
     /// The script's data.
     fn data(&self) -> String {
-        let several = self
-            .members
-            .iter()
-            .any(|member| member.population != self.members[0].population);
+        let several = self.members.iter().any(|member| member.population != self.members[0].population);
         let members = self.members.iter().map(|member| {
             json!({"id": member.id, "name": member.name, "sides": sides_of(&member.roles), "group": group(member, several)})
         });
@@ -77,11 +68,8 @@ impl MetricsPage {
     /// Rows of a chart's table: the step and a value for each metric, evenly spaced, with the last step.
     fn table(&self, chart: &Chart) -> Vec<(i32, Vec<String>)> {
         let known = &self.run.detail.metrics;
-        let places: Vec<Option<usize>> = chart
-            .metrics
-            .iter()
-            .map(|metric| known.iter().position(|one| one == metric))
-            .collect();
+        let places: Vec<Option<usize>> =
+            chart.metrics.iter().map(|metric| known.iter().position(|one| one == metric)).collect();
         evenly(&self.metrics, TABLE_ROWS)
             .map(|row| {
                 let value = |place: &Option<usize>| {
@@ -146,12 +134,7 @@ fn evenly<T>(rows: &[T], count: usize) -> impl Iterator<Item = &T> {
 /// The run's own metrics, downsampled to what a page's curves need, and the level of downsampling.
 pub(super) async fn rows(db: &PgPool, run: &RunFrame) -> Result<(Vec<MetricRow>, u8), ApiError> {
     let level = level_for(run.run().step.cast_unsigned() + 1, POINTS);
-    let query = MetricsQuery {
-        run_alone: true,
-        level,
-        limit: 2 * POINTS,
-        ..MetricsQuery::default()
-    };
+    let query = MetricsQuery { run_alone: true, level, limit: 2 * POINTS, ..MetricsQuery::default() };
     Ok((metrics::rows(db, ExecutionId(run.run().id), &query).await?.rows, level))
 }
 
@@ -163,11 +146,7 @@ pub(crate) async fn show_metrics(
 ) -> Result<HttpResponse, ApiError> {
     let db = lab.store.pool();
     let run = RunFrame::load(&lab, *id, Tab::Metrics).await?;
-    let newest = Window {
-        limit: MEMBERS,
-        after: None,
-        order: Order::Newest,
-    };
+    let newest = Window { limit: MEMBERS, after: None, order: Order::Newest };
     let everyone = MemberFilter::default();
     let ((metrics, level), members) = futures::try_join!(rows(db, &run), async {
         Ok::<_, ApiError>(members::page(db, *id, &everyone, &newest).await?)
@@ -230,10 +209,7 @@ mod tests {
         let several = rows(&[[0.0, 0.5], [0.0, f64::NAN], [0.0, 0.4]]);
         assert!(is_constant(&names, &several, "kl"));
         assert!(!is_constant(&names, &several, "entropy"));
-        assert!(
-            is_constant(&names, &several[..2], "entropy"),
-            "a missing value is not a change"
-        );
+        assert!(is_constant(&names, &several[..2], "entropy"), "a missing value is not a change");
         assert!(!is_constant(&names, &several[..1], "kl"), "a run that has just begun");
         assert!(!is_constant(&names, &[], "kl"));
         assert!(is_constant(&names, &several, "unknown"));

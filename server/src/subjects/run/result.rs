@@ -5,31 +5,29 @@ pub(super) mod held_out;
 pub(super) mod now;
 pub(super) mod verdict;
 
-use actix_web::{HttpResponse, get, http::header, web};
+use actix_web::http::header;
+use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{evaluations, executions::State, metrics::MetricRow, runs::Run};
+use lyceum_store::evaluations;
+use lyceum_store::executions::State;
+use lyceum_store::metrics::MetricRow;
+use lyceum_store::runs::Run;
 use serde::Serialize;
 use serde_json::json;
 
-use self::{
-    changes::Changes,
-    held_out::{Curve, HeldOutView},
-    now::RunNow,
-    verdict::VerdictView,
-};
+use self::changes::Changes;
+use self::held_out::{Curve, HeldOutView};
+use self::now::RunNow;
+use self::verdict::VerdictView;
 use super::curves;
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::island,
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        view::View,
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::island;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::view::View;
+use crate::lab::Lab;
 
 #[derive(Template, Serialize)]
 #[template(path = "run/result.html")]

@@ -1,21 +1,18 @@
 //! The weights that members of a new run begin with, or a judge has: versions of other runs, and imported adapters.
 
-use lyceum_core::{
-    artifact::Digest,
-    config::{Ancestor, PopulationConfig, RunConfig, pointer_token},
-    fault::Fault,
-    id::{ExecutionId, MemberId, VersionId},
-    recipe::Recipe,
-    work::{BaseModel, LoraShape},
-};
-use lyceum_store::{
-    StoreError, adapters, runs,
-    versions::weights::{self, Weights},
-};
+use lyceum_core::artifact::Digest;
+use lyceum_core::config::{Ancestor, PopulationConfig, RunConfig, pointer_token};
+use lyceum_core::fault::Fault;
+use lyceum_core::id::{ExecutionId, MemberId, VersionId};
+use lyceum_core::recipe::Recipe;
+use lyceum_core::work::{BaseModel, LoraShape};
+use lyceum_store::versions::weights::{self, Weights};
+use lyceum_store::{StoreError, adapters, runs};
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use crate::{api_error::ApiError, base_weights};
+use crate::api_error::ApiError;
+use crate::base_weights;
 
 /// Runs of one name that a refusal lists.
 const LISTED: i64 = 5;
@@ -114,10 +111,7 @@ async fn settle_judge(
             Err(found) => return Ok(below(pointer, found)),
         },
     };
-    if let Some(place) = pointer
-        .strip_prefix("/parameters")
-        .and_then(|place| config.parameters.pointer_mut(place))
-    {
+    if let Some(place) = pointer.strip_prefix("/parameters").and_then(|place| config.parameters.pointer_mut(place)) {
         *place = serde_json::to_value(settled).map_err(|error| ApiError::internal(&error))?;
     }
     Ok(Vec::new())
@@ -160,17 +154,11 @@ async fn look_up(
     let mut faults = misfits(&found, population, field, of);
     let artifact = found.artifact;
     if !weights::removed(db, &[artifact]).await?.is_empty() {
-        let detail = format!(
-            "the weights of {}, {artifact}, have been deleted: choose others",
-            found.name
-        );
+        let detail = format!("the weights of {}, {artifact}, have been deleted: choose others", found.name);
         faults.push(Fault::new(field, detail));
     }
     if let Some(given) = from.artifact.filter(|given| *given != artifact) {
-        let detail = format!(
-            "{given}, but the weights of {} are {artifact}: leave it out",
-            found.name
-        );
+        let detail = format!("{given}, but the weights of {} are {artifact}: leave it out", found.name);
         faults.push(Fault::new("/artifact", detail));
     }
     let id = found.id.to_string();
@@ -178,11 +166,7 @@ async fn look_up(
         "/version" => (Some(id), None),
         _ => (None, Some(id)),
     };
-    let settled = Ancestor {
-        version: settled.0,
-        adapter: settled.1,
-        artifact: Some(artifact),
-    };
+    let settled = Ancestor { version: settled.0, adapter: settled.1, artifact: Some(artifact) };
     Ok(if faults.is_empty() { Ok(settled) } else { Err(faults) })
 }
 
@@ -208,30 +192,22 @@ async fn version(db: &mut PgConnection, text: &str) -> Result<Result<Found, Stri
     let id = match called.as_slice() {
         [only] => ExecutionId(*only),
         [] => {
-            return Ok(Err(format!(
-                "there is no run `{run}`: the id of one or its exact name is valid"
-            )));
+            return Ok(Err(format!("there is no run `{run}`: the id of one or its exact name is valid")));
         }
         several => {
             let ids: Vec<String> = several.iter().map(Uuid::to_string).collect();
             let ids = ids.join(", ");
-            return Ok(Err(format!(
-                "several runs are called `{run}`: name one by its id, as {ids}"
-            )));
+            return Ok(Err(format!("several runs are called `{run}`: name one by its id, as {ids}")));
         }
     };
-    let (name, step) = member
-        .rsplit_once('@')
-        .map_or((member, None), |(name, step)| (name, Some(step)));
+    let (name, step) = member.rsplit_once('@').map_or((member, None), |(name, step)| (name, Some(step)));
     let done = runs::find(&mut *db, id).await?.run.step.cast_unsigned();
     let after = match step.map(str::parse) {
         None => LATEST,
         Some(Ok(step)) if step <= done => step,
         Some(_) => {
             let step = step.unwrap_or_default();
-            return Ok(Err(format!(
-                "`@{step}`: run `{run}` has done {done} steps, so 0 to {done} are valid"
-            )));
+            return Ok(Err(format!("`@{step}`: run `{run}` has done {done} steps, so 0 to {done} are valid")));
         }
     };
     let member = [MemberId::of(id, name)];
@@ -240,18 +216,13 @@ async fn version(db: &mut PgConnection, text: &str) -> Result<Result<Found, Stri
     }
     if let Some(first) = weights::of_members(db, id, LATEST, &member).await?.pop() {
         let (first, last) = (first.name, first.made_in + 1);
-        return Ok(Err(format!(
-            "`{first}` had no weights yet after {after} steps; its latest are those after {last}"
-        )));
+        return Ok(Err(format!("`{first}` had no weights yet after {after} steps; its latest are those after {last}")));
     }
     let living = weights::of_run(db, id, None).await?;
     let names: Vec<&str> = living.iter().take(20).map(|member| member.name.as_str()).collect();
     Ok(Err(match names.as_slice() {
         [] => format!("no member of run `{run}` has weights yet"),
-        names => format!(
-            "run `{run}` has no member `{name}`; its living members are {}",
-            names.join(", ")
-        ),
+        names => format!("run `{run}` has no member `{name}`; its living members are {}", names.join(", ")),
     }))
 }
 

@@ -1,42 +1,31 @@
 //! Creates and begins runs.
 
 use actix_web::web;
-use lyceum_core::{
-    config::{RunConfig, apply_overrides, pointer_token, resolve},
-    fault::{Fault, Faults},
-    id::{ExecutionId, ExperimentId},
-    recipe::Recipe,
-};
-use lyceum_store::{
-    StoreError,
-    runs::{self, NewRun, RunDetail},
-};
+use lyceum_core::config::{RunConfig, apply_overrides, pointer_token, resolve};
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_core::id::{ExecutionId, ExperimentId};
+use lyceum_core::recipe::Recipe;
+use lyceum_store::StoreError;
+use lyceum_store::runs::{self, NewRun, RunDetail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sqlx::{PgConnection, PgPool};
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    base_weights,
-    contract::{
-        About, Answer, Endpoint, Query, TraceId, bounds,
-        document::{Document, RequestBody, apart},
-        idempotent::{Begun, IdempotencyKey},
-    },
-    estimate::Estimate,
-    lab::Lab,
-    rows_asked,
-    subjects::evaluations::prepare::{self, named_dataset_faults},
-    subjects::{
-        datasets::usable,
-        runs::{ancestors, find_experiment},
-    },
-    vocabulary,
-};
+use crate::api_error::ApiError;
+use crate::contract::document::{Document, RequestBody, apart};
+use crate::contract::idempotent::{Begun, IdempotencyKey};
+use crate::contract::{About, Answer, Endpoint, Query, TraceId, bounds};
+use crate::estimate::Estimate;
+use crate::lab::Lab;
+use crate::subjects::datasets::usable;
+use crate::subjects::evaluations::prepare::{self, named_dataset_faults};
+use crate::subjects::runs::{ancestors, find_experiment};
+use crate::{base_weights, rows_asked, vocabulary};
 
 /// A run to create, from either a preset or a config.
 #[derive(Debug, Default, Deserialize, JsonSchema, ToSchema)]
@@ -109,12 +98,8 @@ impl ResolvedRun {
 impl RequestBody for CreateRun {}
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    let new = About {
-        name: "create_run",
-        path: "/runs",
-        summary: "Create a run, which starts at once.",
-        answer: "The run",
-    };
+    let new =
+        About { name: "create_run", path: "/runs", summary: "Create a run, which starts at once.", answer: "The run" };
     let new = Endpoint::post(new, "runs", create_run);
     let new = new.query::<CreateRunQuery>().idempotent();
     let new = new.takes::<CreateRun>().creates::<RunDetail>();
@@ -139,10 +124,7 @@ async fn create_run(
         apart(move || configured(&lab, &request))
     };
     let config = checked.await??;
-    let recipe = lab
-        .registry
-        .get(&config.recipe)
-        .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
+    let recipe = lab.registry.get(&config.recipe).map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
     let experiment = find_experiment(lab.store.pool(), request.experiment.as_deref()).await?;
     if is_trial {
         let mut tx = lab.store.pool().begin().await.map_err(StoreError::from)?;
@@ -157,15 +139,7 @@ async fn create_run(
         Begun::Answered(answer) => return Ok(answer),
     };
     let config = settle_datasets(&mut creation.tx, &lab, recipe.as_ref(), config, request).await?;
-    let id = begin(
-        &mut creation.tx,
-        &lab,
-        &config,
-        request,
-        experiment,
-        Some(trace.as_str()),
-    )
-    .await?;
+    let id = begin(&mut creation.tx, &lab, &config, request, experiment, Some(trace.as_str())).await?;
     let run = runs::find(&mut *creation.tx, id).await?;
     let answer = creation.finish(&run, &format!("/api/v1/runs/{id}")).await?;
     tracing::info!(run.id = %id, recipe = config.recipe, "created run {id}");
@@ -182,19 +156,12 @@ pub(crate) async fn begin(
     trace_id: Option<&str>,
 ) -> Result<ExecutionId, ApiError> {
     let unprocessable = |error: &dyn std::fmt::Display| ApiError::unprocessable(error.to_string());
-    let recipe = lab
-        .registry
-        .get(&config.recipe)
-        .map_err(|error| unprocessable(&error))?;
+    let recipe = lab.registry.get(&config.recipe).map_err(|error| unprocessable(&error))?;
     let recorded = recipe.recorded_metrics(config).map_err(|error| unprocessable(&error))?;
     let id = ExecutionId(Uuid::now_v7());
     let state = recipe.begin(id, config).map_err(|error| unprocessable(&error))?;
     let new = NewRun {
-        name: request
-            .name
-            .as_deref()
-            .or(request.preset.as_deref())
-            .unwrap_or(&config.recipe),
+        name: request.name.as_deref().or(request.preset.as_deref()).unwrap_or(&config.recipe),
         experiment,
         preset: request.preset.as_deref(),
         tags: &request.tags,
@@ -221,9 +188,7 @@ pub(crate) async fn settle_datasets(
     mut config: RunConfig,
     request: &CreateRun,
 ) -> Result<RunConfig, ApiError> {
-    let uses = recipe
-        .datasets(&config)
-        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    let uses = recipe.datasets(&config).map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let mut faults = ancestors::settle(&mut *db, recipe, &mut config, None).await?;
     if let Some(schedule) = &config.benchmarks {
         faults.extend(named_dataset_faults(&mut *db, lab.store.pool(), &schedule.suites, "/benchmarks/suites").await?);
@@ -251,16 +216,10 @@ pub(crate) fn configured(lab: &Lab, request: &CreateRun) -> Result<RunConfig, Ap
             )]));
         }
         (None, None) => {
-            return Err(ApiError::invalid(vec![Fault::new(
-                "",
-                "send a `preset` by name or a `config`",
-            )]));
+            return Err(ApiError::invalid(vec![Fault::new("", "send a `preset` by name or a `config`")]));
         }
         (Some(name), None) => {
-            lab.presets
-                .get(name)
-                .map_err(|unknown| ApiError::invalid(vec![Fault::new("/preset", unknown)]))?
-                .config
+            lab.presets.get(name).map_err(|unknown| ApiError::invalid(vec![Fault::new("/preset", unknown)]))?.config
         }
         (None, Some(config)) => Value::Object(config.clone()),
     };
@@ -277,9 +236,7 @@ pub(crate) fn placed(faults: Faults, overrides: &BTreeMap<String, Value>, preset
         let dotted = fault.pointer.trim_start_matches('/').replace('/', ".");
         // The path itself, or one that leads to it.
         let ends = dotted.match_indices('.').map(|(end, _)| end).chain([dotted.len()]);
-        let overridden = ends
-            .map(|end| &dotted[..end])
-            .find(|path| overrides.contains_key(*path));
+        let overridden = ends.map(|end| &dotted[..end]).find(|path| overrides.contains_key(*path));
         match (overridden, preset) {
             (Some(path), _) => Fault::new(format!("/overrides/{}", pointer_token(path)), fault.detail),
             (None, Some(preset)) => Fault::new("/preset", format!("in `{preset}`: {fault}")),

@@ -1,44 +1,31 @@
 //! Forks of runs.
 
 use actix_web::web;
-use lyceum_core::{
-    config::{MAX_STEPS, RunConfig, apply_overrides, resolve},
-    dataset::DatasetUse,
-    fault::{Fault, Faults},
-    id::ExecutionId,
-    recipe::{REWARD_PART, Recipe},
-};
-use lyceum_store::{
-    StoreError,
-    runs::{self, Fork, RunDetail},
-};
+use lyceum_core::config::{MAX_STEPS, RunConfig, apply_overrides, resolve};
+use lyceum_core::dataset::DatasetUse;
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{REWARD_PART, Recipe};
+use lyceum_store::StoreError;
+use lyceum_store::runs::{self, Fork, RunDetail};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use sqlx::PgConnection;
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    base_weights,
-    contract::{
-        About, Answer, Endpoint, Query, TraceId, bounds,
-        document::{Document, RequestBody, apart},
-        idempotent::{Begun, IdempotencyKey},
-    },
-    lab::Lab,
-    rows_asked,
-    subjects::{
-        datasets::usable,
-        runs::{
-            ancestors,
-            create::{ResolvedRun, placed},
-        },
-    },
-    vocabulary,
-};
+use crate::api_error::ApiError;
+use crate::contract::document::{Document, RequestBody, apart};
+use crate::contract::idempotent::{Begun, IdempotencyKey};
+use crate::contract::{About, Answer, Endpoint, Query, TraceId, bounds};
+use crate::lab::Lab;
+use crate::subjects::datasets::usable;
+use crate::subjects::runs::ancestors;
+use crate::subjects::runs::create::{ResolvedRun, placed};
+use crate::{base_weights, rows_asked, vocabulary};
 
 /// The step of a fork, and its changes.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -74,9 +61,7 @@ impl ForkRun {
     fn overrides(&self, step: u32) -> Result<BTreeMap<String, Value>, ApiError> {
         let mut overrides = self.overrides.clone();
         if let Some(more) = self.more_steps
-            && overrides
-                .insert("steps".to_owned(), Value::from(step.saturating_add(more)))
-                .is_some()
+            && overrides.insert("steps".to_owned(), Value::from(step.saturating_add(more))).is_some()
         {
             let detail = "`more_steps` sets the steps already; send only one of the two";
             return Err(ApiError::invalid(vec![Fault::new("/overrides/steps", detail)]));
@@ -139,10 +124,7 @@ async fn fork_run(
         let detail = format!("a fork keeps the recipe of its run, {}", origin.run.recipe);
         return Err(ApiError::invalid(vec![Fault::new("/overrides/recipe", detail)]));
     }
-    let recipe = lab
-        .registry
-        .get(&config.recipe)
-        .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
+    let recipe = lab.registry.get(&config.recipe).map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
     if step >= config.steps {
         let detail = format!("no steps are left after {step}: the config has {}", config.steps);
         return Err(ApiError::invalid(vec![Fault::new("/step", detail)]));
@@ -159,28 +141,14 @@ async fn fork_run(
         Begun::New(creation) => creation,
         Begun::Answered(answer) => return Ok(answer),
     };
-    let config = settled(
-        &mut creation.tx,
-        &lab,
-        recipe.as_ref(),
-        (&begun, step, config),
-        overrides,
-    )
-    .await?;
-    let recorded = recipe
-        .recorded_metrics(&config)
-        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    let config = settled(&mut creation.tx, &lab, recipe.as_ref(), (&begun, step, config), overrides).await?;
+    let recorded = recipe.recorded_metrics(&config).map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let mut recorded: Vec<&str> = recorded;
     let parts = origin.metrics.iter().map(String::as_str);
     recorded.extend(parts.filter(|name| name.starts_with(REWARD_PART)));
     let new = ExecutionId(Uuid::now_v7());
-    let name = fork
-        .name
-        .clone()
-        .unwrap_or_else(|| branch_name(&origin.run.name, step, fork.more_steps));
-    let first = recipe
-        .begin(new, &config)
-        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    let name = fork.name.clone().unwrap_or_else(|| branch_name(&origin.run.name, step, fork.more_steps));
+    let first = recipe.begin(new, &config).map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let fork = Fork {
         id: new,
         from: *id,
@@ -270,14 +238,8 @@ mod tests {
     fn a_fork_of_a_fork_is_named_by_the_run_and_its_own_step() {
         assert_eq!(branch_name("trunk", 3, None), "trunk (from step 3)");
         assert_eq!(branch_name("trunk (from step 3)", 5, None), "trunk (from step 5)");
-        assert_eq!(
-            branch_name("trunk (from step 3)", 9, Some(10)),
-            "trunk (continued from step 9)"
-        );
-        assert_eq!(
-            branch_name("trunk (continued from step 9)", 12, None),
-            "trunk (from step 12)"
-        );
+        assert_eq!(branch_name("trunk (from step 3)", 9, Some(10)), "trunk (continued from step 9)");
+        assert_eq!(branch_name("trunk (continued from step 9)", 12, None), "trunk (from step 12)");
         assert_eq!(branch_name(&"x".repeat(200), 5, None).chars().count(), 165 + 14);
     }
 }

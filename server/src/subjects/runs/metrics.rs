@@ -1,24 +1,18 @@
 //! Metrics of a run.
 
 use actix_web::web;
-use lyceum_core::{
-    fault::nearest,
-    id::{ExecutionId, MemberId},
-};
-use lyceum_store::{
-    metrics::{self, MetricRow, MetricsQuery},
-    runs,
-};
+use lyceum_core::fault::nearest;
+use lyceum_core::id::{ExecutionId, MemberId};
+use lyceum_store::metrics::{self, MetricRow, MetricsQuery};
+use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{About, Answer, Endpoint, Query},
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::contract::{About, Answer, Endpoint, Query};
+use crate::lab::Lab;
 
 /// Maximum rows of a response: more than any step has.
 const ROWS: u32 = 20_000;
@@ -78,16 +72,10 @@ async fn show_metrics(
 ) -> Result<Answer<Metrics>, ApiError> {
     let query = query.0;
     let run = runs::find(lab.store.pool(), *id).await?;
-    let wanted = query
-        .metrics
-        .as_deref()
-        .map(|names| places(names, &run.metrics))
-        .transpose()?;
+    let wanted = query.metrics.as_deref().map(|names| places(names, &run.metrics)).transpose()?;
     let from = query.from.unwrap_or(0);
     let last = query.to.unwrap_or(u32::MAX).min(run.run.step.cast_unsigned());
-    let level = query
-        .level
-        .unwrap_or_else(|| level_for(last.saturating_sub(from) + 1, query.points.unwrap_or(1000)));
+    let level = query.level.unwrap_or_else(|| level_for(last.saturating_sub(from) + 1, query.points.unwrap_or(1000)));
     let asked = MetricsQuery {
         from,
         to: query.to,
@@ -105,19 +93,12 @@ async fn show_metrics(
             (names, found.rows.into_iter().map(|row| picked(row, &places)).collect())
         }
     };
-    Ok(Answer::ok(Metrics {
-        metrics,
-        level,
-        rows,
-        next: found.next,
-    }))
+    Ok(Answer::ok(Metrics { metrics, level, rows, next: found.next }))
 }
 
 /// The lowest level at which `steps` are at most `points` points.
 pub(crate) fn level_for(steps: u32, points: u32) -> u8 {
-    (0..8)
-        .find(|&level| steps.div_ceil(4u32.pow(u32::from(level))) <= points)
-        .unwrap_or(8)
+    (0..8).find(|&level| steps.div_ceil(4u32.pow(u32::from(level))) <= points).unwrap_or(8)
 }
 
 fn places(names: &str, known: &[String]) -> Result<Vec<usize>, ApiError> {
@@ -136,26 +117,12 @@ fn places(names: &str, known: &[String]) -> Result<Vec<usize>, ApiError> {
             }
         }
     }
-    if faults.is_empty() {
-        Ok(places)
-    } else {
-        Err(ApiError::invalid_query(faults))
-    }
+    if faults.is_empty() { Ok(places) } else { Err(ApiError::invalid_query(faults)) }
 }
 
 fn picked(row: MetricRow, places: &[usize]) -> MetricRow {
-    let pick = |values: Vec<f64>| {
-        places
-            .iter()
-            .map(|&place| values.get(place).copied().unwrap_or(f64::NAN))
-            .collect()
-    };
-    MetricRow {
-        mean: pick(row.mean),
-        min: row.min.map(pick),
-        max: row.max.map(pick),
-        ..row
-    }
+    let pick = |values: Vec<f64>| places.iter().map(|&place| values.get(place).copied().unwrap_or(f64::NAN)).collect();
+    MetricRow { mean: pick(row.mean), min: row.min.map(pick), max: row.max.map(pick), ..row }
 }
 
 #[cfg(test)]

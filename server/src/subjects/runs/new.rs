@@ -2,33 +2,25 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    config::{MAX_STEPS, resolve},
-    id::ExecutionId,
-};
-use lyceum_store::{
-    experiments::{self, ExperimentFilter},
-    page::{Order, Window},
-    runs,
-};
+use lyceum_core::config::{MAX_STEPS, resolve};
+use lyceum_core::id::ExecutionId;
+use lyceum_store::experiments::{self, ExperimentFilter};
+use lyceum_store::page::{Order, Window};
+use lyceum_store::runs;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::document::apart,
-    estimate::Estimate,
-    frame::{
-        config_form::{Line, lines_of},
-        figure::island,
-        format,
-        layout::{Layout, Section},
-        view::{Filters, View},
-    },
-    lab::{Lab, Preset},
-};
+use crate::api_error::ApiError;
+use crate::contract::document::apart;
+use crate::estimate::Estimate;
+use crate::frame::config_form::{Line, lines_of};
+use crate::frame::figure::island;
+use crate::frame::format;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, View};
+use crate::lab::{Lab, Preset};
 
 /// The initial content of the form.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -112,15 +104,9 @@ impl NewRunPage {
     /// The shell command that creates the run without changes.
     fn command(&self) -> String {
         let (body, address) = match (&self.fork, &self.preset) {
-            (Some(fork), _) => (
-                json!({"step": fork.step, "overrides": {}}),
-                format!("/api/v1/runs/{}/fork", fork.run),
-            ),
+            (Some(fork), _) => (json!({"step": fork.step, "overrides": {}}), format!("/api/v1/runs/{}/fork", fork.run)),
             (None, Some(preset)) => (json!({"preset": preset, "overrides": {}}), "/api/v1/runs".to_owned()),
-            (None, None) => (
-                json!({"config": self.config, "overrides": {}}),
-                "/api/v1/runs".to_owned(),
-            ),
+            (None, None) => (json!({"config": self.config, "overrides": {}}), "/api/v1/runs".to_owned()),
         };
         let body = body.to_string().replace('\'', "'\\''");
         format!(
@@ -147,10 +133,7 @@ pub(crate) async fn show_new_run(
     filters: Filters<NewRunFilter>,
 ) -> Result<HttpResponse, ApiError> {
     let db = lab.store.pool();
-    let presets = lab
-        .presets
-        .all()
-        .map_err(|error| ApiError::unprocessable(error.to_string()))?;
+    let presets = lab.presets.all().map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let asked = filters.0;
     let wrong = |detail: String| ApiError::invalid_query(vec![("preset".to_owned(), detail)]);
     let mut fork = None;
@@ -158,11 +141,7 @@ pub(crate) async fn show_new_run(
         (Some(from), _) if asked.fork.is_some() => {
             let run = runs::find(db, ExecutionId(from)).await?;
             let step = asked.step.map_or(run.run.step, u32::cast_signed);
-            fork = Some(ForkOf {
-                run: from,
-                name: run.run.name.clone(),
-                step,
-            });
+            fork = Some(ForkOf { run: from, name: run.run.name.clone(), step });
             (None, format!("{} (from step {step})", run.run.name), run.config)
         }
         (Some(from), _) => {
@@ -182,36 +161,16 @@ pub(crate) async fn show_new_run(
     };
     let registry = lab.registry.clone();
     let config = apart(move || resolve(&document, &registry)).await??;
-    let recipe = lab
-        .registry
-        .get(&config.recipe)
-        .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
-    let schema = lab
-        .registry
-        .config_schema(recipe.name())
-        .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
-    let estimate = Estimate::of(
-        db,
-        &config,
-        preset.as_deref(),
-        asked.fork.or(asked.from).map(ExecutionId),
-    )
-    .await?;
+    let recipe = lab.registry.get(&config.recipe).map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
+    let schema =
+        lab.registry.config_schema(recipe.name()).map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
+    let estimate = Estimate::of(db, &config, preset.as_deref(), asked.fork.or(asked.from).map(ExecutionId)).await?;
     let config = serde_json::to_value(&config).map_err(|error| ApiError::internal(&error))?;
-    let newest = Window {
-        limit: 100,
-        after: None,
-        order: Order::Newest,
-    };
-    let experiments = experiments::page(db, &ExperimentFilter::default(), &newest)
-        .await?
-        .items;
+    let newest = Window { limit: 100, after: None, order: Order::Newest };
+    let experiments = experiments::page(db, &ExperimentFilter::default(), &newest).await?.items;
     let connection = view.request().connection_info().clone();
     view.show(&NewRunPage {
-        layout: view.layout(
-            if fork.is_some() { "Fork with changes" } else { "New run" },
-            Section::Runs,
-        ),
+        layout: view.layout(if fork.is_some() { "Fork with changes" } else { "New run" }, Section::Runs),
         presets,
         preset,
         from: asked.from,

@@ -4,10 +4,8 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use crate::frame::{
-    format::{value, words},
-    text::{Excerpt, SHOWN, excerpt, inert},
-};
+use crate::frame::format::{value, words};
+use crate::frame::text::{Excerpt, SHOWN, excerpt, inert};
 
 /// An answer as it was given.
 pub(super) struct Given {
@@ -94,10 +92,7 @@ impl Answer {
             other_texts,
             reason: first.reason,
             reward: (!rewards.is_empty()).then(|| rewards.iter().sum::<f64>() / rewards.len() as f64),
-            reward_parts: sums
-                .into_iter()
-                .map(|(name, (sum, count))| (name, sum / count))
-                .collect(),
+            reward_parts: sums.into_iter().map(|(name, (sum, count))| (name, sum / count)).collect(),
         })
     }
 
@@ -135,9 +130,7 @@ impl Answer {
         };
         let parts = self.reward_parts.iter();
         let parts = parts.map(|(name, part)| format!("{} {}", inert(&words(name)), value(part)));
-        let all: Vec<String> = std::iter::once(format!("reward {}", value(&reward)))
-            .chain(parts)
-            .collect();
+        let all: Vec<String> = std::iter::once(format!("reward {}", value(&reward))).chain(parts).collect();
         all.join(" · ")
     }
 }
@@ -172,19 +165,13 @@ mod tests {
         let found: Vec<_> = answers.iter().map(|one| (one.text.as_str(), one.count)).collect();
         assert_eq!(found, [("it is 2", 3), ("so 1", 1), ("?", 1), ("??", 1)]);
         let first = &answers[0];
-        assert_eq!(
-            (first.by(), first.reward()),
-            ("a, b".to_owned(), "reward 0.5 · format 0.5".to_owned())
-        );
+        assert_eq!((first.by(), first.reward()), ("a, b".to_owned(), "reward 0.5 · format 0.5".to_owned()));
         assert_eq!(first.other_texts, ["2"]);
     }
 
     #[test]
     fn a_right_and_a_wrong_answer_are_never_equal() {
-        let answers = grouped([
-            given("a", Some("1"), "1", false, 0.0),
-            given("a", Some("1"), "1", true, 0.0),
-        ]);
+        let answers = grouped([given("a", Some("1"), "1", false, 0.0), given("a", Some("1"), "1", true, 0.0)]);
         assert_eq!(answers.len(), 2);
     }
 }

@@ -1,38 +1,28 @@
 //! A run's own problems, and the attempts at one of them.
 
-use lyceum_core::{
-    id::{ExecutionId, MemberId, ProblemId},
-    problem::{Values, parts},
-    recipe::Side,
-    verify::ProblemKind,
-};
-use lyceum_store::{
-    attempts::{self, Attempt, AttemptFilter},
-    members,
-    page::{Order, Window},
-    problems::{self, Problem, ProblemFilter, ProblemSort},
-};
+use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
+use lyceum_core::problem::{Values, parts};
+use lyceum_core::recipe::Side;
+use lyceum_core::verify::ProblemKind;
+use lyceum_store::attempts::{self, Attempt, AttemptFilter};
+use lyceum_store::members;
+use lyceum_store::page::{Order, Window};
+use lyceum_store::problems::{self, Problem, ProblemFilter, ProblemSort};
 use serde::Deserialize as _;
 use sqlx::PgPool;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use super::{
-    Facet, Item, Open, Part, SamplesFilter, Shown, Solved,
-    answers::{Given, grouped},
-};
-use crate::{
-    api_error::ApiError,
-    contract::Listing,
-    frame::{
-        format,
-        run::RunFrame,
-        sides::{SideNames, plays, solves},
-        steps::MEMBERS,
-        text::inert,
-        view::View,
-    },
-};
+use super::answers::{Given, grouped};
+use super::{Facet, Item, Open, Part, SamplesFilter, Shown, Solved};
+use crate::api_error::ApiError;
+use crate::contract::Listing;
+use crate::frame::format;
+use crate::frame::run::RunFrame;
+use crate::frame::sides::{SideNames, plays, solves};
+use crate::frame::steps::MEMBERS;
+use crate::frame::text::inert;
+use crate::frame::view::View;
 
 /// Problems of the list.
 const ITEMS: u32 = 40;
@@ -78,12 +68,7 @@ pub(super) async fn load(view: &View, db: &PgPool, run: &RunFrame, asked: &Sampl
         Some(problem) => Some(open(db, id, ProblemId(problem), &names).await?),
         None => None,
     };
-    Ok(Shown {
-        facets,
-        items,
-        next: page.next,
-        open,
-    })
+    Ok(Shown { facets, items, next: page.next, open })
 }
 
 /// The least and the greatest solve rate. Rows of a dataset have none.
@@ -102,31 +87,17 @@ fn facets(view: &View, run: &RunFrame, family: &[members::MemberName]) -> Vec<Fa
     let any = |label: &str| (None, label.to_owned(), None);
     let mut facets = Vec::new();
     if !run.capabilities.repeats {
-        let choices = [
-            ("never", "by none"),
-            ("sometimes", "by some"),
-            ("always", "by all"),
-            ("any", "also not attempted"),
-        ];
+        let choices =
+            [("never", "by none"), ("sometimes", "by some"), ("always", "by all"), ("any", "also not attempted")];
         let choices = choices.map(|(value, label)| (Some(value.to_owned()), label.to_owned(), None));
-        facets.push(Facet::of(
-            view,
-            "Solved",
-            "solved",
-            [any("attempted")].into_iter().chain(choices),
-        ));
+        facets.push(Facet::of(view, "Solved", "solved", [any("attempted")].into_iter().chain(choices)));
     }
     let types = ProblemKind::ALL.map(|kind| (Some(kind.name().to_owned()), kind.name().to_owned(), None));
     facets.push(Facet::of(view, "Type", "type", [any("any")].into_iter().chain(types)));
     let proposers = family.iter().filter(|member| plays(&member.roles, Side::Proposes));
     let proposers = proposers.map(|member| (Some(member.id.to_string()), inert(&member.name), None));
     let title = format::capital(&SideNames::of(family).proposer);
-    facets.push(Facet::of(
-        view,
-        &title,
-        "proposer",
-        [any("any")].into_iter().chain(proposers.take(PROPOSERS)),
-    ));
+    facets.push(Facet::of(view, &title, "proposer", [any("any")].into_iter().chain(proposers.take(PROPOSERS))));
     facets
 }
 
@@ -134,11 +105,7 @@ fn facts(problem: &Problem) -> String {
     let kind = problem.problem_type.name();
     match problem.solve_rate {
         _ if !problem.valid => format!("{kind} · {}", problem.status),
-        Some(rate) => format!(
-            "{kind} · {:.0} of {} solved it",
-            rate * problem.attempts as f32,
-            problem.attempts
-        ),
+        Some(rate) => format!("{kind} · {:.0} of {} solved it", rate * problem.attempts as f32, problem.attempts),
         None => kind.to_owned(),
     }
 }
@@ -146,16 +113,8 @@ fn facts(problem: &Problem) -> String {
 /// A problem with what was answered to it.
 async fn open(db: &PgPool, run: ExecutionId, id: ProblemId, names: &HashMap<Uuid, String>) -> Result<Open, ApiError> {
     let problem = problems::find(db, run, id).await?;
-    let filter = AttemptFilter {
-        problem: Some(id),
-        evaluations: true,
-        ..AttemptFilter::default()
-    };
-    let newest = Window {
-        limit: ATTEMPTS,
-        after: None,
-        order: Order::Newest,
-    };
+    let filter = AttemptFilter { problem: Some(id), evaluations: true, ..AttemptFilter::default() };
+    let newest = Window { limit: ATTEMPTS, after: None, order: Order::Newest };
     let attempts = attempts::page(db, run, &filter, &newest).await?.items;
     let name = |attempt: &Attempt| {
         let name = names.get(&attempt.member_id).cloned();
@@ -191,16 +150,8 @@ async fn open(db: &PgPool, run: ExecutionId, id: ProblemId, names: &HashMap<Uuid
 /// What a solver sees of a problem, and what it does not see.
 fn prompt(problem: Problem) -> Vec<Part> {
     // A row of a dataset has the solver's prompt.
-    if let Some(prompt) = problem
-        .prompt
-        .filter(|prompt| problem.proposer_id.is_none() && !prompt.is_empty())
-    {
-        return vec![Part {
-            name: "prompt".to_owned(),
-            text: prompt,
-            is_shown: true,
-            is_program: false,
-        }];
+    if let Some(prompt) = problem.prompt.filter(|prompt| problem.proposer_id.is_none() && !prompt.is_empty()) {
+        return vec![Part { name: "prompt".to_owned(), text: prompt, is_shown: true, is_program: false }];
     }
     let program = problem.program.as_deref();
     let values = problem.values.and_then(|values| Values::deserialize(values).ok());
@@ -223,8 +174,5 @@ fn prompt(problem: Problem) -> Vec<Part> {
             is_shown: part.shown,
         })
     };
-    parts(problem.problem_type, program, &values)
-        .into_iter()
-        .filter_map(part)
-        .collect()
+    parts(problem.problem_type, program, &values).into_iter().filter_map(part).collect()
 }

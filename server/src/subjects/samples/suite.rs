@@ -1,22 +1,18 @@
 //! The problems of a suite that a run was measured on, and the answers of its checkpoints to one of them.
 
 use lyceum_core::id::{DatasetId, ExecutionId};
-use lyceum_store::{
-    benchmarks::{self, RowAnswer, RowChange, RunResult},
-    datasets,
-};
+use lyceum_store::benchmarks::{self, RowAnswer, RowChange, RunResult};
+use lyceum_store::datasets;
 use serde_json::Value;
 use sqlx::PgPool;
 use std::collections::BTreeMap;
 
-use super::{
-    Change, Checkpoint, Facet, Item, Open, Part, SamplesFilter, Shown,
-    answers::{Given, grouped},
-};
-use crate::{
-    api_error::ApiError,
-    frame::{format, text::inert, view::View},
-};
+use super::answers::{Given, grouped};
+use super::{Change, Checkpoint, Facet, Item, Open, Part, SamplesFilter, Shown};
+use crate::api_error::ApiError;
+use crate::frame::format;
+use crate::frame::text::inert;
+use crate::frame::view::View;
 
 /// Problems of the list.
 const ITEMS: usize = 100;
@@ -32,8 +28,7 @@ pub(super) async fn load(
         let Some(text) = text else { return Ok(None) };
         let valid = || format!("`{text}` is no row: a number from 0 to {} is valid", result.rows - 1);
         let read = text.parse().ok().filter(|row| (0..result.rows).contains(row));
-        read.map(Some)
-            .ok_or_else(|| ApiError::invalid_query(vec![(name.to_owned(), valid())]))
+        read.map(Some).ok_or_else(|| ApiError::invalid_query(vec![(name.to_owned(), valid())]))
     };
     let (opened, after) = (number("open", &asked.open)?, number("cursor", &asked.cursor)?);
     let rows = benchmarks::row_changes(db, result).await?;
@@ -43,10 +38,7 @@ pub(super) async fn load(
             && agrees(&asked.level, &row.level)
             && asked.change.is_none_or(|change| Change::of(row) == Some(change))
     };
-    let mut listed = rows
-        .iter()
-        .filter(fits)
-        .filter(|row| after.is_none_or(|after| row.row > after));
+    let mut listed = rows.iter().filter(fits).filter(|row| after.is_none_or(|after| row.row > after));
     let page: Vec<&RowChange> = listed.by_ref().take(ITEMS).collect();
     let next = listed.next().and(page.last()).map(|last| last.row.to_string());
     let opened = opened.or(page.first().map(|first| first.row));
@@ -61,12 +53,7 @@ pub(super) async fn load(
         Some(row) => Some(open(db, run, result, row).await?),
         None => None,
     };
-    Ok(Shown {
-        facets: facets(view, &rows),
-        items: page.iter().map(item).collect(),
-        next,
-        open,
-    })
+    Ok(Shown { facets: facets(view, &rows), items: page.iter().map(item).collect(), next, open })
 }
 
 fn name(row: &RowChange) -> String {
@@ -106,12 +93,7 @@ fn facets(view: &View, rows: &[RowChange]) -> Vec<Facet> {
         }
     };
     vec![
-        Facet::of(
-            view,
-            "Since the base",
-            "change",
-            std::iter::once(any.clone()).chain(changes),
-        ),
+        Facet::of(view, "Since the base", "change", std::iter::once(any.clone()).chain(changes)),
         Facet::of(view, "Type", "type", values(|row| row.kind.as_ref())),
         Facet::of(view, "Level", "level", values(|row| row.level.as_ref())),
     ]
@@ -131,21 +113,13 @@ async fn open(db: &PgPool, run: ExecutionId, result: &RunResult, row: &RowChange
             .append_pair("task", &answer.sample.task_id)
             .finish();
         let evaluation = answer.evaluation_id;
-        (
-            format!("/evaluations/{evaluation}?{query}#samples"),
-            "In its evaluation",
-        )
+        (format!("/evaluations/{evaluation}?{query}#samples"), "In its evaluation")
     });
     Ok(Open {
         title: name(row),
         more,
         prompt: question
-            .map(|(_, text)| Part {
-                name: "question".to_owned(),
-                text,
-                is_shown: true,
-                is_program: false,
-            })
+            .map(|(_, text)| Part { name: "question".to_owned(), text, is_shown: true, is_program: false })
             .into_iter()
             .collect(),
         checkpoints: checkpoints(&answers),
@@ -172,11 +146,7 @@ fn given(answer: RowAnswer) -> Given {
 fn checkpoints(answers: &[RowAnswer]) -> Vec<Checkpoint> {
     let mut by_step: BTreeMap<Option<i32>, Checkpoint> = BTreeMap::new();
     for answer in answers {
-        let checkpoint = by_step.entry(answer.step).or_insert(Checkpoint {
-            step: answer.step,
-            correct: 0,
-            count: 0,
-        });
+        let checkpoint = by_step.entry(answer.step).or_insert(Checkpoint { step: answer.step, correct: 0, count: 0 });
         checkpoint.count += 1;
         checkpoint.correct += usize::from(answer.sample.correct);
     }

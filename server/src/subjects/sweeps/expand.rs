@@ -1,22 +1,19 @@
 //! The runs of a sweep, and whether all their configs are valid.
 
-use lyceum_core::{config::RunConfig, fault::Fault};
-use lyceum_store::{StoreError, sweeps::PlannedRun};
+use lyceum_core::config::RunConfig;
+use lyceum_core::fault::Fault;
+use lyceum_store::StoreError;
+use lyceum_store::sweeps::PlannedRun;
 use serde_json::{Map, Value};
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use crate::{
-    api_error::ApiError,
-    contract::document::apart,
-    lab::Lab,
-    subjects::{
-        runs::create::{CreateRun, configured, settle_datasets},
-        sweeps::{
-            file::{Source, SweepPlan},
-            schedule::Outlook,
-        },
-    },
-};
+use crate::api_error::ApiError;
+use crate::contract::document::apart;
+use crate::lab::Lab;
+use crate::subjects::runs::create::{CreateRun, configured, settle_datasets};
+use crate::subjects::sweeps::file::{Source, SweepPlan};
+use crate::subjects::sweeps::schedule::Outlook;
 
 /// Runs of a sweep, at most.
 pub(crate) const MAX_RUNS: usize = 20_000;
@@ -32,9 +29,7 @@ impl SweepPlan {
     /// How many runs it has; `None` if that is beyond counting.
     pub(crate) fn count(&self) -> Option<usize> {
         let lengths = self.grid.values().map(Vec::len);
-        lengths
-            .chain([self.arms.len(), self.seeds.len()])
-            .try_fold(1_usize, usize::checked_mul)
+        lengths.chain([self.arms.len(), self.seeds.len()]).try_fold(1_usize, usize::checked_mul)
     }
 
     /// Every combination of the grid's values; the first field changes slowest.
@@ -158,23 +153,16 @@ pub(crate) async fn check(
             let (shared, asked) = (lab.clone(), Arc::clone(&requests));
             let resolved = apart(move || {
                 let part = asked[from..to].iter();
-                part.map(|request| configured(&shared, request))
-                    .collect::<Result<Vec<RunConfig>, ApiError>>()
+                part.map(|request| configured(&shared, request)).collect::<Result<Vec<RunConfig>, ApiError>>()
             });
             let resolved = resolved.await?.map_err(at)?;
             for (config, request) in resolved.into_iter().zip(&requests[from..to]) {
-                let recipe = lab
-                    .registry
-                    .get(&config.recipe)
-                    .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
+                let recipe =
+                    lab.registry.get(&config.recipe).map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
                 let steps = config.steps;
                 let name = config.recipe.clone();
-                settle_datasets(&mut tx, lab, recipe.as_ref(), config, request)
-                    .await
-                    .map_err(at)?;
-                outlook
-                    .count(lab.store.pool(), arm, &name, request.preset.as_deref(), steps)
-                    .await?;
+                settle_datasets(&mut tx, lab, recipe.as_ref(), config, request).await.map_err(at)?;
+                outlook.count(lab.store.pool(), arm, &name, request.preset.as_deref(), steps).await?;
             }
         }
     }
@@ -189,10 +177,7 @@ fn placed(error: ApiError, plan: &SweepPlan, arm: &str, source: Source) -> ApiEr
     }
     let faults = error.errors().iter().map(|fault| {
         let pointer = fault.pointer.as_deref().unwrap_or_default();
-        Fault::new(
-            format!("{}{}", source.pointer(), plan.place(arm, pointer)),
-            fault.detail.clone(),
-        )
+        Fault::new(format!("{}{}", source.pointer(), plan.place(arm, pointer)), fault.detail.clone())
     });
     ApiError::invalid(faults.collect())
 }
@@ -227,14 +212,8 @@ mod tests {
         let plan = plan(GRID);
         let point: Map<String, Value> = [("mode".to_owned(), Value::from("q"))].into_iter().collect();
         let (a, b) = (plan.request("a", &point, 2, None), plan.request("b", &point, 2, None));
-        assert_eq!(
-            (&a.overrides["steps"], &b.overrides["steps"]),
-            (&Value::from(5), &Value::from(9))
-        );
-        assert_eq!(
-            (&a.overrides["mode"], &a.overrides["seed"]),
-            (&Value::from("q"), &Value::from(2))
-        );
+        assert_eq!((&a.overrides["steps"], &b.overrides["steps"]), (&Value::from(5), &Value::from(9)));
+        assert_eq!((&a.overrides["mode"], &a.overrides["seed"]), (&Value::from("q"), &Value::from(2)));
     }
 
     #[test]
@@ -250,9 +229,7 @@ mod tests {
     #[test]
     fn a_grid_beyond_counting_is_told_as_one() {
         let mut large = plan(GRID);
-        large.grid = (0..64)
-            .map(|field| (format!("f{field}"), vec![Value::from(1); 64]))
-            .collect();
+        large.grid = (0..64).map(|field| (format!("f{field}"), vec![Value::from(1); 64])).collect();
         assert_eq!(large.count(), None);
     }
 }

@@ -1,16 +1,15 @@
 //! The file of an experiment.
 
-use lyceum_core::{
-    config::Schema,
-    fault::{Fault, Faults},
-};
+use lyceum_core::config::Schema;
+use lyceum_core::fault::{Fault, Faults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
 
-use crate::subjects::{experiments::stopping::Stopping, sweeps::expand::MAX_RUNS};
+use crate::subjects::experiments::stopping::Stopping;
+use crate::subjects::sweeps::expand::MAX_RUNS;
 
 /// What `script/results` reads in such a file besides, to measure and to judge the runs.
 const OF_STUDIES: [&str; 10] = [
@@ -137,13 +136,8 @@ impl SweepPlan {
     /// Every fault of the file.
     pub(crate) fn from_toml(text: &str) -> Result<Read, Faults> {
         let document: Value = toml::from_str(text).map_err(|error| {
-            let place = error
-                .span()
-                .map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            Faults(vec![Fault::new(
-                Source::File.pointer(),
-                format!("line {place} is not TOML: {}", error.message()),
-            )])
+            let place = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            Faults(vec![Fault::new(Source::File.pointer(), format!("line {place} is not TOML: {}", error.message()))])
         })?;
         Self::from_value(document, Source::File)
     }
@@ -166,10 +160,7 @@ impl SweepPlan {
     fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
         if self.arms.is_empty() {
-            faults.push(Fault::new(
-                "/arms",
-                "there is no arm: give at least one, such as [arms.NAME] with a `preset`",
-            ));
+            faults.push(Fault::new("/arms", "there is no arm: give at least one, such as [arms.NAME] with a `preset`"));
         }
         for (name, arm) in &self.arms {
             let at = format!("/arms/{}", lyceum_core::config::pointer_token(name));
@@ -185,20 +176,15 @@ impl SweepPlan {
                 faults.push(Fault::new(at, "seeds are given by `seeds`, not by the grid"));
             } else if values.is_empty() {
                 faults.push(Fault::new(at, "a field of the grid needs at least one value"));
-            } else if let Some(twice) = values
-                .iter()
-                .enumerate()
-                .find_map(|(place, value)| values[..place].contains(value).then_some(value))
+            } else if let Some(twice) =
+                values.iter().enumerate().find_map(|(place, value)| values[..place].contains(value).then_some(value))
             {
                 faults.push(Fault::new(at, format!("{twice} is listed twice: give each value once")));
             }
         }
         let mut seen = std::collections::HashSet::new();
         if let Some(twice) = self.seeds.iter().find(|seed| !seen.insert(**seed)) {
-            faults.push(Fault::new(
-                "/seeds",
-                format!("{twice} is listed twice: give each seed once"),
-            ));
+            faults.push(Fault::new("/seeds", format!("{twice} is listed twice: give each seed once")));
         }
         if self.budget.is_some_and(|budget| budget.seconds() <= 0.0) {
             faults.push(Fault::new("/budget", "a budget needs `hours` or `minutes` above 0"));
@@ -219,11 +205,8 @@ fn without_study(document: &mut Value) -> Vec<String> {
         }
     }
     if let Some(arms) = fields.get_mut("arms").and_then(Value::as_object_mut) {
-        let matched: Vec<String> = arms
-            .iter()
-            .filter(|(_, arm)| arm.get("matches").is_some())
-            .map(|(name, _)| name.clone())
-            .collect();
+        let matched: Vec<String> =
+            arms.iter().filter(|(_, arm)| arm.get("matches").is_some()).map(|(name, _)| name.clone()).collect();
         for name in matched {
             arms.shift_remove(&name);
             unused.push(format!("arms.{name}"));
@@ -240,10 +223,7 @@ mod tests {
     use super::*;
 
     fn faults(text: &str) -> Vec<Fault> {
-        SweepPlan::from_toml(text)
-            .err()
-            .map(|faults| faults.0)
-            .unwrap_or_default()
+        SweepPlan::from_toml(text).err().map(|faults| faults.0).unwrap_or_default()
     }
 
     #[test]
@@ -276,20 +256,12 @@ mod tests {
         assert_eq!(places(&format!("title = 'a'\nseeds = [1, 1]\n{arm}")), ["/file/seeds"]);
         assert_eq!(places("title = 'a'\nseeds = [1]\n[arms.x]\n"), ["/file/arms/x"]);
         assert_eq!(
-            places(&format!(
-                "title = 'a'\nseeds = [1]\n{arm}[grid]\nseed = [1]\n'a.b' = []\nc = [2, 2]\n"
-            )),
+            places(&format!("title = 'a'\nseeds = [1]\n{arm}[grid]\nseed = [1]\n'a.b' = []\nc = [2, 2]\n")),
             ["/file/grid/a.b", "/file/grid/c", "/file/grid/seed"]
         );
-        assert_eq!(
-            places(&format!("title = 'a'\nseeds = [1]\n{arm}[budget]\n")),
-            ["/file/budget"]
-        );
+        assert_eq!(places(&format!("title = 'a'\nseeds = [1]\n{arm}[budget]\n")), ["/file/budget"]);
         let typo = faults(&format!("title = 'a'\nseeds = [1]\nconcurency = 2\n{arm}"));
-        assert!(
-            typo[0].pointer.starts_with("/file") && typo[0].detail.contains("concurrency"),
-            "{typo:?}"
-        );
+        assert!(typo[0].pointer.starts_with("/file") && typo[0].detail.contains("concurrency"), "{typo:?}");
         let broken = faults("title = 'a'\nseeds = [1\n");
         assert!(broken[0].detail.contains("line"), "{broken:?}");
     }

@@ -2,30 +2,26 @@
 
 use actix_web::http::StatusCode;
 use lyceum_core::id::{ExecutionId, ExperimentId};
-use lyceum_store::{
-    StoreError, experiments,
-    sweeps::{self, PlannedRun, Progress},
-};
+use lyceum_store::sweeps::{self, PlannedRun, Progress};
+use lyceum_store::{StoreError, experiments};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sqlx::{PgConnection, PgPool};
-use std::{collections::HashMap, sync::Arc, time::Duration};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::document::apart,
-    estimate::like_pace,
-    lab::Lab,
-    subjects::{
-        experiments::arms,
-        runs::create::{self, configured, settle_datasets},
-        sweeps::file::{Source, SweepPlan},
-    },
-};
+use crate::api_error::ApiError;
+use crate::contract::document::apart;
+use crate::estimate::like_pace;
+use crate::lab::Lab;
+use crate::subjects::experiments::arms;
+use crate::subjects::runs::create::{self, configured, settle_datasets};
+use crate::subjects::sweeps::file::{Source, SweepPlan};
 
 /// What came of looking at a sweep.
 enum Looked {
@@ -87,12 +83,7 @@ async fn look(lab: &Lab, id: Uuid) -> Result<Looked, ApiError> {
             Looked::Done
         }
         Some(_) if has_decided(lab, &progress).await? => {
-            sweeps::pause(
-                &mut tx,
-                id,
-                Some("its stopping rule has decided; switch the rule off to continue"),
-            )
-            .await?;
+            sweeps::pause(&mut tx, id, Some("its stopping rule has decided; switch the rule off to continue")).await?;
             Looked::Done
         }
         Some(planned) => match begin(&mut tx, lab, &progress, &planned).await {
@@ -143,26 +134,13 @@ async fn begin(
 ) -> Result<ExecutionId, ApiError> {
     let read = SweepPlan::from_value(progress.plan.clone(), Source::Plan)?;
     let point: Map<String, Value> = planned.point.as_object().cloned().unwrap_or_default();
-    let request = read
-        .plan
-        .request(&planned.arm, &point, planned.seed, Some(&planned.name));
+    let request = read.plan.request(&planned.arm, &point, planned.seed, Some(&planned.name));
     let request = Arc::new(request);
     let (shared, asked) = (lab.clone(), Arc::clone(&request));
     let config = apart(move || configured(&shared, &asked)).await??;
-    let recipe = lab
-        .registry
-        .get(&config.recipe)
-        .map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
+    let recipe = lab.registry.get(&config.recipe).map_err(|unknown| ApiError::unprocessable(unknown.to_string()))?;
     let config = settle_datasets(&mut *tx, lab, recipe.as_ref(), config, &request).await?;
-    create::begin(
-        tx,
-        lab,
-        &config,
-        &request,
-        Some(ExperimentId(progress.experiment_id)),
-        None,
-    )
-    .await
+    create::begin(tx, lab, &config, &request, Some(ExperimentId(progress.experiment_id)), None).await
 }
 
 /// The runs, steps and time of a plan.
@@ -282,10 +260,7 @@ mod tests {
         let plan = SweepPlan::from_toml(text).ok().unwrap().plan;
         let mut outlook = Outlook::new(&plan, Vec::new());
         outlook.add("a", Some((Uuid::nil(), 3.0)), 10);
-        assert_eq!(
-            (outlook.runs, outlook.run_seconds, outlook.seconds),
-            (2, Some(60.0), Some(30.0))
-        );
+        assert_eq!((outlook.runs, outlook.run_seconds, outlook.seconds), (2, Some(60.0), Some(30.0)));
         assert_eq!(outlook.budget_seconds, Some(5400.0));
         outlook.add("b", None, 10);
         assert_eq!((outlook.runs, outlook.run_seconds, outlook.seconds), (4, None, None));

@@ -2,26 +2,21 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{id::WorkId, work::WorkKind};
-use lyceum_store::{
-    runs,
-    work::{self, Backlog, TryLog, WorkDetail, WorkFilter, WorkItem, WorkState},
-};
+use lyceum_core::id::WorkId;
+use lyceum_core::work::WorkKind;
+use lyceum_store::runs;
+use lyceum_store::work::{self, Backlog, TryLog, WorkDetail, WorkFilter, WorkItem, WorkState};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::Asked,
-    frame::{
-        layout::{Layout, Section},
-        view::{Filters, Pager, View},
-    },
-    lab::Lab,
-    subjects::work::ItemFilter,
-};
+use crate::api_error::ApiError;
+use crate::contract::Asked;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::view::{Filters, Pager, View};
+use crate::lab::Lab;
+use crate::subjects::work::ItemFilter;
 
 #[derive(Template, Serialize)]
 #[template(path = "work.html")]
@@ -165,11 +160,7 @@ impl WorkItemPage {
 fn shown(value: &Value) -> String {
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!(
-            "{}\n… {} bytes in total; see this page's JSON",
-            &text[..end],
-            text.len()
-        ),
+        Some((end, _)) => format!("{}\n… {} bytes in total; see this page's JSON", &text[..end], text.len()),
         None => text,
     }
 }

@@ -1,32 +1,27 @@
 //! Plays with one build: `lyceum up` in a temporary folder, with a private Postgres and one worker.
 
 use anyhow::{Context as _, Result, bail, ensure};
-use lyceum_postgres::{
-    PrivatePostgres,
-    process::{own_session, stop_with_parent},
-};
-use nix::{
-    sys::signal::{Signal, kill},
-    unistd::Pid,
-};
-use sqlx::{PgPool, postgres::PgPoolOptions};
-use std::{
-    env,
-    ffi::OsStr,
-    fs::{self, File, Permissions},
-    os::unix::fs::PermissionsExt as _,
-    path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
-    time::Duration,
-};
+use lyceum_postgres::PrivatePostgres;
+use lyceum_postgres::process::{own_session, stop_with_parent};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use sqlx::PgPool;
+use sqlx::postgres::PgPoolOptions;
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 use tempfile::TempDir;
-use tokio::{
-    signal,
-    time::{Instant, sleep},
-};
+use tokio::signal;
+use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use crate::{plays::GOLDEN, projection::project, recording::Recording};
+use crate::plays::GOLDEN;
+use crate::projection::project;
+use crate::recording::Recording;
 
 /// Interval between two polls of the runs.
 const LOOK: Duration = Duration::from_millis(500);
@@ -58,11 +53,7 @@ struct Build {
 impl Build {
     fn start(binaries: &Path) -> Result<Self> {
         let program = std::path::absolute(binaries)?.join("lyceum");
-        ensure!(
-            program.is_file(),
-            "there is no {}; build it, or name the folder that has it",
-            program.display()
-        );
+        ensure!(program.is_file(), "there is no {}; build it, or name the folder that has it", program.display());
         let folder = tempfile::Builder::new().prefix("lyceum-golden-").tempdir()?;
         // Under root, Postgres runs as another user, who must be able to enter this folder.
         fs::set_permissions(folder.path(), Permissions::from_mode(0o711))?;
@@ -71,9 +62,7 @@ impl Build {
         command.args(["up", "--port", "0"]).stdout(log.try_clone()?).stderr(log);
         own_session(&mut command);
         stop_with_parent(&mut command, Signal::SIGTERM);
-        let up = command
-            .spawn()
-            .with_context(|| format!("cannot start {}", program.display()))?;
+        let up = command.spawn().with_context(|| format!("cannot start {}", program.display()))?;
         Ok(Self { program, up, folder })
     }
 
@@ -118,11 +107,7 @@ impl Build {
         }
         let output = command.output()?;
         let said = String::from_utf8_lossy(&output.stderr);
-        ensure!(
-            output.status.success(),
-            "cannot create a run from `{preset}`: {}",
-            said.trim()
-        );
+        ensure!(output.status.success(), "cannot create a run from `{preset}`: {}", said.trim());
         Ok(String::from_utf8(output.stdout)?.trim().parse()?)
     }
 

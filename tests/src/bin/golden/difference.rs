@@ -1,7 +1,8 @@
 //! Differences between two recordings.
 
 use serde_json::Value;
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
+use std::fmt;
 
 use crate::key::Key;
 
@@ -55,9 +56,7 @@ pub(crate) fn report(differences: &[Difference]) -> String {
     let shown = differences.iter().take(SHOWN).map(ToString::to_string);
     let beyond = differences.len().saturating_sub(SHOWN);
     let rest = (beyond > 0).then(|| format!("… and {beyond} more"));
-    let counted = counts
-        .iter()
-        .map(|((run, table), count)| format!("{run}, {table}: {count} fields or rows differ"));
+    let counted = counts.iter().map(|((run, table), count)| format!("{run}, {table}: {count} fields or rows differ"));
     shown.chain(rest).chain(counted).collect::<Vec<_>>().join("\n")
 }
 
@@ -76,11 +75,7 @@ fn collect(path: String, old: Option<&Value>, new: Option<&Value>, pairs: &mut V
         return;
     }
     let below = |name: &str| {
-        if path.is_empty() {
-            name.to_owned()
-        } else {
-            format!("{path}/{name}")
-        }
+        if path.is_empty() { name.to_owned() } else { format!("{path}/{name}") }
     };
     match (old, new) {
         (Some(Value::Object(old)), Some(Value::Object(new))) => {
@@ -129,10 +124,7 @@ mod tests {
             new: None,
         };
         let report = report(&(0..SHOWN + 3).map(difference).collect::<Vec<_>>());
-        assert!(
-            report.contains("… and 3 more\ndemo, work: 23 fields or rows differ"),
-            "{report}"
-        );
+        assert!(report.contains("… and 3 more\ndemo, work: 23 fields or rows differ"), "{report}");
         assert!(report.lines().all(|line| line.chars().count() < LETTERS + 50));
     }
 }

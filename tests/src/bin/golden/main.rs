@@ -15,9 +15,12 @@ mod tables;
 
 use anyhow::Result;
 use clap::{Args, Parser, Subcommand};
-use std::{path::PathBuf, process::ExitCode, time::Duration};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
 
-use crate::{difference::report, recording::Recording};
+use crate::difference::report;
+use crate::recording::Recording;
 
 /// Check whether two builds produce the same rows
 ///

@@ -20,13 +20,7 @@ impl Names {
     /// Names the row at `key`, of type `row`.
     pub(crate) fn add(&mut self, id: Uuid, row: &'static str, key: &Key) {
         // The tables `executions` and `runs` share identifiers, and the name.
-        self.0.insert(
-            id,
-            Name {
-                row,
-                key: key.to_string(),
-            },
-        );
+        self.0.insert(id, Name { row, key: key.to_string() });
     }
 
     /// A column of a key, with references replaced by names.
@@ -36,9 +30,7 @@ impl Names {
     pub(crate) fn part(&self, column: &Value) -> Result<Part> {
         match column {
             Value::Null => Ok(Part::Text("-".to_owned())),
-            Value::Number(number) => Ok(number
-                .as_i64()
-                .map_or_else(|| Part::Text(number.to_string()), Part::Number)),
+            Value::Number(number) => Ok(number.as_i64().map_or_else(|| Part::Text(number.to_string()), Part::Number)),
             Value::String(text) => {
                 let name = Uuid::try_parse(text).ok().and_then(|id| self.0.get(&id));
                 Ok(Part::Text(name.map_or_else(|| text.clone(), |name| name.key.clone())))
@@ -86,10 +78,7 @@ impl Names {
                 at += 1;
                 continue;
             };
-            let name = self
-                .0
-                .get(&id)
-                .with_context(|| format!("the identifier {id} names no row of the run"))?;
+            let name = self.0.get(&id).with_context(|| format!("the identifier {id} names no row of the run"))?;
             named.push_str(&text[copied..at]);
             named.push_str(&format!("{} {}", name.row, name.key));
             at += LENGTH;

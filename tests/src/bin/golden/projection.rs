@@ -5,12 +5,10 @@ use serde_json::{Map, Value};
 use sqlx::PgPool;
 use uuid::Uuid;
 
-use crate::{
-    key::{Key, Part},
-    names::Names,
-    recording::{Recording, Row},
-    tables::{NOT_COMPARED, TABLES, Table, is_duration, is_left_out},
-};
+use crate::key::{Key, Part};
+use crate::names::Names;
+use crate::recording::{Recording, Row};
+use crate::tables::{NOT_COMPARED, TABLES, Table, is_duration, is_left_out};
 
 /// Adds the rows of `run`, called `name`, to the recording.
 ///
@@ -36,12 +34,7 @@ pub(crate) async fn project(pool: &PgPool, run: Uuid, name: &str, recording: &mu
             let key = key(table, name, &row, &names)?;
             let place = format!("{} {key}", table.name);
             let fields = fields(table, row, &metrics, &names).with_context(|| place.clone())?;
-            let row = Row {
-                run: name.to_owned(),
-                table: table.name.to_owned(),
-                key,
-                fields,
-            };
+            let row = Row { run: name.to_owned(), table: table.name.to_owned(), key, fields };
             ensure!(recording.insert(row), "two rows are {place}");
         }
     }
@@ -66,19 +59,14 @@ async fn refuse_unknown_tables(pool: &PgPool) -> Result<()> {
 
 async fn rows(pool: &PgPool, table: &Table, run: Uuid) -> Result<Vec<Map<String, Value>>> {
     // As text: Postgres copies `json` columns verbatim, and writes floats so that they round-trip.
-    let sql = format!(
-        "SELECT row_to_json(t)::text FROM {} t WHERE {}",
-        table.name, table.condition
-    );
+    let sql = format!("SELECT row_to_json(t)::text FROM {} t WHERE {}", table.name, table.condition);
     let rows: Vec<String> = sqlx::query_scalar(sqlx::AssertSqlSafe(sql))
         .bind(run)
         .fetch_all(pool)
         .await
         .with_context(|| format!("cannot read the table `{}`", table.name))?;
     let parsed = rows.iter().map(|row| serde_json::from_str(row));
-    parsed
-        .collect::<Result<_, _>>()
-        .with_context(|| format!("a row of `{}` is not JSON", table.name))
+    parsed.collect::<Result<_, _>>().with_context(|| format!("a row of `{}` is not JSON", table.name))
 }
 
 /// The key of a row; the run itself is identified by its name.
@@ -87,9 +75,7 @@ fn key(table: &Table, run: &str, row: &Map<String, Value>, names: &Names) -> Res
         return Ok(Key(vec![Part::Text(run.to_owned())]));
     }
     let part = |column: &&str| {
-        let value = row
-            .get(*column)
-            .with_context(|| format!("the table `{}` has no column `{column}`", table.name))?;
+        let value = row.get(*column).with_context(|| format!("the table `{}` has no column `{column}`", table.name))?;
         names.part(value)
     };
     Ok(Key(table.key.iter().map(part).collect::<Result<_>>()?))
@@ -98,12 +84,8 @@ fn key(table: &Table, run: &str, row: &Map<String, Value>, names: &Names) -> Res
 /// The names of the run's metrics, in the order of their values.
 fn metrics(found: &[(&Table, Vec<Map<String, Value>>)]) -> Result<Vec<String>> {
     let execution = found.iter().find(|(table, _)| table.name == "executions");
-    let row = execution
-        .and_then(|(_, rows)| rows.first())
-        .context("there is no such run")?;
-    let names = row
-        .get("metrics")
-        .context("the table `executions` has no column `metrics`")?;
+    let row = execution.and_then(|(_, rows)| rows.first()).context("there is no such run")?;
+    let names = row.get("metrics").context("the table `executions` has no column `metrics`")?;
     Ok(serde_json::from_value(names.clone())?)
 }
 
@@ -130,12 +112,7 @@ fn by_metric(values: Value, metrics: &[String]) -> Result<Value> {
     let Value::Array(values) = values else {
         bail!("the values of metrics are {values}, not a list");
     };
-    ensure!(
-        values.len() == metrics.len(),
-        "{} values of {} metrics",
-        values.len(),
-        metrics.len()
-    );
+    ensure!(values.len() == metrics.len(), "{} values of {} metrics", values.len(), metrics.len());
     Ok(metrics.iter().cloned().zip(values).collect())
 }
 
@@ -171,10 +148,7 @@ mod tests {
             "result": { "verdicts": [{ "id": "0", "millis": 3.5, "correct": true }], "usage": { "seconds": 1.0, "tokens": 4 } },
         }));
         let names = Names::default();
-        assert_eq!(
-            key(table("work"), "demo", &work, &names).unwrap().to_string(),
-            "3/check/0/1"
-        );
+        assert_eq!(key(table("work"), "demo", &work, &names).unwrap().to_string(), "3/check/0/1");
         let expected = json!({
             "step": 3, "phase": "check", "round": 0, "chunk": 1,
             "result": { "verdicts": [{ "id": "0", "correct": true }], "usage": { "tokens": 4 } },
@@ -187,10 +161,7 @@ mod tests {
         let metrics = ["solve_rate", "solve_seconds"].map(str::to_owned);
         let values = row(json!({ "step": 1, "member_id": null, "values": [0.5, 2.0] }));
         let names = Names::default();
-        assert_eq!(
-            key(table("metrics"), "demo", &values, &names).unwrap().to_string(),
-            "1/-"
-        );
+        assert_eq!(key(table("metrics"), "demo", &values, &names).unwrap().to_string(), "1/-");
         let projected = fields(table("metrics"), values.clone(), &metrics, &names).unwrap();
         assert_eq!(projected["values"], json!({ "solve_rate": 0.5 }));
         assert!(fields(table("metrics"), values, &metrics[..1], &names).is_err());

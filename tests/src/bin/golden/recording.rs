@@ -3,20 +3,16 @@
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::{
-    collections::BTreeMap,
-    fmt,
-    fs::File,
-    io::{BufRead as _, BufReader, BufWriter, Write as _},
-    path::Path,
-};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
+use std::path::Path;
 
-use crate::{
-    difference::{self, Difference},
-    key::Key,
-    renames,
-    tables::TABLES,
-};
+use crate::difference::{self, Difference};
+use crate::key::Key;
+use crate::renames;
+use crate::tables::TABLES;
 
 /// A row, one line of the file.
 #[derive(Serialize, Deserialize)]
@@ -75,10 +71,7 @@ impl Recording {
     /// The differences, in the order in which the runs produced them.
     pub(crate) fn differences(&self, new: &Self) -> Vec<Difference> {
         let mut differences = Vec::new();
-        let places = self
-            .0
-            .keys()
-            .chain(new.0.keys().filter(|place| !self.0.contains_key(place)));
+        let places = self.0.keys().chain(new.0.keys().filter(|place| !self.0.contains_key(place)));
         for place @ (run, table, key) in places {
             for (path, old, new) in difference::between(self.0.get(place), new.0.get(place)) {
                 let fields = self.0.get(place);
@@ -149,10 +142,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         recorded.write(file.path()).unwrap();
         let text = std::fs::read_to_string(file.path()).unwrap();
-        assert!(
-            text.lines().next().unwrap().contains("\"total\":7"),
-            "10 does not come before 2"
-        );
+        assert!(text.lines().next().unwrap().contains("\"total\":7"), "10 does not come before 2");
         let read = Recording::read(file.path()).unwrap();
         assert!(recorded.differences(&read).is_empty());
         assert_eq!(recorded.to_string(), read.to_string());
@@ -163,19 +153,11 @@ mod tests {
         let old = recording(&[
             ("runs", 0, json!({ "attempts": 9 })),
             ("steps", 4, json!({ "step": 4, "total": 7 })),
-            (
-                "work",
-                3,
-                json!({ "step": 3, "payload": { "requests": [{ "seed": 5 }] } }),
-            ),
+            ("work", 3, json!({ "step": 3, "payload": { "requests": [{ "seed": 5 }] } })),
         ]);
         let new = recording(&[
             ("runs", 0, json!({ "attempts": 8 })),
-            (
-                "work",
-                3,
-                json!({ "step": 3, "payload": { "requests": [{ "seed": 6 }] } }),
-            ),
+            ("work", 3, json!({ "step": 3, "payload": { "requests": [{ "seed": 6 }] } })),
         ]);
         let found: Vec<String> = old.differences(&new).iter().map(ToString::to_string).collect();
         assert_eq!(

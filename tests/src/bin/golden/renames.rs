@@ -105,11 +105,7 @@ mod tests {
     use serde_json::json;
 
     fn renamed(from: &str, to: &str, mut row: Value) -> Value {
-        let rename = Rename {
-            table: "work".to_owned(),
-            from: from.to_owned(),
-            to: to.to_owned(),
-        };
+        let rename = Rename { table: "work".to_owned(), from: from.to_owned(), to: to.to_owned() };
         rename.apply(&mut row);
         row
     }
@@ -123,10 +119,7 @@ mod tests {
     fn a_field_moves_with_what_its_stars_stood_for() {
         let row = json!({ "payload": { "members": [{ "from": 1 }, { "from": 2, "to": 3 }, {}] } });
         let expected = json!({ "payload": { "members": [{ "start": 1 }, { "to": 3, "start": 2 }, {}] } });
-        assert_eq!(
-            renamed("payload/members/*/from", "payload/members/*/start", row),
-            expected
-        );
+        assert_eq!(renamed("payload/members/*/from", "payload/members/*/start", row), expected);
     }
 
     #[test]
@@ -139,9 +132,6 @@ mod tests {
     #[test]
     fn a_row_of_today_stays_as_it_is() {
         let row = json!({ "payload": { "members": [{ "start": 1 }] } });
-        assert_eq!(
-            renamed("payload/members/*/from", "payload/members/*/start", row.clone()),
-            row
-        );
+        assert_eq!(renamed("payload/members/*/from", "payload/members/*/start", row.clone()), row);
     }
 }

@@ -15,30 +15,14 @@ pub(crate) struct Table {
 }
 
 const fn of_run(name: &'static str, row: &'static str, key: &'static [&'static str]) -> Table {
-    Table {
-        name,
-        row,
-        condition: "t.run_id = $1",
-        key,
-        without: &[],
-    }
+    Table { name, row, condition: "t.run_id = $1", key, without: &[] }
 }
 
 /// All compared tables. Rows are named in this order, so a table comes after those that its key refers to.
 pub(crate) const TABLES: [Table; 27] = [
-    Table {
-        condition: "t.id = $1",
-        without: &["last_event", "trace_id"],
-        ..of_run("executions", "run", &[])
-    },
-    Table {
-        condition: "t.id = $1",
-        ..of_run("runs", "run", &[])
-    },
-    Table {
-        condition: "t.execution_id = $1",
-        ..of_run("run_states", "state", &["step"])
-    },
+    Table { condition: "t.id = $1", without: &["last_event", "trace_id"], ..of_run("executions", "run", &[]) },
+    Table { condition: "t.id = $1", ..of_run("runs", "run", &[]) },
+    Table { condition: "t.execution_id = $1", ..of_run("run_states", "state", &["step"]) },
     Table {
         condition: "t.execution_id = $1",
         // The number of plans of a step depends on which items finished together.
@@ -48,15 +32,7 @@ pub(crate) const TABLES: [Table; 27] = [
     Table {
         condition: "t.execution_id = $1",
         // Worker, order of completion, and number of tries.
-        without: &[
-            "worker_id",
-            "number",
-            "attempts",
-            "fence",
-            "errors",
-            "progress",
-            "progress_note",
-        ],
+        without: &["worker_id", "number", "attempts", "fence", "errors", "progress", "progress_note"],
         ..of_run("work", "work", &["step", "phase", "round", "chunk"])
     },
     of_run("populations", "population", &["name"]),
@@ -78,11 +54,7 @@ pub(crate) const TABLES: [Table; 27] = [
         condition: "t.problem_id IN (SELECT id FROM problems WHERE run_id = $1)",
         ..of_run("problem_parents", "parent", &["problem_id", "parent_id", "relation"])
     },
-    of_run(
-        "attempts",
-        "attempt",
-        &["problem_id", "step", "role", "member_id", "sample"],
-    ),
+    of_run("attempts", "attempt", &["problem_id", "step", "role", "member_id", "sample"]),
     of_run("matchups", "matchup", &["step", "teacher_id", "student_id"]),
     of_run("ratings", "rating", &["step", "member_id", "role"]),
     of_run("standings", "standing", &["member_id", "role"]),
@@ -98,10 +70,7 @@ pub(crate) const TABLES: [Table; 27] = [
         without: &["mean"],
         ..of_run("metric_levels", "metrics", &["level", "bucket", "member_id"])
     },
-    Table {
-        condition: "t.execution_id = $1",
-        ..of_run("artifact_holds", "hold", &["reason", "holder", "digest"])
-    },
+    Table { condition: "t.execution_id = $1", ..of_run("artifact_holds", "hold", &["reason", "holder", "digest"]) },
 ];
 
 /// Tables with rows of runs that are not compared: what repeats other tables or is derived from them, what golden runs do not have

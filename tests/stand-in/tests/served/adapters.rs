@@ -29,9 +29,7 @@ async fn the_adapters_unused_for_longest_make_room() -> Result<()> {
     let served = stage.served(&[&server], |settings| settings.kept = 2)?;
     let adapters = stage.adapters().await?;
     for used in [0, 1, 0, 2] {
-        stage
-            .run(&served, payload(&adapters[used..=used], Sampler::Served))
-            .await?;
+        stage.run(&served, payload(&adapters[used..=used], Sampler::Served)).await?;
     }
     let folder = stage.folder.path().join("adapters");
     assert_eq!(kept(&folder), names(&[adapters[0], adapters[2]]));
@@ -79,22 +77,15 @@ async fn an_adapter_that_was_loaded_by_others_is_used_and_one_from_elsewhere_is_
     let server = stage.server().await?;
     let adapters = stage.adapters().await?;
     let item = payload(&adapters, Sampler::Served);
-    let first = stage
-        .tokens(&stage.run(&stage.served(&[&server], |_| {})?, item.clone()).await?)
-        .await?;
+    let first = stage.tokens(&stage.run(&stage.served(&[&server], |_| {})?, item.clone()).await?).await?;
     // Another worker knows nothing of the first.
-    let second = stage
-        .tokens(&stage.run(&stage.served(&[&server], |_| {})?, item.clone()).await?)
-        .await?;
+    let second = stage.tokens(&stage.run(&stage.served(&[&server], |_| {})?, item.clone()).await?).await?;
     assert_eq!(ids(&first), ids(&second));
     assert_eq!(server.seen().loads.len(), 3);
     let elsewhere = stage.folder.path().join("elsewhere");
     let stranger = stage.served(&[&server], |settings| settings.adapters.clone_from(&elsewhere))?;
     let failure = stage.failure(&stranger, item).await;
-    assert!(
-        failure.contains("has adapter") && failure.contains("--vllm-adapters"),
-        "{failure}"
-    );
+    assert!(failure.contains("has adapter") && failure.contains("--vllm-adapters"), "{failure}");
     Ok(())
 }
 
@@ -103,11 +94,7 @@ async fn a_folder_that_holds_another_adapter_than_its_name_says_is_refused() -> 
     let stage = Stage::new()?;
     let server = stage.server().await?;
     let adapters = stage.adapters().await?;
-    let folder = stage
-        .folder
-        .path()
-        .join("adapters")
-        .join(adapters[0].artifact.to_string());
+    let folder = stage.folder.path().join("adapters").join(adapters[0].artifact.to_string());
     let other = fixtures().join("adapters").join(BASE).join("all-1");
     std::fs::create_dir_all(&folder)?;
     for file in ["adapter_config.json", "adapter_model.safetensors"] {
@@ -115,10 +102,7 @@ async fn a_folder_that_holds_another_adapter_than_its_name_says_is_refused() -> 
     }
     let served = stage.served(&[&server], |_| {})?;
     let failure = stage.failure(&served, payload(&adapters[..1], Sampler::Served)).await;
-    assert!(
-        failure.contains("holds another adapter than its name says"),
-        "{failure}"
-    );
+    assert!(failure.contains("holds another adapter than its name says"), "{failure}");
     assert_eq!(server.seen().completions, 0);
     Ok(())
 }
@@ -132,12 +116,8 @@ async fn servers_may_find_adapters_by_themselves() -> Result<()> {
     let served = stage.served(&[&server], |settings| settings.resolver = true)?;
     let engine = stage.engine()?;
     let adapters = stage.adapters().await?;
-    let found = stage
-        .tokens(&stage.run(&served, payload(&adapters, Sampler::Served)).await?)
-        .await?;
-    let own = stage
-        .tokens(&stage.run(&engine, payload(&adapters, Sampler::Engine)).await?)
-        .await?;
+    let found = stage.tokens(&stage.run(&served, payload(&adapters, Sampler::Served)).await?).await?;
+    let own = stage.tokens(&stage.run(&engine, payload(&adapters, Sampler::Engine)).await?).await?;
     assert_eq!(ids(&found), ids(&own));
     assert!(difference(&found, &own) < 1e-4);
     assert_eq!(server.seen().loads.len(), 3);

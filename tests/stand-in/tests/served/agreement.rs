@@ -7,13 +7,7 @@ use crate::stage::{Stage, difference, ids, payload};
 
 /// An item and the same on the other sampler.
 fn on(payload: &RolloutPayload, sampler: Sampler) -> RolloutPayload {
-    RolloutPayload {
-        compute: Compute {
-            sampler,
-            ..payload.compute
-        },
-        ..payload.clone()
-    }
+    RolloutPayload { compute: Compute { sampler, ..payload.compute }, ..payload.clone() }
 }
 
 /// The stand-in generates with the engine, so that seeds give the same draws on both.
@@ -30,10 +24,7 @@ async fn a_server_completes_as_the_engine_does() -> Result<()> {
     let first = stage.run(&engine, sampled.clone()).await?;
     // A text that is sure to come up.
     let text = &first.generated[0].completions[0].text;
-    let middle = text
-        .char_indices()
-        .nth(text.chars().count() / 2)
-        .map_or(0, |(at, _)| at);
+    let middle = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(at, _)| at);
     cut.sampling.stop = vec![text[middle..].chars().take(2).collect()];
     cut.sampling.stop_token_ids = vec![5, 9];
     let mut text = sampled.clone();
@@ -42,12 +33,7 @@ async fn a_server_completes_as_the_engine_does() -> Result<()> {
         request.max_tokens = Some(7);
     }
     let mut sharp = sampled.clone();
-    sharp.sampling = Sampling {
-        temperature: 0.7,
-        top_p: 0.9,
-        top_k: 20,
-        ..sharp.sampling
-    };
+    sharp.sampling = Sampling { temperature: 0.7, top_p: 0.9, top_k: 20, ..sharp.sampling };
     let mut lasting = sampled.clone();
     lasting.sampling.ignore_eos = true;
     for (name, item) in [
@@ -76,10 +62,7 @@ async fn a_server_completes_as_the_engine_does() -> Result<()> {
         assert_eq!(other.usage.sampler, Sampler::Served);
         if name == "stopped" {
             let all = own.generated.iter().flat_map(|of| &of.completions);
-            assert!(
-                all.clone().any(|one| one.finish_reason == FinishReason::Stop),
-                "nothing was stopped"
-            );
+            assert!(all.clone().any(|one| one.finish_reason == FinishReason::Stop), "nothing was stopped");
         }
     }
     assert_eq!(server.seen().loads.len(), 3, "each adapter is loaded once");
@@ -96,9 +79,7 @@ async fn the_base_in_the_name_of_an_adapter_of_zeros_is_the_base() -> Result<()>
     let item = payload(&adapters, Sampler::Engine);
     let own = stage.tokens(&stage.run(&stage.engine()?, item.clone()).await?).await?;
     let served = stage.served(&[&server], |settings| settings.base_as_adapter = true)?;
-    let other = stage
-        .tokens(&stage.run(&served, on(&item, Sampler::Served)).await?)
-        .await?;
+    let other = stage.tokens(&stage.run(&served, on(&item, Sampler::Served)).await?).await?;
     assert_eq!(ids(&own), ids(&other));
     let apart = difference(&own, &other);
     assert!(apart < 1e-4, "{apart}");
@@ -115,12 +96,8 @@ async fn what_a_server_cannot_do_is_refused_before_it_is_asked() -> Result<()> {
     let served = stage.served(&[&server], |_| {})?;
     let item = payload(&[], Sampler::Served);
     let mut masked = item.clone();
-    masked.sampling.vocabulary_mask = Some(VocabularyMask {
-        seed: 1,
-        keep_rate: 0.5,
-        protected: Vec::new(),
-        protected_texts: Vec::new(),
-    });
+    masked.sampling.vocabulary_mask =
+        Some(VocabularyMask { seed: 1, keep_rate: 0.5, protected: Vec::new(), protected_texts: Vec::new() });
     let mut long = item.clone();
     long.sampling.max_tokens = 126;
     let mut empty = item.clone();
@@ -134,10 +111,7 @@ async fn what_a_server_cannot_do_is_refused_before_it_is_asked() -> Result<()> {
     checked.sampling.max_tokens = 125;
     for (item, said) in [
         (masked, "vocabulary masks"),
-        (
-            long,
-            "3 prompt tokens and `max_tokens` 126 add up to 129; the model's longest sequence is 128",
-        ),
+        (long, "3 prompt tokens and `max_tokens` 126 add up to 129; the model's longest sequence is 128"),
         (empty, "the prompt has no tokens"),
         (outside, "prompt id 320 is outside the vocabulary of 320"),
         (unknown, "no server has the base model `qwen3-tied-sharded`"),

@@ -36,10 +36,7 @@ async fn what_may_pass_is_tried_again_with_the_same_result() -> Result<()> {
         assert_eq!(ids(&tokens), ids(&calm), "{faults:?}");
         assert!(difference(&tokens, &calm) < 1e-4, "{faults:?}");
         let after = server.seen();
-        assert!(
-            after.completions > before.completions + item.requests.len(),
-            "{faults:?}: {after:?}"
-        );
+        assert!(after.completions > before.completions + item.requests.len(), "{faults:?}: {after:?}");
     }
     Ok(())
 }
@@ -60,18 +57,12 @@ async fn an_answer_that_does_not_fit_fails_the_item() -> Result<()> {
         (Fault::OtherModel, "completions of `another`"),
         (Fault::TooFew, "2 completions, and 3 were asked for"),
         (Fault::NotFinite, "a log-probability of -9999"),
-        (
-            Fault::ShortLength,
-            "the end `length` after 1 tokens, and 12 were asked for",
-        ),
+        (Fault::ShortLength, "the end `length` after 1 tokens, and 12 were asked for"),
         (Fault::Status(400), "answers /v1/completions with 400: on demand"),
     ] {
         server.fail(&[fault]);
         let failure = stage.failure(&served, item.clone()).await;
-        assert!(
-            failure.contains(said) && failure.contains(&server.url()),
-            "{fault:?}: {failure}"
-        );
+        assert!(failure.contains(said) && failure.contains(&server.url()), "{fault:?}: {failure}");
     }
     // None of it lasts.
     stage.run(&served, item).await?;
@@ -89,10 +80,7 @@ async fn an_adapter_is_loaded_again_once() -> Result<()> {
     item.requests.truncate(1);
     server.fail(&[Fault::Forgotten, Fault::Forgotten]);
     let failure = stage.failure(&served, item.clone()).await;
-    assert!(
-        failure.contains("404") && failure.contains("does not exist"),
-        "{failure}"
-    );
+    assert!(failure.contains("404") && failure.contains("does not exist"), "{failure}");
     assert_eq!(server.seen().loads.len(), 2);
     stage.run(&served, item).await?;
     Ok(())
@@ -132,11 +120,7 @@ async fn a_server_may_be_restarted_in_the_middle_of_an_item() -> Result<()> {
     let tokens = stage.tokens(&result?).await?;
     assert_eq!(ids(&tokens), ids(&calm));
     assert!(difference(&tokens, &calm) < 1e-4);
-    assert!(
-        server.seen().loads.len() > 3,
-        "adapters are loaded again: {:?}",
-        server.seen()
-    );
+    assert!(server.seen().loads.len() > 3, "adapters are loaded again: {:?}", server.seen());
     Ok(())
 }
 
@@ -147,12 +131,7 @@ async fn an_item_that_is_given_up_ends_its_requests() -> Result<()> {
     let served = stage.served(&[&server], |_| {})?;
     let mut item = payload(&[], Sampler::Served);
     let request = item.requests[0].clone();
-    item.requests = (0..5)
-        .map(|number| RolloutRequest {
-            id: number.to_string(),
-            ..request.clone()
-        })
-        .collect();
+    item.requests = (0..5).map(|number| RolloutRequest { id: number.to_string(), ..request.clone() }).collect();
     server.fail(&[Fault::Hang; 5]);
     tokio::select! {
         done = stage.run(&served, item) => panic!("{done:?}"),

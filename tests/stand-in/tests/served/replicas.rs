@@ -15,10 +15,7 @@ async fn servers_share_the_requests_and_one_is_enough() -> Result<()> {
     let calm = stage.tokens(&stage.run(&served, item.clone()).await?).await?;
     let counts = [one.seen().completions, other.seen().completions];
     assert_eq!(counts.iter().sum::<usize>(), item.requests.len());
-    assert!(
-        counts.iter().all(|count| *count >= item.requests.len() / 4),
-        "{counts:?}"
-    );
+    assert!(counts.iter().all(|count| *count >= item.requests.len() / 4), "{counts:?}");
     other.fail(&[Fault::Hang]);
     let running = stage.run(&served, item.clone());
     let killing = async {

@@ -38,10 +38,7 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn new() -> Result<Self> {
-        Ok(Self {
-            artifacts: ArtifactStore::in_memory(),
-            folder: tempfile::tempdir()?,
-        })
+        Ok(Self { artifacts: ArtifactStore::in_memory(), folder: tempfile::tempdir()? })
     }
 
     /// A server of the base.
@@ -80,20 +77,13 @@ impl Stage {
         };
         change(&mut settings);
         let models = ModelsFolder::resolve(Some(&fixtures().join("models")));
-        let samplers = Samplers {
-            served: Some(Served::start(settings, models)?),
-            ..Samplers::default()
-        };
+        let samplers = Samplers { served: Some(Served::start(settings, models)?), ..Samplers::default() };
         Ok(Handlers::default().with(RolloutHandler::new(samplers)))
     }
 
     /// Runs an item.
     pub(crate) async fn run(&self, handlers: &Handlers, payload: RolloutPayload) -> Result<RolloutResult> {
-        let item = Item {
-            kind: WorkKind::Rollout,
-            key: WorkKey::new(0, "solve"),
-            payload: payload.into(),
-        };
+        let item = Item { kind: WorkKind::Rollout, key: WorkKey::new(0, "solve"), payload: payload.into() };
         match item.run(handlers, self.artifacts.clone().into(), |_, _| {}).await? {
             Outcome::Rollout(result) => Ok(result),
             other => bail!("a result of kind {}", other.kind()),
@@ -109,9 +99,7 @@ impl Stage {
     }
 
     pub(crate) async fn tokens(&self, result: &RolloutResult) -> Result<TokenBatch> {
-        let Some(digest) = result.tokens else {
-            bail!("tokens were to be kept")
-        };
+        let Some(digest) = result.tokens else { bail!("tokens were to be kept") };
         Ok(TokenBatch::from_bytes(&self.artifacts.get(digest).await?)?)
     }
 }
@@ -131,20 +119,10 @@ pub(crate) fn payload(adapters: &[AdapterRef], sampler: Sampler) -> RolloutPaylo
         if_it_fits: false,
     });
     RolloutPayload {
-        base_model: BaseModel {
-            name: BASE.to_owned(),
-            revision: None,
-        },
-        compute: Compute {
-            threads: Some(1),
-            sampler,
-            ..Compute::default()
-        },
+        base_model: BaseModel { name: BASE.to_owned(), revision: None },
+        compute: Compute { threads: Some(1), sampler, ..Compute::default() },
         adapters: adapters.to_vec(),
-        sampling: Sampling {
-            max_tokens: 12,
-            ..Sampling::default()
-        },
+        sampling: Sampling { max_tokens: 12, ..Sampling::default() },
         requests: requests.collect(),
         embedding: None,
         keep_tokens: true,

@@ -2,10 +2,8 @@
 
 use anyhow::Result;
 use lyceum_core::artifact::ArtifactKind;
-use lyceum_store::{
-    StoreError,
-    artifact::{self, ArtifactStore},
-};
+use lyceum_store::StoreError;
+use lyceum_store::artifact::{self, ArtifactStore};
 use lyceum_system_tests::house::House;
 
 use crate::artifacts::s3;
@@ -33,18 +31,12 @@ async fn a_bucket_keeps_artifacts_as_a_folder_does() -> Result<()> {
 
     std::fs::write(&file, &bytes[1..])?;
     assert!(matches!(artifacts.get(digest).await, Err(StoreError::Damaged { .. })));
-    sqlx::query("UPDATE artifacts SET created_at = now() - interval '2 hours'")
-        .execute(house.pool())
-        .await?;
+    sqlx::query("UPDATE artifacts SET created_at = now() - interval '2 hours'").execute(house.pool()).await?;
     assert_eq!(artifact::collect(&artifacts, 10).await?, 1);
     assert!(!file.exists());
     assert!(matches!(artifacts.get(digest).await, Err(StoreError::NotFound { .. })));
 
-    let refused = open("somebody else's")
-        .await
-        .map(|_| ())
-        .expect_err("a refusal")
-        .to_string();
+    let refused = open("somebody else's").await.map(|_| ()).expect_err("a refusal").to_string();
     let told = ["cannot keep artifacts at s3://lab/runs/a", "AWS_SECRET_ACCESS_KEY"];
     assert!(told.iter().all(|part| refused.contains(part)), "{refused}");
     Ok(())

@@ -1,7 +1,8 @@
 //! A real S3 server in the process of the test.
 
 use anyhow::Result;
-use std::{net::SocketAddr, path::Path};
+use std::net::SocketAddr;
+use std::path::Path;
 
 /// The key that it admits.
 pub(crate) const KEY: &str = "lab";
@@ -21,9 +22,7 @@ pub(crate) async fn serve(folder: &Path) -> Result<SocketAddr> {
             let service = service.clone();
             tokio::spawn(async move {
                 let http = hyper_util::server::conn::auto::Builder::new(hyper_util::rt::TokioExecutor::new());
-                let _ = http
-                    .serve_connection(hyper_util::rt::TokioIo::new(stream), service)
-                    .await;
+                let _ = http.serve_connection(hyper_util::rt::TokioIo::new(stream), service).await;
             });
         }
     });

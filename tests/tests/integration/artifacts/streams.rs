@@ -1,24 +1,20 @@
 //! A worker's memory does not grow with its artifacts.
 
 use anyhow::{Context as _, Result, ensure};
-use lyceum_core::{
-    artifact::Digest,
-    id::{MemberId, VersionId},
-    work::{
-        AdapterRef, BaseModel, Compute, LoraShape, Loss, MemberUpdate, MemberUpdated, Optimizer, Payload, PolicyLoss,
-        Projection, Trainer, UpdatePayload,
-    },
+use lyceum_core::artifact::Digest;
+use lyceum_core::id::{MemberId, VersionId};
+use lyceum_core::work::{
+    AdapterRef, BaseModel, Compute, LoraShape, Loss, MemberUpdate, MemberUpdated, Optimizer, Payload, PolicyLoss,
+    Projection, Trainer, UpdatePayload,
 };
 use lyceum_models::peft::{AdapterConfig, CONFIG, WEIGHTS, key, pack};
 use lyceum_store::artifact::digest_of;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use std::{
-    fs::{File, Permissions},
-    io::{Seek as _, SeekFrom, Write as _},
-    os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _},
-    path::{Path, PathBuf},
-};
+use std::fs::{File, Permissions};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::{FileExt as _, MetadataExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use crate::artifacts::s3;
@@ -54,10 +50,7 @@ fn zeros(path: &Path, names: impl Iterator<Item = String>, bytes: u64, step: Opt
     let mut header = serde_json::Map::new();
     let mut at = 0;
     let mut add = |name: String, dtype: &str, shape: Vec<u64>, bytes: u64| {
-        header.insert(
-            name,
-            json!({ "dtype": dtype, "shape": shape, "data_offsets": [at, at + bytes] }),
-        );
+        header.insert(name, json!({ "dtype": dtype, "shape": shape, "data_offsets": [at, at + bytes] }));
         at += bytes;
     };
     if step.is_some() {
@@ -114,19 +107,10 @@ fn item(folder: &Path, bucket: &Path, tensor: u64) -> Result<(PathBuf, u64)> {
     let folder = tempfile::tempdir_in(folder)?.keep();
     let adapter = folder.join("adapter");
     std::fs::create_dir(&adapter)?;
-    let shape = LoraShape {
-        r: 4,
-        lora_alpha: 8.0,
-        target_modules: vec![Projection::Q],
-        use_rslora: false,
-    };
-    std::fs::write(
-        adapter.join(CONFIG),
-        serde_json::to_string(&AdapterConfig::new(&shape, "seedling"))?,
-    )?;
-    let names: Vec<String> = (0..TENSORS)
-        .map(|at| key(at as usize / 2, Projection::Q, if at % 2 == 0 { 'A' } else { 'B' }))
-        .collect();
+    let shape = LoraShape { r: 4, lora_alpha: 8.0, target_modules: vec![Projection::Q], use_rslora: false };
+    std::fs::write(adapter.join(CONFIG), serde_json::to_string(&AdapterConfig::new(&shape, "seedling"))?)?;
+    let names: Vec<String> =
+        (0..TENSORS).map(|at| key(at as usize / 2, Projection::Q, if at % 2 == 0 { 'A' } else { 'B' })).collect();
     zeros(&adapter.join(WEIGHTS), names.iter().cloned(), tensor, None)?;
     let archive = folder.join("archive");
     sparse_archive(&adapter, &archive)?;
@@ -144,14 +128,8 @@ fn item(folder: &Path, bucket: &Path, tensor: u64) -> Result<(PathBuf, u64)> {
         optimizer: Some(place(bucket, &state)?),
     };
     let payload = UpdatePayload {
-        base_model: BaseModel {
-            name: "seedling".to_owned(),
-            revision: None,
-        },
-        compute: Compute {
-            trainer: Trainer::Torchrun,
-            ..Compute::default()
-        },
+        base_model: BaseModel { name: "seedling".to_owned(), revision: None },
+        compute: Compute { trainer: Trainer::Torchrun, ..Compute::default() },
         members: vec![MemberUpdate {
             member: MemberId(Uuid::nil()),
             from,
@@ -202,15 +180,9 @@ async fn a_gigabyte_in_a_bucket_takes_a_worker_no_more_memory_than_a_little() ->
     let output = worker.output().await?;
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{}: {said}", output.status);
-    let told: Vec<Told> = serde_json::Deserializer::from_slice(&output.stdout)
-        .into_iter()
-        .collect::<Result<_, _>>()?;
-    let [little, large] = told.as_slice() else {
-        anyhow::bail!("{} items", told.len())
-    };
-    let [member] = large.members.as_slice() else {
-        anyhow::bail!("{} members", large.members.len())
-    };
+    let told: Vec<Told> = serde_json::Deserializer::from_slice(&output.stdout).into_iter().collect::<Result<_, _>>()?;
+    let [little, large] = told.as_slice() else { anyhow::bail!("{} items", told.len()) };
+    let [member] = large.members.as_slice() else { anyhow::bail!("{} members", large.members.len()) };
     let optimizer = member.version.optimizer.context("no optimizer state")?.to_string();
     let written = bucket.join(&optimizer[..2]).join(&optimizer);
     // Nothing was learned, so that the states have the same bytes but for the order in the file.

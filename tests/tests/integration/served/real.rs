@@ -40,12 +40,8 @@ impl Vllm {
             return Ok(None);
         };
         let port = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?.port();
-        let mut vllm = Self {
-            python,
-            port,
-            resolver: resolver.map(|folder| folder.display().to_string()),
-            process: None,
-        };
+        let mut vllm =
+            Self { python, port, resolver: resolver.map(|folder| folder.display().to_string()), process: None };
         vllm.restart()?;
         Ok(Some(vllm))
     }
@@ -58,40 +54,11 @@ impl Vllm {
         let seedling = models().join("seedling").canonicalize()?;
         let mut command = Command::new("nice");
         command
-            .args([
-                "-n",
-                "5",
-                &self.python,
-                "-m",
-                "vllm.entrypoints.openai.api_server",
-                "--model",
-            ])
+            .args(["-n", "5", &self.python, "-m", "vllm.entrypoints.openai.api_server", "--model"])
             .arg(seedling)
-            .args([
-                "--served-model-name",
-                "seedling",
-                "--host",
-                "127.0.0.1",
-                "--port",
-                &self.port.to_string(),
-            ])
-            .args([
-                "--enable-lora",
-                "--max-loras",
-                "4",
-                "--max-lora-rank",
-                "8",
-                "--max-cpu-loras",
-                "8",
-            ])
-            .args([
-                "--logprobs-mode",
-                "raw_logprobs",
-                "--generation-config",
-                "vllm",
-                "--dtype",
-                "float32",
-            ])
+            .args(["--served-model-name", "seedling", "--host", "127.0.0.1", "--port", &self.port.to_string()])
+            .args(["--enable-lora", "--max-loras", "4", "--max-lora-rank", "8", "--max-cpu-loras", "8"])
+            .args(["--logprobs-mode", "raw_logprobs", "--generation-config", "vllm", "--dtype", "float32"])
             .args(["--max-model-len", "512", "--enforce-eager", "--api-server-count", "1"])
             // On a CPU, vLLM 0.32 fails for a request with a seed whose prompt it reads in parts.
             .args(["--max-num-batched-tokens", "65536"])
@@ -167,10 +134,7 @@ async fn mismatch(house: &House, run: ExecutionId) -> Result<f64> {
 async fn disturbed(servers: Vec<String>, disturb: impl FnOnce() -> Result<()>) -> Result<(House, ExecutionId)> {
     let play = Play::open_with(servers, |_| {}).await?;
     let run = play.house.begin_document(1, &demo(4)?).await?;
-    until("the second step", || async {
-        Ok((ended(&play.house, run).await? >= 8).then_some(()))
-    })
-    .await?;
+    until("the second step", || async { Ok((ended(&play.house, run).await? >= 8).then_some(())) }).await?;
     disturb()?;
     play.house.until_completed(run).await?;
     let house = play.close().await;
@@ -194,11 +158,7 @@ async fn three(house: &House, run: ExecutionId) -> Result<Vec<AdapterRef>> {
     .fetch_all(house.pool())
     .await?;
     let adapters = rows.into_iter().map(|(version, artifact)| {
-        Ok(AdapterRef {
-            version: VersionId(version),
-            artifact: artifact.parse()?,
-            optimizer: None,
-        })
+        Ok(AdapterRef { version: VersionId(version), artifact: artifact.parse()?, optimizer: None })
     });
     adapters.collect()
 }
@@ -219,22 +179,12 @@ async fn agree(house: &House, run: ExecutionId, url: String) -> Result<()> {
         base_as_adapter: true,
         ..ServedSettings::default()
     };
-    let samplers = Samplers {
-        served: Some(Served::start(settings, folder)?),
-        ..Samplers::default()
-    };
+    let samplers = Samplers { served: Some(Served::start(settings, folder)?), ..Samplers::default() };
     let served = Handlers::default().with(RolloutHandler::new(samplers));
     let on = |sampler| {
         let mut item = payload(&adapters, sampler);
-        item.base_model = BaseModel {
-            name: "seedling".to_owned(),
-            revision: None,
-        };
-        item.compute = Compute {
-            threads: Some(2),
-            sampler,
-            ..Compute::default()
-        };
+        item.base_model = BaseModel { name: "seedling".to_owned(), revision: None };
+        item.compute = Compute { threads: Some(2), sampler, ..Compute::default() };
         item.sampling.temperature = 0.0;
         item.sampling.max_tokens = 64;
         for (number, request) in item.requests.iter_mut().enumerate() {

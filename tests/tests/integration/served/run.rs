@@ -15,10 +15,8 @@ use lyceum_models::peft::AdapterFiles;
 use lyceum_models::token_batch::TokenBatch;
 use lyceum_stand_in::{Fault, StandIn};
 use lyceum_store::artifact::ArtifactStore;
-use lyceum_system_tests::{
-    house::{House, registry},
-    product,
-};
+use lyceum_system_tests::house::{House, registry};
+use lyceum_system_tests::product;
 use lyceum_worker::ModelsFolder;
 use lyceum_worker::handlers::Rows;
 use lyceum_worker::runtime::{Runtime, RuntimeSettings};
@@ -91,11 +89,7 @@ impl Play {
         let rows = Rows::Stored(of_worker.clone());
         let handlers = tokio::task::spawn_blocking(move || product::handlers_with(&models(), rows, Some(served)));
         let runtime = Runtime::start(&of_worker, artifacts, handlers.await??, RuntimeSettings::default()).await?;
-        Ok(Self {
-            house,
-            coordinator,
-            runtime,
-        })
+        Ok(Self { house, coordinator, runtime })
     }
 
     pub(crate) async fn close(self) -> House {
@@ -123,11 +117,7 @@ async fn rollouts(house: &House, run: ExecutionId) -> Result<Vec<Rollout>> {
     let rollouts = rows.into_iter().map(|(step, payload, result)| {
         let payload: Payload = serde_json::from_value(payload)?;
         let outcome: lyceum_core::work::Outcome = serde_json::from_value(result)?;
-        Ok(Rollout {
-            step,
-            payload: payload.try_into()?,
-            result: <&RolloutResult>::try_from(&outcome)?.clone(),
-        })
+        Ok(Rollout { step, payload: payload.try_into()?, result: <&RolloutResult>::try_from(&outcome)?.clone() })
     });
     rollouts.collect()
 }
@@ -191,10 +181,7 @@ impl Judge {
                     adapter: Some(0),
                 })
                 .collect();
-            let options = ScoreOptions {
-                tokens_per_pass: 2048,
-                last_logits: false,
-            };
+            let options = ScoreOptions { tokens_per_pass: 2048, last_logits: false };
             let scores = score(&self.model, Some(&population), &asked, options)?;
             for (sample, score) in told.samples.iter().zip(scores) {
                 let own = &score.logprobs[told.prompt.len() - 1..];
@@ -225,10 +212,7 @@ pub(crate) async fn check_versions(house: &House, run: ExecutionId) -> Result<Co
     let rollouts = rollouts(house, run).await?;
     let mut by_step: BTreeMap<i32, Vec<AdapterRef>> = BTreeMap::new();
     for rollout in rollouts.iter().filter(|rollout| rollout.result.tokens.is_some()) {
-        by_step
-            .entry(rollout.step)
-            .or_default()
-            .extend(&rollout.payload.adapters);
+        by_step.entry(rollout.step).or_default().extend(&rollout.payload.adapters);
     }
     let mut compared = Compared::default();
     for rollout in rollouts.iter().filter(|rollout| rollout.result.tokens.is_some()) {
@@ -320,14 +304,9 @@ async fn tokens_of_other_weights_are_not_learned_from() -> Result<()> {
     server.fail(&[Fault::Stale; 1000]);
     play.house.until_failed(run).await?;
     let house = play.close().await;
-    let (step, error): (i32, String) = sqlx::query_as("SELECT step, error FROM executions WHERE id = $1")
-        .bind(run.0)
-        .fetch_one(house.pool())
-        .await?;
+    let (step, error): (i32, String) =
+        sqlx::query_as("SELECT step, error FROM executions WHERE id = $1").bind(run.0).fetch_one(house.pool()).await?;
     assert_eq!(step, 1, "{error}");
-    assert!(
-        error.contains("were not drawn from its version") && error.contains("nats in the mean"),
-        "{error}"
-    );
+    assert!(error.contains("were not drawn from its version") && error.contains("nats in the mean"), "{error}");
     Ok(())
 }

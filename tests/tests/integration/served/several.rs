@@ -50,13 +50,7 @@ struct Worker<'a> {
 
 impl<'a> Worker<'a> {
     fn start(house: &'a House, programs: &'a Programs, name: &'static str, arguments: Vec<&'a str>) -> Result<Self> {
-        Ok(Self {
-            process: house.lyceum_worker(programs, name, &arguments)?,
-            house,
-            programs,
-            name,
-            arguments,
-        })
+        Ok(Self { process: house.lyceum_worker(programs, name, &arguments)?, house, programs, name, arguments })
     }
 
     /// Kills it over an item, and starts it again. The item's lease need not be waited for.
@@ -80,10 +74,7 @@ impl<'a> Worker<'a> {
         let held = "SELECT k.id FROM workers k JOIN work w ON w.worker_id = k.id
              WHERE k.name = $1 AND w.state = 'running' LIMIT 1";
         let held = || async {
-            let held: Option<Uuid> = sqlx::query_scalar(held)
-                .bind(self.name)
-                .fetch_optional(self.house.pool())
-                .await?;
+            let held: Option<Uuid> = sqlx::query_scalar(held).bind(self.name).fetch_optional(self.house.pool()).await?;
             Ok::<_, anyhow::Error>(held)
         };
         until(&format!("worker {} has an item", self.name), || async {
@@ -104,9 +95,7 @@ impl<'a> Worker<'a> {
 
 /// Finished items.
 async fn done(house: &House, run: ExecutionId) -> Result<i64> {
-    house
-        .count(&format!("work WHERE execution_id = '{run}' AND state = 'done'"))
-        .await
+    house.count(&format!("work WHERE execution_id = '{run}' AND state = 'done'")).await
 }
 
 /// Waits until some more items are done than there were.
@@ -176,16 +165,7 @@ async fn workers_and_servers_that_are_killed_complete_a_run_together() -> Result
     )?;
     let trainer = start(
         "trainer",
-        vec![
-            "--kinds",
-            "update,evolve",
-            "--samplers",
-            "engine",
-            "--device",
-            "cpu",
-            "--models",
-            &models,
-        ],
+        vec!["--kinds", "update,evolve", "--samplers", "engine", "--device", "cpu", "--models", &models],
     )?;
     let began = Instant::now();
     let run = house.begin_document(1, &document()?).await?;
@@ -197,9 +177,7 @@ async fn workers_and_servers_that_are_killed_complete_a_run_together() -> Result
         let new = house.lyceum_server(&programs)?;
         std::mem::replace(server, new).kill()?;
     }
-    let running = house
-        .count(&format!("executions WHERE id = '{run}' AND state = 'running'"))
-        .await?;
+    let running = house.count(&format!("executions WHERE id = '{run}' AND state = 'running'")).await?;
     ensure!(running == 1, "the run had ended before everything was killed");
     house.until_completed(run).await?;
     let together = began.elapsed();
@@ -228,10 +206,7 @@ async fn workers_and_servers_that_are_killed_complete_a_run_together() -> Result
     let (found, expected) = (shape(&house, run).await?, shape(&other, alone).await?);
     let missing: Vec<&String> = expected.iter().filter(|row| !found.contains(row)).collect();
     let more: Vec<&String> = found.iter().filter(|row| !expected.contains(row)).collect();
-    ensure!(
-        missing.is_empty() && more.is_empty(),
-        "missing: {missing:#?}\nmore: {more:#?}"
-    );
+    ensure!(missing.is_empty() && more.is_empty(), "missing: {missing:#?}\nmore: {more:#?}");
     let (of_many, of_one) = (house.remains(run).await?, other.remains(alone).await?);
     let of_one: HashSet<String> = of_one.into_iter().collect();
     let equal = of_many.iter().filter(|row| of_one.contains(*row)).count();

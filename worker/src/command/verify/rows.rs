@@ -118,17 +118,11 @@ impl RowsArgs {
         let columns = Some(columns).filter(|columns| !columns.is_empty());
         let read_as = ReadAs::asked(self.format.as_deref(), suite, self.oracle, columns);
         let read_as = read_as.map_err(|faults| {
-            let told: Vec<String> = faults
-                .into_iter()
-                .map(|(option, detail)| format!("--{option}: {detail}"))
-                .collect();
+            let told: Vec<String> =
+                faults.into_iter().map(|(option, detail)| format!("--{option}: {detail}")).collect();
             anyhow::anyhow!("{}", told.join("; "))
         })?;
-        let filters = Filters {
-            keep_duplicates: true,
-            skip_bad: Some(100),
-            ..Filters::default()
-        };
+        let filters = Filters { keep_duplicates: true, skip_bad: Some(100), ..Filters::default() };
         Ok(Intake::new(Purpose::Training, suite, read_as, filters))
     }
 }
@@ -185,11 +179,7 @@ impl Report {
             }
             _ => Box::new(io::stdout()),
         };
-        Ok(Self {
-            out,
-            is_json: path.is_some(),
-            count: 0,
-        })
+        Ok(Self { out, is_json: path.is_some(), count: 0 })
     }
 
     fn bad(&mut self, bar: &indicatif::ProgressBar, bad: &Bad) -> anyhow::Result<()> {

@@ -48,22 +48,14 @@ struct Part(PathBuf);
 
 impl Adapters {
     pub(super) fn open(settings: &ServedSettings) -> Result<Self, ServedError> {
-        let unusable = |source| ServedError::Folder {
-            folder: settings.adapters.clone(),
-            source,
-        };
+        let unusable = |source| ServedError::Folder { folder: settings.adapters.clone(), source };
         // Servers are told absolute paths.
         let path = std::path::absolute(&settings.adapters).map_err(unusable)?;
         for folder in [LOCKS, PARTS] {
             std::fs::create_dir_all(path.join(folder)).map_err(unusable)?;
         }
         sweep(&path.join(PARTS));
-        Ok(Self {
-            path,
-            kept: settings.kept,
-            resolver: settings.resolver,
-            seen: Mutex::default(),
-        })
+        Ok(Self { path, kept: settings.kept, resolver: settings.resolver, seen: Mutex::default() })
     }
 
     /// The folder of an adapter.
@@ -125,9 +117,7 @@ impl Adapters {
         // The time of its last use, for `trim`.
         let config = folder.join(CONFIG);
         let touched = File::options().append(true).open(&config);
-        touched
-            .and_then(|file| file.set_modified(SystemTime::now()))
-            .map_err(|error| unusable(&config, &error))
+        touched.and_then(|file| file.set_modified(SystemTime::now())).map_err(|error| unusable(&config, &error))
     }
 
     /// Deletes the adapters that were not used for longest and that nobody holds, until no more than the setting says are

@@ -41,15 +41,7 @@ pub(super) struct Choice {
 
 impl Ask {
     pub(super) fn new(payload: &RolloutPayload, request: &RolloutRequest, base: &Base) -> Result<Self, HandlerError> {
-        let Sampling {
-            temperature,
-            top_p,
-            top_k,
-            stop,
-            stop_token_ids,
-            ignore_eos,
-            ..
-        } = &payload.sampling;
+        let Sampling { temperature, top_p, top_k, stop, stop_token_ids, ignore_eos, .. } = &payload.sampling;
         let refuse = |reason: String| Err(HandlerError::Permanent(format!("request `{}`: {reason}", request.id)));
         let mut stop_ids: Vec<i64> = stop_token_ids.iter().map(|id| i64::from(*id)).collect();
         if !ignore_eos {
@@ -127,37 +119,23 @@ impl Ask {
     }
 
     fn completion(&self, choice: Choice, base: &Base) -> Result<SampledCompletion, String> {
-        let Choice {
-            ids,
-            logprobs,
-            finish_reason,
-        } = choice;
+        let Choice { ids, logprobs, finish_reason } = choice;
         if ids.is_empty() || ids.len() > self.max_tokens as usize {
-            return Err(format!(
-                "{} tokens, and 1 to {} were asked for",
-                ids.len(),
-                self.max_tokens
-            ));
+            return Err(format!("{} tokens, and 1 to {} were asked for", ids.len(), self.max_tokens));
         }
         if logprobs.len() != ids.len() {
             return Err(format!("{} log-probabilities of {} tokens", logprobs.len(), ids.len()));
         }
         if let Some(id) = ids.iter().find(|id| !(0..base.config.vocab_size).contains(*id)) {
             let vocabulary = base.config.vocab_size;
-            return Err(format!(
-                "token {id}, which is outside of the vocabulary of {vocabulary}"
-            ));
+            return Err(format!("token {id}, which is outside of the vocabulary of {vocabulary}"));
         }
         // A little above 0 by rounding; servers write -9999 for minus infinity.
         if let Some(logprob) = logprobs.iter().find(|value| !(-9998.0..=1e-3).contains(*value)) {
             return Err(format!("a log-probability of {logprob}"));
         }
         let text = match base.texts.tokenizer() {
-            Some(tokenizer) => Some(
-                tokenizer
-                    .decode_until(&ids, &self.stop)
-                    .map_err(|error| error.to_string())?,
-            ),
+            Some(tokenizer) => Some(tokenizer.decode_until(&ids, &self.stop).map_err(|error| error.to_string())?),
             None => None,
         };
         let is_stopped = ids.last().is_some_and(|last| self.stop_ids.contains(last))
@@ -208,10 +186,7 @@ pub(super) struct Patience {
 
 impl Patience {
     pub(super) fn new(patience: Duration) -> Self {
-        Self {
-            until: Instant::now() + patience,
-            wait: WAIT.0,
-        }
+        Self { until: Instant::now() + patience, wait: WAIT.0 }
     }
 
     /// Waits before the next try.

@@ -28,10 +28,7 @@ pub(super) struct Bases {
 
 impl Bases {
     pub(super) fn new(folder: ModelsFolder) -> Self {
-        Self {
-            folder,
-            read: Mutex::default(),
-        }
+        Self { folder, read: Mutex::default() }
     }
 
     /// A base model by its name in configs.
@@ -56,11 +53,7 @@ impl Base {
             check_revision(name, &folder)?;
         }
         let config = ModelConfig::from_folder(&folder)?;
-        Ok(Self {
-            name: name.name.clone(),
-            texts: Texts::load(&name.name, &folder, &config)?,
-            config,
-        })
+        Ok(Self { name: name.name.clone(), texts: Texts::load(&name.name, &folder, &config)?, config })
     }
 }
 
@@ -74,12 +67,7 @@ impl Zeros {
     /// Rank 1 on one projection of each layer.
     pub(super) fn new(name: &str, base: &ModelConfig) -> Result<Self, HandlerError> {
         let permanent = |error: String| HandlerError::Permanent(format!("an adapter of zeros for {name}: {error}"));
-        let shape = LoraShape {
-            r: 1,
-            lora_alpha: 1.0,
-            target_modules: vec![Projection::Q],
-            use_rslora: false,
-        };
+        let shape = LoraShape { r: 1, lora_alpha: 1.0, target_modules: vec![Projection::Q], use_rslora: false };
         let zeros = |size: i64| {
             let size = usize::try_from(size).map_err(|error| permanent(error.to_string()))?;
             Ok::<_, HandlerError>(vec![0; size * size_of::<f32>()])
@@ -100,9 +88,6 @@ impl Zeros {
             weights: safetensors::serialize(layers, None).map_err(|error| permanent(error.to_string()))?,
         };
         let archive = files.to_archive().map_err(|error| permanent(error.to_string()))?;
-        Ok(Self {
-            digest: Digest::of(&archive),
-            files,
-        })
+        Ok(Self { digest: Digest::of(&archive), files })
     }
 }

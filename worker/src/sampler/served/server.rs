@@ -9,10 +9,9 @@ use lyceum_core::artifact::Digest;
 use reqwest::{Method, StatusCode, Url};
 use serde_json::Value;
 
-use super::ServedError;
 use super::adapters::Adapters;
 use super::ask::ServedSettings;
-use super::vllm;
+use super::{ServedError, vllm};
 
 /// How often a server is asked what it has.
 const LOOK: Duration = Duration::from_secs(5);
@@ -264,9 +263,7 @@ impl Server {
             request = request.timeout(timeout);
         }
         if let Some(body) = body {
-            request = request
-                .header("Content-Type", "application/json")
-                .body(body.to_string());
+            request = request.header("Content-Type", "application/json").body(body.to_string());
         }
         let answer = request.send().await.map_err(away)?;
         let status = answer.status();
@@ -274,12 +271,7 @@ impl Server {
         if status.is_success() {
             return Ok(body.into());
         }
-        let detail = format!(
-            "{} answers {path} with {}: {}",
-            self.url,
-            status.as_u16(),
-            vllm::reason(&body)
-        );
+        let detail = format!("{} answers {path} with {}: {}", self.url, status.as_u16(), vllm::reason(&body));
         Err(match status {
             StatusCode::NOT_FOUND => Trouble::Unknown { detail, epoch: 0 },
             StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS => Trouble::Away(detail),

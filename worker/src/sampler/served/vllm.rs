@@ -84,10 +84,7 @@ pub(super) fn choices(answer: &[u8], model: &str, ask: &Ask) -> Result<Vec<Choic
     }
     let wanted = if ask.is_greedy() { 1 } else { ask.n };
     if answer.choices.len() != wanted {
-        return Err(format!(
-            "{} completions, and {wanted} were asked for",
-            answer.choices.len()
-        ));
+        return Err(format!("{} completions, and {wanted} were asked for", answer.choices.len()));
     }
     let mut choices = answer.choices;
     choices.sort_by_key(|choice| choice.index);
@@ -170,15 +167,8 @@ pub(super) fn models(answer: &[u8]) -> Result<Models, String> {
     let mut models = Models::default();
     for card in answer.data {
         match card.parent {
-            None => models.bases.push(BaseCard {
-                name: card.id,
-                root: card.root,
-                longest: card.max_model_len,
-            }),
-            Some(_) => models.adapters.push(AdapterCard {
-                name: card.id,
-                folder: card.root,
-            }),
+            None => models.bases.push(BaseCard { name: card.id, root: card.root, longest: card.max_model_len }),
+            Some(_) => models.adapters.push(AdapterCard { name: card.id, folder: card.root }),
         }
     }
     Ok(models)
@@ -187,12 +177,8 @@ pub(super) fn models(answer: &[u8]) -> Result<Models, String> {
 /// Why a server refuses, in its words.
 pub(super) fn reason(answer: &[u8]) -> String {
     let parsed: Option<Value> = serde_json::from_slice(answer).ok();
-    let message = parsed.as_ref().and_then(|answer| {
-        answer
-            .pointer("/error/message")
-            .or_else(|| answer.get("message"))?
-            .as_str()
-    });
+    let message =
+        parsed.as_ref().and_then(|answer| answer.pointer("/error/message").or_else(|| answer.get("message"))?.as_str());
     let text = message.map_or_else(|| String::from_utf8_lossy(answer).into_owned(), str::to_owned);
     text.trim().chars().take(500).collect()
 }

@@ -27,10 +27,7 @@ struct Diagnostics {
 pub(super) fn results(lesson: &Lesson, ended: &Ended) -> Result<(Vec<Written>, Vec<MemberDiagnostics>), HandlerError> {
     let out = ended.folder.path().join("out");
     if let Ok(reason) = std::fs::read_to_string(out.join("refused")) {
-        return Err(HandlerError::Permanent(format!(
-            "torchrun refuses the update: {}",
-            reason.trim()
-        )));
+        return Err(HandlerError::Permanent(format!("torchrun refuses the update: {}", reason.trim())));
     }
     let said = match ended.words.as_str() {
         "" => "It wrote nothing to standard error".to_owned(),
@@ -38,10 +35,7 @@ pub(super) fn results(lesson: &Lesson, ended: &Ended) -> Result<(Vec<Written>, V
     };
     if !ended.status.success() {
         // Memory that ran out, a device that was lost.
-        return Err(HandlerError::Transient(format!(
-            "torchrun ended with {}. {said}",
-            ended.status
-        )));
+        return Err(HandlerError::Transient(format!("torchrun ended with {}. {said}", ended.status)));
     }
     let refused =
         |reason: String| HandlerError::Permanent(format!("torchrun gives back what was not asked: {reason}. {said}"));
@@ -59,11 +53,7 @@ fn diagnostics(lesson: &Lesson, out: &Path) -> Result<Vec<MemberDiagnostics>, St
     let Diagnostics { adapters } = serde_json::from_slice(&text).map_err(|error| format!("{name}: {error}"))?;
     let members = &lesson.payload.members;
     if adapters.len() != members.len() {
-        return Err(format!(
-            "{name} has {} adapters, and {} learn",
-            adapters.len(),
-            members.len()
-        ));
+        return Err(format!("{name} has {} adapters, and {} learn", adapters.len(), members.len()));
     }
     for (place, (found, member)) in adapters.iter().zip(members).enumerate() {
         let MemberDiagnostics {
@@ -78,16 +68,7 @@ fn diagnostics(lesson: &Lesson, out: &Path) -> Result<Vec<MemberDiagnostics>, St
             kl,
             tokens,
         } = *found;
-        let numbers = [
-            policy_loss,
-            grad_norm,
-            entropy,
-            clip_share,
-            ratio,
-            sampler_mismatch,
-            capped_share,
-            kl,
-        ];
+        let numbers = [policy_loss, grad_norm, entropy, clip_share, ratio, sampler_mismatch, capped_share, kl];
         if numbers.iter().any(|number| !number.is_finite()) {
             return Err(format!("a number of adapter {place} in {name} is not finite"));
         }
@@ -141,9 +122,7 @@ fn written(lesson: &Lesson, member: usize, out: &Path) -> Result<Written, String
         .map_err(|error| error.to_string())
         .and_then(|text| serde_json::from_slice(&text).map_err(|error| error.to_string()))
         .map_err(|error| format!("the adapter that it started from: {error}"))?;
-    let adapted = Projection::ALL
-        .into_iter()
-        .filter(|projection| expected.contains_key(&key(0, *projection, 'A')));
+    let adapted = Projection::ALL.into_iter().filter(|projection| expected.contains_key(&key(0, *projection, 'A')));
     let shape = config.shape(adapted.collect())?;
     let config = AdapterConfig::new(&shape, &lesson.payload.base_model.name);
     let config = serde_json::to_string_pretty(&config).map_err(|error| error.to_string())? + "\n";
@@ -152,11 +131,7 @@ fn written(lesson: &Lesson, member: usize, out: &Path) -> Result<Written, String
     let written = Written::new().map_err(unwritten)?;
     let adapter = tempfile::tempdir_in(written.folder()).map_err(unwritten)?;
     std::fs::write(adapter.path().join(CONFIG), config).map_err(unwritten)?;
-    weights.write(
-        &adapter.path().join(WEIGHTS),
-        None,
-        [("format".to_owned(), "pt".to_owned())].into(),
-    )?;
+    weights.write(&adapter.path().join(WEIGHTS), None, [("format".to_owned(), "pt".to_owned())].into())?;
     let archive = BufWriter::new(File::create(written.weights()).map_err(unwritten)?);
     pack(adapter.path(), archive).map_err(|error| error.to_string())?;
     state.write(&written.optimizer(), Some((STEP, due)), HashMap::new())?;

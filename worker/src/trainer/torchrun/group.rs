@@ -5,13 +5,13 @@
 //! process is killed itself, the kernel kills the agent, and then what the agent started (`update.py` asks for that).
 
 use std::io::{BufRead as _, BufReader, Read};
+use std::ops::ControlFlow;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
-use std::thread;
 use std::time::{Duration, Instant};
-use std::{io, ops::ControlFlow};
+use std::{io, thread};
 
 use nix::errno::Errno;
 use nix::sys::prctl::set_pdeathsig;
@@ -60,9 +60,7 @@ pub(super) async fn run(
     thread::Builder::new()
         .name("torchrun".to_owned())
         .spawn(move || drop(reply.send(group.attend(command, folder, said))))?;
-    answer
-        .await
-        .unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
+    answer.await.unwrap_or_else(|_| Err(io::Error::other("its thread panicked")))
 }
 
 /// The agent of a group.
@@ -117,11 +115,7 @@ impl Group {
         kill_members(folder.path());
         // Until both streams have ended; somebody who left the group and still holds one is not waited for.
         let _ = reading?.recv_timeout(PATIENCE);
-        Ok(Ended {
-            folder,
-            status: status?,
-            words: tail.text(),
-        })
+        Ok(Ended { folder, status: status?, words: tail.text() })
     }
 
     /// Starts the agent, unless it was to be killed already.
@@ -150,11 +144,7 @@ fn end_with_parent(command: &mut Command) {
     let tie = move || {
         set_pdeathsig(Signal::SIGKILL)?;
         // If this process has ended already, nothing would be sent.
-        if getppid() == parent {
-            Ok(())
-        } else {
-            Err(Errno::ESRCH.into())
-        }
+        if getppid() == parent { Ok(()) } else { Err(Errno::ESRCH.into()) }
     };
     // SAFETY: prctl and getppid are async-signal-safe and touch nothing of the parent's memory.
     unsafe { command.pre_exec(tie) };
@@ -181,10 +171,7 @@ fn kill_once(folder: &Path) -> ControlFlow<()> {
     for process in processes.flatten() {
         // Those of others cannot be read, and those that have ended have no environment.
         let environment = process.environ().unwrap_or_default();
-        if environment
-            .get(std::ffi::OsStr::new(FOLDER))
-            .is_some_and(|of| Path::new(of) == folder)
-        {
+        if environment.get(std::ffi::OsStr::new(FOLDER)).is_some_and(|of| Path::new(of) == folder) {
             let _ = kill(Pid::from_raw(process.pid), Signal::SIGKILL);
             found = ControlFlow::Break(());
         }

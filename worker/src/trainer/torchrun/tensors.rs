@@ -70,9 +70,7 @@ impl Tensors {
             Some(info) if info.dtype == Dtype::I64 && info.shape == [1] => {
                 let bytes = self.read(&info).map_err(|error| self.unread(&error))?;
                 let (words, _) = bytes.as_chunks::<8>();
-                Ok(words
-                    .first()
-                    .and_then(|word| u64::try_from(i64::from_le_bytes(*word)).ok()))
+                Ok(words.first().and_then(|word| u64::try_from(i64::from_le_bytes(*word)).ok()))
             }
             _ => Ok(None),
         }
@@ -95,9 +93,7 @@ impl Tensors {
             let (words, _) = bytes.as_chunks::<4>();
             if let Some(at) = words.iter().position(|word| !f32::from_le_bytes(*word).is_finite()) {
                 let value = f32::from_le_bytes(words[at]);
-                return Err(format!(
-                    "number {at} of `{name}` of {shown} is {value}; it must be finite"
-                ));
+                return Err(format!("number {at} of `{name}` of {shown} is {value}; it must be finite"));
             }
         }
         match self.entries.keys().find(|name| !expected.contains_key(*name)) {
@@ -200,10 +196,7 @@ mod tests {
     fn a_file_is_written_as_safetensors_writes_it() {
         let folder = tempfile::tempdir().unwrap();
         let (from, to) = (folder.path().join("from"), folder.path().join("to"));
-        let floats: Vec<u8> = [1.0_f32, -2.0, 0.5]
-            .iter()
-            .flat_map(|value| value.to_le_bytes())
-            .collect();
+        let floats: Vec<u8> = [1.0_f32, -2.0, 0.5].iter().flat_map(|value| value.to_le_bytes()).collect();
         let step = 7_i64.to_le_bytes();
         let float = || TensorView::new(Dtype::F32, vec![3], &floats).unwrap();
         let number = TensorView::new(Dtype::I64, vec![1], &step).unwrap();
@@ -220,11 +213,7 @@ mod tests {
         assert_eq!(std::fs::read(&to).unwrap(), whole);
 
         std::fs::write(&from, &whole[..whole.len() - 1]).unwrap();
-        assert!(
-            file.write(&to, None, metadata())
-                .unwrap_err()
-                .contains("from cannot be read")
-        );
+        assert!(file.write(&to, None, metadata()).unwrap_err().contains("from cannot be read"));
         let cut = Tensors::open(&from, "from").err().unwrap();
         assert!(cut.contains("and its header tells of"), "{cut}");
         std::fs::write(&from, &whole[..7]).unwrap();

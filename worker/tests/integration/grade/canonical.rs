@@ -7,9 +7,8 @@ use serde_json::json;
 use crate::grade::command::{FILES, data, grade, others, rows, solution};
 
 /// Tasks of MBPP+ whose tests take most of the time; the verifier's own tests judge them.
-const SLOW: [&str; 8] = [
-    "Mbpp/123", "Mbpp/255", "Mbpp/271", "Mbpp/392", "Mbpp/592", "Mbpp/599", "Mbpp/603", "Mbpp/630",
-];
+const SLOW: [&str; 8] =
+    ["Mbpp/123", "Mbpp/255", "Mbpp/271", "Mbpp/392", "Mbpp/592", "Mbpp/599", "Mbpp/603", "Mbpp/630"];
 
 #[test]
 fn canonical_programs_are_right_and_empty_ones_wrong() -> Result<()> {
@@ -26,26 +25,15 @@ fn canonical_programs_are_right_and_empty_ones_wrong() -> Result<()> {
         assert_eq!(others(&right, true), [""; 0], "{name}");
         let judged = if name == "mbpp_plus" { count - SLOW.len() } else { count };
         let share = judged as f64 / count as f64;
-        assert!(
-            right["pass@1"]
-                .as_f64()
-                .is_some_and(|pass| (pass - share).abs() < 1e-12),
-            "{name}"
-        );
-        assert_eq!(
-            (&right["correct"], &right["attempted"]),
-            (&json!(judged), &json!(judged))
-        );
+        assert!(right["pass@1"].as_f64().is_some_and(|pass| (pass - share).abs() < 1e-12), "{name}");
+        assert_eq!((&right["correct"], &right["attempted"]), (&json!(judged), &json!(judged)));
         assert_eq!(right["verdicts"].as_array().map(Vec::len), Some(judged));
         let empty = rows.rows.iter().map(|row| solution(&row.task_id, ""));
         let wrong = grade(name, &data, &empty.collect::<Vec<_>>())?;
         assert_eq!(others(&wrong, false), [""; 0], "{name}");
         assert_eq!((&wrong["pass@1"], &wrong["correct"]), (&json!(0.0), &json!(0)));
         if name == "mbpp_plus" {
-            assert_eq!(
-                (&right["base_pass@1"], &wrong["base_pass@1"]),
-                (&right["pass@1"], &json!(0.0))
-            );
+            assert_eq!((&right["base_pass@1"], &wrong["base_pass@1"]), (&right["pass@1"], &json!(0.0)));
         }
     }
     Ok(())
@@ -66,18 +54,13 @@ fn every_gold_answer_is_right_and_another_one_wrong() -> Result<()> {
             })
             .collect();
         let boxed = |answer: &str| format!("Some words, 17 of them, and then $\\boxed{{{answer}}}$.");
-        let right: Vec<_> = golds
-            .iter()
-            .map(|(task_id, gold)| json!({"task_id": task_id, "completion": boxed(gold)}))
-            .collect();
+        let right: Vec<_> =
+            golds.iter().map(|(task_id, gold)| json!({"task_id": task_id, "completion": boxed(gold)})).collect();
         let result = grade(name, &data, &right)?;
         assert_eq!(others(&result, true), [""; 0], "{name}");
         assert_eq!(result["pass@1"], 1.0, "{name}");
         // This number is not a gold answer in any of these sets.
-        let wrong: Vec<_> = golds
-            .iter()
-            .map(|(task_id, _)| solution(task_id, "-987654321"))
-            .collect();
+        let wrong: Vec<_> = golds.iter().map(|(task_id, _)| solution(task_id, "-987654321")).collect();
         let result = grade(name, &data, &wrong)?;
         assert_eq!(others(&result, false), [""; 0], "{name}");
         assert_eq!(result["pass@1"], 0.0, "{name}");
@@ -94,22 +77,15 @@ fn several_samples_a_task_make_a_curve_and_a_task_without_any_is_unsolved() -> R
     let samples = [canonical, "", canonical, ""].map(|program| solution(&first.task_id, program));
     let result = grade("humaneval", &data, &samples)?;
     let close = |value: &serde_json::Value, wanted: f64| {
-        assert!(
-            value.as_f64().is_some_and(|value| (value - wanted).abs() < 1e-12),
-            "{value} {wanted}"
-        );
+        assert!(value.as_f64().is_some_and(|value| (value - wanted).abs() < 1e-12), "{value} {wanted}");
     };
     close(&result["pass@1"], 0.5 / 164.0);
     close(&result["pass@k"]["2"], (1.0 - 1.0 / 6.0) / 164.0);
     close(&result["pass@k"]["4"], 1.0 / 164.0);
     assert!(result["repeats"].is_null(), "rows without samples make no whole repeat");
     assert_eq!((&result["attempted"], &result["tasks"]), (&json!(1), &json!(164)));
-    let samples: Vec<_> = result["verdicts"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .map(|verdict| &verdict["sample"])
-        .collect();
+    let samples: Vec<_> =
+        result["verdicts"].as_array().into_iter().flatten().map(|verdict| &verdict["sample"]).collect();
     assert_eq!(samples, [0, 1, 2, 3]);
     Ok(())
 }

@@ -36,18 +36,11 @@ pub(crate) fn data() -> Option<PathBuf> {
 pub(crate) fn rows(name: &str, data: &Path) -> Result<SuiteRows> {
     let mut bytes = Vec::new();
     std::fs::File::open(file(name, data))?.read_to_end(&mut bytes)?;
-    Ok(reader::read(
-        suite(name)?,
-        &reader::unpacked(&bytes)?,
-        &Window::default(),
-    )?)
+    Ok(reader::read(suite(name)?, &reader::unpacked(&bytes)?, &Window::default())?)
 }
 
 pub(crate) fn file(name: &str, data: &Path) -> PathBuf {
-    let (_, path, _) = FILES
-        .iter()
-        .find(|(known, ..)| *known == name)
-        .expect("a benchmark at hand");
+    let (_, path, _) = FILES.iter().find(|(known, ..)| *known == name).expect("a benchmark at hand");
     data.join(path)
 }
 
@@ -60,10 +53,7 @@ pub(crate) fn solution(task_id: &str, solution: &str) -> Value {
 pub(crate) fn grade(name: &str, data: &Path, samples: &[Value]) -> Result<Value> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("samples.jsonl");
-    std::fs::write(
-        &path,
-        samples.iter().map(|sample| format!("{sample}\n")).collect::<String>(),
-    )?;
+    std::fs::write(&path, samples.iter().map(|sample| format!("{sample}\n")).collect::<String>())?;
     let out = folder.path().join("result.json");
     // CPU time is the limit, so a machine busy with other tests must not matter.
     let said = run(name, &file(name, data), &path, &out, &["--wall-seconds", "900"])?;

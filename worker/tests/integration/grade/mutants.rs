@@ -48,9 +48,7 @@ pub(crate) fn mutant(row: &BenchmarkRow, number: usize) -> Option<(String, &'sta
     let body = canonical.strip_prefix(prompt)?;
     let start = match &row.oracle {
         Question::Script { .. } => 0,
-        _ => body
-            .find("\ndef ")
-            .map(|at| at + body[at + 1..].find('\n').unwrap_or(0) + 1)?,
+        _ => body.find("\ndef ").map(|at| at + body[at + 1..].find('\n').unwrap_or(0) + 1)?,
     };
     (0..EDITS.len()).find_map(|turn| {
         let (old, new) = EDITS[(number * 7 + turn) % EDITS.len()];
@@ -66,18 +64,9 @@ fn they_are_the_same_each_time() {
         task_id: "HumanEval/0".to_owned(),
         question: "def f(a, b):\n".to_owned(),
         canonical: Some("def f(a, b):\n    return a < b\n".to_owned()),
-        oracle: Question::Script {
-            entry_point: "f".to_owned(),
-            test: String::new(),
-        },
+        oracle: Question::Script { entry_point: "f".to_owned(), test: String::new() },
         tags: Default::default(),
     };
-    assert_eq!(
-        mutant(&row, 0),
-        Some(("def f(a, b):\n    return a <= b\n".to_owned(), " < "))
-    );
-    assert_eq!(
-        mutant(&row, 3),
-        Some(("def f(a, b):\n    return not a < b\n".to_owned(), "return "))
-    );
+    assert_eq!(mutant(&row, 0), Some(("def f(a, b):\n    return a <= b\n".to_owned(), " < ")));
+    assert_eq!(mutant(&row, 3), Some(("def f(a, b):\n    return not a < b\n".to_owned(), "return ")));
 }

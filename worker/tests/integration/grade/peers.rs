@@ -21,10 +21,7 @@ const EVALPLUS_DIFFERENCES: &[(&str, &str)] = &[(
 fn peer(name: &str, python: &Path, data: &Path, samples: &[Value]) -> Result<Vec<Value>> {
     let folder = tempfile::tempdir()?;
     let [given, verdicts] = ["samples.jsonl", "verdicts.jsonl"].map(|name| folder.path().join(name));
-    std::fs::write(
-        &given,
-        samples.iter().map(|sample| format!("{sample}\n")).collect::<String>(),
-    )?;
+    std::fs::write(&given, samples.iter().map(|sample| format!("{sample}\n")).collect::<String>())?;
     let said = Command::new(python)
         .args(["-c", include_str!("peers.py"), name])
         .arg(data)
@@ -33,10 +30,7 @@ fn peer(name: &str, python: &Path, data: &Path, samples: &[Value]) -> Result<Vec
         .output()?;
     ensure!(said.status.success(), "{}", String::from_utf8_lossy(&said.stderr));
     let lines = std::fs::read_to_string(&verdicts)?;
-    lines
-        .lines()
-        .map(|line| serde_json::from_str(line).context("a verdict of the peer"))
-        .collect()
+    lines.lines().map(|line| serde_json::from_str(line).context("a verdict of the peer")).collect()
 }
 
 fn agree(name: &str, peer_name: &str, explained: &[(&str, &str)], part: usize) -> Result<()> {
@@ -54,10 +48,7 @@ fn agree(name: &str, peer_name: &str, explained: &[(&str, &str)], part: usize) -
         .filter_map(|(number, row)| Some((row.task_id.as_str(), mutant(row, number)?.0)))
         .collect();
     ensure!(mutants.len() >= 100, "only {} mutants", mutants.len());
-    let samples: Vec<Value> = mutants
-        .iter()
-        .map(|(task_id, program)| solution(task_id, program))
-        .collect();
+    let samples: Vec<Value> = mutants.iter().map(|(task_id, program)| solution(task_id, program)).collect();
     let ours = grade(name, &data, &samples)?;
     let theirs = peer(peer_name, Path::new(&python), &file(name, &data), &samples)?;
     let verdicts = ours["verdicts"].as_array().context("verdicts")?;
@@ -70,11 +61,7 @@ fn agree(name: &str, peer_name: &str, explained: &[(&str, &str)], part: usize) -
             differences.push(format!("{task_id}\nours: {ours}\n{peer_name}: {theirs}\n{program}"));
         }
     }
-    println!(
-        "{name}: {} mutants, {right} of them right, {} differences",
-        mutants.len(),
-        differences.len()
-    );
+    println!("{name}: {} mutants, {right} of them right, {} differences", mutants.len(), differences.len());
     assert!(differences.is_empty(), "{}", differences.join("\n\n"));
     Ok(())
 }

@@ -26,18 +26,8 @@ impl Folder {
 fn told(name: &str, data: &[u8], samples: &[u8], options: &[&str]) -> Result<(bool, String)> {
     let folder = Folder(tempfile::tempdir()?);
     let out = folder.0.path().join("result.json");
-    let said = run(
-        name,
-        &folder.write("data.jsonl", data)?,
-        &folder.write("samples.jsonl", samples)?,
-        &out,
-        options,
-    )?;
-    assert_eq!(
-        said.status.success(),
-        out.exists(),
-        "a result is there if and only if all went well"
-    );
+    let said = run(name, &folder.write("data.jsonl", data)?, &folder.write("samples.jsonl", samples)?, &out, options)?;
+    assert_eq!(said.status.success(), out.exists(), "a result is there if and only if all went well");
     Ok((said.status.success(), String::from_utf8(said.stderr)?))
 }
 
@@ -54,42 +44,17 @@ fn bad_files_are_refused_by_line() -> Result<()> {
             &[],
             "samples.jsonl: line 1: `gsm8k/7` is not a task",
         ),
-        (
-            data.as_bytes(),
-            r#"{"solution":"2"}"#,
-            &[],
-            "samples.jsonl: line 1: missing field `task_id`",
-        ),
-        (
-            data.as_bytes(),
-            "\n\nnonsense",
-            &[],
-            "samples.jsonl: line 3: it is not JSON",
-        ),
+        (data.as_bytes(), r#"{"solution":"2"}"#, &[], "samples.jsonl: line 1: missing field `task_id`"),
+        (data.as_bytes(), "\n\nnonsense", &[], "samples.jsonl: line 3: it is not JSON"),
         (
             data.as_bytes(),
             &format!("{RIGHT}\n{RIGHT}"),
             &["--n", "1"],
             "samples.jsonl: line 2: it is sample 2 of `gsm8k/0`",
         ),
-        (
-            data.as_bytes(),
-            "",
-            &[],
-            "samples.jsonl: line 1: the file has no samples",
-        ),
-        (
-            humaneval.as_bytes(),
-            RIGHT,
-            &[],
-            "looks like a row of `humaneval`, not of `gsm8k`",
-        ),
-        (
-            doubled.as_bytes(),
-            RIGHT,
-            &[],
-            "line 3: task_id `gsm8k/0` is already on line 1",
-        ),
+        (data.as_bytes(), "", &[], "samples.jsonl: line 1: the file has no samples"),
+        (humaneval.as_bytes(), RIGHT, &[], "looks like a row of `humaneval`, not of `gsm8k`"),
+        (doubled.as_bytes(), RIGHT, &[], "line 3: task_id `gsm8k/0` is already on line 1"),
         (&broken, RIGHT, &[], "line 2: it is not UTF-8"),
         (br#"{"question":"One?"}"#, RIGHT, &[], "line 1: missing field `answer`"),
         (b"", RIGHT, &[], "the file is empty"),
@@ -113,31 +78,10 @@ fn wrong_names_and_places_are_told_before_anything_is_graded() -> Result<()> {
     let (_, told_day) = told("gsm8k", data.as_bytes(), RIGHT.as_bytes(), &["--from", "soon"])?;
     assert!(told_day.contains("`soon` is not a date"), "{told_day}");
     let folder = Folder(tempfile::tempdir()?);
-    let (rows, samples) = (
-        folder.write("data", data.as_bytes())?,
-        folder.write("samples", RIGHT.as_bytes())?,
-    );
-    let said = run(
-        "gsm8k",
-        &rows,
-        &samples,
-        &folder.0.path().join("nowhere/result.json"),
-        &[],
-    )?;
-    assert!(
-        String::from_utf8_lossy(&said.stderr).contains("cannot write"),
-        "{said:?}"
-    );
-    let said = run(
-        "gsm8k",
-        &folder.0.path().join("none"),
-        &samples,
-        &folder.0.path().join("result.json"),
-        &[],
-    )?;
-    assert!(
-        String::from_utf8_lossy(&said.stderr).contains("cannot read"),
-        "{said:?}"
-    );
+    let (rows, samples) = (folder.write("data", data.as_bytes())?, folder.write("samples", RIGHT.as_bytes())?);
+    let said = run("gsm8k", &rows, &samples, &folder.0.path().join("nowhere/result.json"), &[])?;
+    assert!(String::from_utf8_lossy(&said.stderr).contains("cannot write"), "{said:?}");
+    let said = run("gsm8k", &folder.0.path().join("none"), &samples, &folder.0.path().join("result.json"), &[])?;
+    assert!(String::from_utf8_lossy(&said.stderr).contains("cannot read"), "{said:?}");
     Ok(())
 }

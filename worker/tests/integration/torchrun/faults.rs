@@ -41,48 +41,28 @@ async fn what_fits_is_taken() -> Result<()> {
         member.from = updated.version;
     }
     let error = run(torchrun(&stand_in.python())?, &store, again).await.unwrap_err();
-    assert!(
-        error
-            .to_string()
-            .contains("`step` of out/0/optimizer.safetensors is 1; 2 is valid"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("`step` of out/0/optimizer.safetensors is 1; 2 is valid"), "{error}");
     Ok(())
 }
 
 #[tokio::test]
 async fn what_does_not_fit_is_refused_by_name() -> Result<()> {
     for (stand_in, reason) in [
-        (
-            "misses-a-tensor",
-            "out/1/adapter_model.safetensors has no `base_model.model.model.layers.0.",
-        ),
-        (
-            "adds-a-tensor",
-            "has `base_model.model.lm_head.weight`, which is no part of the adapter",
-        ),
+        ("misses-a-tensor", "out/1/adapter_model.safetensors has no `base_model.model.model.layers.0."),
+        ("adds-a-tensor", "has `base_model.model.lm_head.weight`, which is no part of the adapter"),
         ("changes-a-shape", "of out/1/adapter_model.safetensors is F32 ["),
         ("halves-precision", "of out/1/adapter_model.safetensors is F16 ["),
-        (
-            "writes-nan",
-            "of out/1/adapter_model.safetensors is NaN; it must be finite",
-        ),
+        ("writes-nan", "of out/1/adapter_model.safetensors is NaN; it must be finite"),
         ("loses-a-step", "`step` of out/1/optimizer.safetensors is 0; 1 is valid"),
         ("misses-a-moment", "out/1/optimizer.safetensors has no `model.layers."),
         ("misses-a-file", "out/1/optimizer.safetensors cannot be read"),
         ("misses-a-member", "out/diagnostics.json has 1 adapters, and 2 learn"),
-        (
-            "loses-tokens",
-            "adapter 1 in out/diagnostics.json has learned from 3 tokens, and was given 4",
-        ),
+        ("loses-tokens", "adapter 1 in out/diagnostics.json has learned from 3 tokens, and was given 4"),
         ("reports-nan", "out/diagnostics.json: "),
         ("writes-nothing", "out/diagnostics.json cannot be read"),
     ] {
         let said = failure(&StandIn::new(stand_in)?.python()).await?;
-        assert!(
-            said.starts_with("torchrun gives back what was not asked: "),
-            "{stand_in}: {said}"
-        );
+        assert!(said.starts_with("torchrun gives back what was not asked: "), "{stand_in}: {said}");
         assert!(said.contains(reason), "{stand_in}: {said}");
     }
     Ok(())
@@ -93,27 +73,9 @@ async fn what_does_not_fit_is_refused_by_name() -> Result<()> {
 async fn a_group_that_fails_says_how_and_with_what_last_words() -> Result<()> {
     let store = ArtifactStore::in_memory();
     for (stand_in, reasons, again) in [
-        (
-            "exits",
-            [
-                "torchrun ended with exit status: 1",
-                "the last line but one\nthe device is gone",
-            ],
-            true,
-        ),
-        (
-            "kills-itself",
-            ["torchrun ended with signal: 9", "It wrote nothing to standard error"],
-            true,
-        ),
-        (
-            "refuses",
-            [
-                "torchrun refuses the update",
-                "id -1 is outside the vocabulary of 300 (member 0)",
-            ],
-            false,
-        ),
+        ("exits", ["torchrun ended with exit status: 1", "the last line but one\nthe device is gone"], true),
+        ("kills-itself", ["torchrun ended with signal: 9", "It wrote nothing to standard error"], true),
+        ("refuses", ["torchrun refuses the update", "id -1 is outside the vocabulary of 300 (member 0)"], false),
     ] {
         let interpreter = StandIn::new(stand_in)?;
         let trainer = torchrun(&interpreter.python())?;
@@ -121,9 +83,7 @@ async fn a_group_that_fails_says_how_and_with_what_last_words() -> Result<()> {
         for reason in reasons {
             assert!(error.to_string().contains(reason), "{stand_in}: {error}");
         }
-        let ByHandError::Failed(error) = error else {
-            panic!("{error}")
-        };
+        let ByHandError::Failed(error) = error else { panic!("{error}") };
         assert_eq!(matches!(error, HandlerError::Transient(_)), again, "{stand_in}");
     }
     Ok(())
@@ -131,16 +91,10 @@ async fn a_group_that_fails_says_how_and_with_what_last_words() -> Result<()> {
 
 #[tokio::test]
 async fn an_interpreter_that_cannot_train_is_refused_before_there_is_work() -> Result<()> {
-    let unfit = torchrun(&StandIn::new("has-no-torch")?.python())
-        .err()
-        .unwrap()
-        .to_string();
+    let unfit = torchrun(&StandIn::new("has-no-torch")?.python()).err().unwrap().to_string();
     assert!(unfit.contains("(--torchrun-python): it has no torch, peft"), "{unfit}");
     let missing = torchrun("/there/is/no/python".as_ref()).err().unwrap().to_string();
-    assert!(
-        missing.starts_with("/there/is/no/python cannot be started (--torchrun-python)"),
-        "{missing}"
-    );
+    assert!(missing.starts_with("/there/is/no/python cannot be started (--torchrun-python)"), "{missing}");
     Ok(())
 }
 
@@ -149,10 +103,7 @@ async fn what_torchrun_does_not_do_and_who_has_no_torchrun_say_so() -> Result<()
     let store = ArtifactStore::in_memory();
     let mut payload = small(&store).await?;
     let error = run(Trainers::default(), &store, payload.clone()).await.unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "this worker does not have the trainer `torchrun` (`compute.trainer`)"
-    );
+    assert_eq!(error.to_string(), "this worker does not have the trainer `torchrun` (`compute.trainer`)");
     payload.piece = Some(Piece::Gradient { index: 0, of: 2 });
     let stand_in = StandIn::new("gives-back")?;
     let error = run(torchrun(&stand_in.python())?, &store, payload).await.unwrap_err();

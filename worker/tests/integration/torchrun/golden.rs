@@ -6,9 +6,9 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use lyceum_core::work::{
-    KlReference, Loss, LossAggregation, MemberDiagnostics, OldPolicy, Optimizer, PolicyLoss, Trainer,
+    KlReference, Loss, LossAggregation, MemberDiagnostics, OldPolicy, Optimizer, PolicyLoss, Trainer, UpdatePayload,
+    UpdateResult,
 };
-use lyceum_core::work::{UpdatePayload, UpdateResult};
 use lyceum_models::peft::AdapterFiles;
 use lyceum_store::artifact::ArtifactStore;
 use lyceum_worker::engine::Engine;
@@ -82,11 +82,7 @@ async fn payload(store: &ArtifactStore, case: &str, model: &str) -> Result<Updat
         rows[row.adapter].push((row.prompt_ids, row.ids, row.logprobs, row.advantage));
     }
     let mut payload = update(store, model, &ADAPTERS, &rows).await?;
-    let reference = case
-        .loss
-        .as_ref()
-        .map(|loss| loss.reference.clone())
-        .unwrap_or_default();
+    let reference = case.loss.as_ref().map(|loss| loss.reference.clone()).unwrap_or_default();
     if reference == "versions" {
         for (place, member) in payload.members.iter_mut().enumerate() {
             let next = ADAPTERS[(place + 1) % ADAPTERS.len()];
@@ -129,27 +125,18 @@ type Tensors = BTreeMap<String, Vec<f32>>;
 /// The fp32 tensors of a file whose names begin with `prefix`, without it.
 fn tensors(bytes: &[u8], prefix: &str) -> Result<Tensors> {
     let file = SafeTensors::deserialize(bytes)?;
-    let own = file
-        .iter()
-        .filter_map(|(name, view)| Some((name.strip_prefix(prefix)?, view)));
-    let floats = own
-        .filter(|(_, view)| view.dtype() == safetensors::Dtype::F32)
-        .map(|(name, view)| {
-            let (words, _) = view.data().as_chunks();
-            (
-                name.to_owned(),
-                words.iter().map(|word| f32::from_le_bytes(*word)).collect(),
-            )
-        });
+    let own = file.iter().filter_map(|(name, view)| Some((name.strip_prefix(prefix)?, view)));
+    let floats = own.filter(|(_, view)| view.dtype() == safetensors::Dtype::F32).map(|(name, view)| {
+        let (words, _) = view.data().as_chunks();
+        (name.to_owned(), words.iter().map(|word| f32::from_le_bytes(*word)).collect())
+    });
     Ok(floats.collect())
 }
 
 fn largest_difference(found: &Tensors, expected: &Tensors) -> Result<f32> {
     ensure!(found.keys().eq(expected.keys()), "other tensors");
     let pairs = found.values().zip(expected.values());
-    let differences = pairs
-        .flat_map(|(found, expected)| found.iter().zip(expected))
-        .map(|(f, e)| (f - e).abs());
+    let differences = pairs.flat_map(|(found, expected)| found.iter().zip(expected)).map(|(f, e)| (f - e).abs());
     Ok(differences.fold(0.0, f32::max))
 }
 
@@ -158,9 +145,7 @@ async fn learned(store: &ArtifactStore, result: &UpdateResult, member: usize) ->
     let version = result.members[member].version;
     let files = AdapterFiles::from_archive("new", &store.get(version.artifact).await?)?;
     let weights = tensors(&files.weights, "base_model.model.")?;
-    let weights = weights
-        .into_iter()
-        .map(|(name, values)| (name.trim_end_matches(".weight").to_owned(), values));
+    let weights = weights.into_iter().map(|(name, values)| (name.trim_end_matches(".weight").to_owned(), values));
     let optimizer = version.optimizer.context("no optimizer state")?;
     Ok((weights.collect(), tensors(&store.get(optimizer).await?, "")?))
 }
@@ -187,12 +172,7 @@ async fn real_golden_updates_are_those_of_pytorch_and_of_the_engine() -> Result<
     for (case, model) in CASES {
         let store = ArtifactStore::in_memory();
         let payload = payload(&store, case, model).await?;
-        let golden = std::fs::read(
-            fixtures()
-                .join("learning")
-                .join(case)
-                .join(format!("{model}.safetensors")),
-        )?;
+        let golden = std::fs::read(fixtures().join("learning").join(case).join(format!("{model}.safetensors")))?;
         let found = run(torchrun(Path::new(&python))?, &store, payload.clone()).await?;
         let expected = on_the_engine(&store, &engine, payload).await?;
         let (mut from_golden, mut from_engine, mut moments, mut numbers) = (0_f32, 0_f32, 0_f32, 0_f64);
@@ -203,10 +183,7 @@ async fn real_golden_updates_are_those_of_pytorch_and_of_the_engine() -> Result<
             from_golden = from_golden.max(largest_difference(&weights, &stepped)?);
             from_engine = from_engine.max(largest_difference(&weights, &of_engine)?);
             moments = moments.max(largest_difference(&state, &state_of_engine)?);
-            let (found, expected) = (
-                &found.members[member].diagnostics,
-                &expected.members[member].diagnostics,
-            );
+            let (found, expected) = (&found.members[member].diagnostics, &expected.members[member].diagnostics);
             numbers = numbers.max(reported(found, expected)?);
         }
         println!(
@@ -214,18 +191,9 @@ async fn real_golden_updates_are_those_of_pytorch_and_of_the_engine() -> Result<
              {moments:.1e}, diagnostics {numbers:.1e}"
         );
         ensure!(from_golden < 1e-4, "{case} {model}: weights are off by {from_golden}");
-        ensure!(
-            from_engine < 1e-4,
-            "{case} {model}: weights are {from_engine} from the engine's"
-        );
-        ensure!(
-            moments < 1e-4,
-            "{case} {model}: moments are {moments} from the engine's"
-        );
-        ensure!(
-            numbers < 1e-4,
-            "{case} {model}: diagnostics are {numbers} from the engine's: {found:?} {expected:?}"
-        );
+        ensure!(from_engine < 1e-4, "{case} {model}: weights are {from_engine} from the engine's");
+        ensure!(moments < 1e-4, "{case} {model}: moments are {moments} from the engine's");
+        ensure!(numbers < 1e-4, "{case} {model}: diagnostics are {numbers} from the engine's: {found:?} {expected:?}");
     }
     Ok(())
 }
@@ -252,21 +220,13 @@ async fn real_minibatches_and_second_updates_are_those_of_the_engine() -> Result
     for member in 0..ADAPTERS.len() {
         let (weights, state) = learned(&store, &found, member).await?;
         let (of_engine, state_of_engine) = learned(&store, &expected, member).await?;
-        let (weights, state) = (
-            largest_difference(&weights, &of_engine)?,
-            largest_difference(&state, &state_of_engine)?,
-        );
-        let numbers = reported(
-            &found.members[member].diagnostics,
-            &expected.members[member].diagnostics,
-        )?;
+        let (weights, state) =
+            (largest_difference(&weights, &of_engine)?, largest_difference(&state, &state_of_engine)?);
+        let numbers = reported(&found.members[member].diagnostics, &expected.members[member].diagnostics)?;
         println!(
             "member {member}: weights {weights:.1e} from the engine's, moments {state:.1e}, diagnostics {numbers:.1e}"
         );
-        ensure!(
-            weights < 1e-4 && state < 1e-4 && numbers < 1e-4,
-            "member {member}: {found:?} {expected:?}"
-        );
+        ensure!(weights < 1e-4 && state < 1e-4 && numbers < 1e-4, "member {member}: {found:?} {expected:?}");
     }
     // What did not learn is what it was, to the last bit.
     assert_eq!(found.members[2].version.artifact, payload.members[2].from.artifact);

@@ -40,25 +40,13 @@ async fn real_refusals_name_the_sequence_and_what_is_wrong() -> Result<()> {
     }
     large.members[0].from.artifact = store.put(ArtifactKind::Adapter, files.to_archive()?).await?;
     for (payload, reason) in [
-        (
-            outside,
-            "sequence `0/0`: id 320 is outside the vocabulary of 320 (member 0)",
-        ),
-        (
-            short,
-            "1 prompt ids and 0 ids to learn; at least one of each is needed (member 0)",
-        ),
+        (outside, "sequence `0/0`: id 320 is outside the vocabulary of 320 (member 0)"),
+        (short, "1 prompt ids and 0 ids to learn; at least one of each is needed (member 0)"),
         (large, "is not finite (NaN or infinity)"),
     ] {
-        let error = run(torchrun(Path::new(&python))?, &store, payload)
-            .await
-            .unwrap_err()
-            .to_string();
+        let error = run(torchrun(Path::new(&python))?, &store, payload).await.unwrap_err().to_string();
         println!("{error}");
-        assert!(
-            error.starts_with("torchrun refuses the update: ") && error.contains(reason),
-            "{error}"
-        );
+        assert!(error.starts_with("torchrun refuses the update: ") && error.contains(reason), "{error}");
     }
     Ok(())
 }
@@ -69,9 +57,7 @@ fn group(folder: &Path) -> Vec<i32> {
     let processes = all_processes().into_iter().flatten().flatten();
     let own = processes.filter(|process| {
         let environment = process.environ().unwrap_or_default();
-        environment
-            .get(named)
-            .is_some_and(|of| Path::new(of).starts_with(folder))
+        environment.get(named).is_some_and(|of| Path::new(of).starts_with(folder))
     });
     own.map(|process| process.pid).collect()
 }

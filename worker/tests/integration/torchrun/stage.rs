@@ -33,11 +33,7 @@ pub(crate) fn models() -> ModelsFolder {
 
 /// Groups of two processes on the CPU.
 pub(crate) fn torchrun(python: &Path) -> Result<Torchrun, TorchrunError> {
-    let settings = TorchrunSettings {
-        python: python.to_owned(),
-        processes: 2,
-        device: "cpu".to_owned(),
-    };
+    let settings = TorchrunSettings { python: python.to_owned(), processes: 2, device: "cpu".to_owned() };
     Torchrun::new(settings, models())
 }
 
@@ -50,10 +46,7 @@ pub(crate) struct StandIn {
 impl StandIn {
     /// One that does what it is named for.
     pub(crate) fn new(name: &str) -> Result<Self> {
-        let stand_in = Self {
-            folder: tempfile::tempdir()?,
-            name: name.to_owned(),
-        };
+        let stand_in = Self { folder: tempfile::tempdir()?, name: name.to_owned() };
         std::fs::write(stand_in.python(), include_str!("stand_in.py"))?;
         std::fs::set_permissions(stand_in.python(), Permissions::from_mode(0o755))?;
         Ok(stand_in)
@@ -82,21 +75,12 @@ pub(crate) async fn update(
 ) -> Result<UpdatePayload> {
     let mut members = Vec::new();
     for (place, (adapter, rows)) in (0_u128..).zip(adapters.iter().zip(rows)) {
-        let requests = rows
-            .iter()
-            .enumerate()
-            .map(|(at, (prompt, ids, logprobs, _))| RequestTokens {
-                id: at.to_string(),
-                prompt: prompt.clone(),
-                samples: vec![SampleTokens {
-                    ids: ids.clone(),
-                    logprobs: logprobs.clone(),
-                    sampling_logprobs: Vec::new(),
-                }],
-            });
-        let batch = TokenBatch {
-            requests: requests.collect(),
-        };
+        let requests = rows.iter().enumerate().map(|(at, (prompt, ids, logprobs, _))| RequestTokens {
+            id: at.to_string(),
+            prompt: prompt.clone(),
+            samples: vec![SampleTokens { ids: ids.clone(), logprobs: logprobs.clone(), sampling_logprobs: Vec::new() }],
+        });
+        let batch = TokenBatch { requests: requests.collect() };
         let tokens = store.put(ArtifactKind::Tokens, batch.to_bytes()?).await?;
         let sequences = rows.iter().enumerate().map(|(at, row)| SequenceRef {
             rollout: WorkId(Uuid::nil()),
@@ -116,15 +100,8 @@ pub(crate) async fn update(
         });
     }
     Ok(UpdatePayload {
-        base_model: BaseModel {
-            name: base.to_owned(),
-            revision: None,
-        },
-        compute: Compute {
-            threads: Some(1),
-            trainer: Trainer::Torchrun,
-            ..Compute::default()
-        },
+        base_model: BaseModel { name: base.to_owned(), revision: None },
+        compute: Compute { threads: Some(1), trainer: Trainer::Torchrun, ..Compute::default() },
         members,
         loss: Loss::PolicyGradient(PolicyLoss::default()),
         optimizer: Optimizer::default(),
@@ -159,11 +136,7 @@ pub(crate) async fn run(
     payload: UpdatePayload,
 ) -> Result<UpdateResult, ByHandError> {
     let handlers = Handlers::default().with(UpdateHandler::new(trainers));
-    let item = Item {
-        kind: WorkKind::Update,
-        key: WorkKey::new(0, "update"),
-        payload: Payload::Update(payload),
-    };
+    let item = Item { kind: WorkKind::Update, key: WorkKey::new(0, "update"), payload: Payload::Update(payload) };
     match item.run(&handlers, store.clone().into(), |_, _| {}).await? {
         Outcome::Update(result) => Ok(result),
         other => unreachable!("a result of kind {}", other.kind()),

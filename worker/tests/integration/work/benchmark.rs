@@ -17,13 +17,11 @@ use lyceum_core::recipe::{
 };
 use lyceum_core::work::{AdapterRef, BaseModel, Compute, LoraShape, Projection};
 use lyceum_engine::peft::AdapterFiles;
+use lyceum_store::datasets::{self, NewDataset};
+use lyceum_store::evaluations;
 use lyceum_store::evaluations::NewEvaluation;
 use lyceum_store::plan::{ViewCache, carry_out, lock, wanted};
 use lyceum_store::work::Sweeper;
-use lyceum_store::{
-    datasets::{self, NewDataset},
-    evaluations,
-};
 use uuid::Uuid;
 
 use crate::work::house::{House, RUN};
@@ -38,10 +36,7 @@ fn fixtures() -> PathBuf {
 }
 
 fn base_model() -> BaseModel {
-    BaseModel {
-        name: "qwen2-tied".to_owned(),
-        revision: None,
-    }
+    BaseModel { name: "qwen2-tied".to_owned(), revision: None }
 }
 
 async fn rows(house: &House) -> Result<DatasetId> {
@@ -50,9 +45,7 @@ async fn rows(house: &House) -> Result<DatasetId> {
             task_id: format!("gsm8k/{row}"),
             question: format!("{row}+1?"),
             canonical: None,
-            oracle: Question::Math {
-                gold: (row + 1).to_string(),
-            },
+            oracle: Question::Math { gold: (row + 1).to_string() },
             tags: Default::default(),
         })
     });
@@ -83,12 +76,7 @@ async fn member(house: &House) -> Result<(MemberId, AdapterRef)> {
             id: population,
             name: "main".to_owned(),
             base_model: base_model(),
-            lora: LoraShape {
-                r: 4,
-                lora_alpha: 8.0,
-                target_modules: vec![Projection::Q],
-                use_rslora: false,
-            },
+            lora: LoraShape { r: 4, lora_alpha: 8.0, target_modules: vec![Projection::Q], use_rslora: false },
         }],
         members: vec![MemberRecord {
             id: member,
@@ -108,17 +96,10 @@ async fn member(house: &House) -> Result<(MemberId, AdapterRef)> {
     };
     let mut tx = house.store.pool().begin().await?;
     let locked = lock(&mut tx, RUN).await?.context("the run is not due")?;
-    let plan = Plan {
-        records,
-        ..Plan::default()
-    };
+    let plan = Plan { records, ..Plan::default() };
     carry_out(&mut tx, &locked, &plan, 0.0).await?;
     tx.commit().await?;
-    let adapter = AdapterRef {
-        version,
-        artifact,
-        optimizer: None,
-    };
+    let adapter = AdapterRef { version, artifact, optimizer: None };
     Ok((member, adapter))
 }
 
@@ -153,10 +134,7 @@ async fn begin(house: &House, id: u128, dataset: DatasetId, member: (MemberId, A
             subject("student-0", SubjectRole::Student, Some(member.0), Some(member.1)),
         ],
         n: 2,
-        compute: Compute {
-            threads: Some(1),
-            ..Compute::default()
-        },
+        compute: Compute { threads: Some(1), ..Compute::default() },
         samples_per_item: 4,
     };
     let config = BenchmarkEvaluation.resolve(RunConfig {
@@ -169,13 +147,7 @@ async fn begin(house: &House, id: u128, dataset: DatasetId, member: (MemberId, A
     let spec: EvaluationSpec = serde_json::from_value(serde_json::json!({"type": "benchmark", "suites": ["gsm8k"]}))?;
     let state = BenchmarkEvaluation.begin(id, &config)?;
     let mut tx = house.store.pool().begin().await?;
-    let new = NewEvaluation {
-        spec: &spec,
-        run: Some(RUN),
-        config: &config,
-        state: &state,
-        trace_id: None,
-    };
+    let new = NewEvaluation { spec: &spec, run: Some(RUN), config: &config, state: &state, trace_id: None };
     evaluations::begin(&mut tx, &new).await?;
     tx.commit().await?;
     Ok(id)
@@ -194,10 +166,7 @@ async fn plan(house: &House, id: ExecutionId) -> Result<bool> {
     };
     let mut cache = ViewCache::default();
     cache.refresh(&mut tx, id, locked.state.step).await?;
-    let state = lyceum_core::recipe::RunState {
-        config: Arc::clone(&locked.state.config),
-        ..locked.state.clone()
-    };
+    let state = lyceum_core::recipe::RunState { config: Arc::clone(&locked.state.config), ..locked.state.clone() };
     let plan = loop {
         let plan = BenchmarkEvaluation.plan(&state, &cache.view)?;
         if plan.wants.is_empty() {
@@ -211,10 +180,7 @@ async fn plan(house: &House, id: ExecutionId) -> Result<bool> {
 }
 
 async fn count(house: &House, query: &'static str, id: ExecutionId) -> Result<i64> {
-    Ok(sqlx::query_scalar(query)
-        .bind(id.0)
-        .fetch_one(house.store.pool())
-        .await?)
+    Ok(sqlx::query_scalar(query).bind(id.0).fetch_one(house.store.pool()).await?)
 }
 
 /// All stored data of an evaluation, without times.
@@ -263,18 +229,8 @@ async fn kill_twice(house: &House, id: ExecutionId, options: &[&str]) -> Result<
 async fn a_worker_killed_in_the_middle_changes_no_result() -> Result<()> {
     let house = House::new().await?;
     let models = fixtures().join("models").display().to_string();
-    let options = [
-        "--kinds",
-        "benchmark,verify",
-        "--models",
-        &models,
-        "--device",
-        "cpu",
-        "--jobs",
-        "1",
-        "--lease-seconds",
-        "2",
-    ];
+    let options =
+        ["--kinds", "benchmark,verify", "--models", &models, "--device", "cpu", "--jobs", "1", "--lease-seconds", "2"];
     let dataset = rows(&house).await?;
     let member = member(&house).await?;
     // On some machines the worker may finish before it is killed; then try again.
@@ -297,16 +253,9 @@ async fn a_worker_killed_in_the_middle_changes_no_result() -> Result<()> {
     let same_texts = "SELECT count(*) FROM benchmark_samples a JOIN benchmark_samples b USING (evaluation_id, suite, row, sample, text)
         WHERE evaluation_id = $1 AND a.subject = 0 AND b.subject = 1";
     let samples = i64::from(2 * ROWS);
-    assert!(
-        count(&house, same_texts, calm).await? < samples,
-        "the adapter says something else than its base"
-    );
+    assert!(count(&house, same_texts, calm).await? < samples, "the adapter says something else than its base");
     let (disturbed, calm) = (kept(&house, disturbed).await?, kept(&house, calm).await?);
     assert_eq!(disturbed, calm);
-    assert_eq!(
-        disturbed.len(),
-        (2 * 2 * ROWS + 2 + 1) as usize,
-        "each sample once, two results, one table"
-    );
+    assert_eq!(disturbed.len(), (2 * 2 * ROWS + 2 + 1) as usize, "each sample once, two results, one table");
     Ok(())
 }

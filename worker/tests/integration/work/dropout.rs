@@ -29,18 +29,10 @@ async fn masked_batches_keep_both_log_probabilities() -> Result<()> {
     let house = House::new().await?;
     let mut worker = worker(&house)?;
     let adapters = adapters(&house).await?;
-    let mask = VocabularyMask {
-        seed: 5,
-        keep_rate: 0.3,
-        protected: vec![4],
-        protected_texts: Vec::new(),
-    };
+    let mask = VocabularyMask { seed: 5, keep_rate: 0.3, protected: vec![4], protected_texts: Vec::new() };
     let plain = rollout(&adapters);
     let masked = RolloutPayload {
-        sampling: Sampling {
-            vocabulary_mask: Some(mask.clone()),
-            ..plain.sampling.clone()
-        },
+        sampling: Sampling { vocabulary_mask: Some(mask.clone()), ..plain.sampling.clone() },
         ..plain.clone()
     };
     let result = done(&house, &mut worker, "masked", masked).await?;
@@ -72,11 +64,7 @@ async fn masked_batches_keep_both_log_probabilities() -> Result<()> {
     assert_eq!(free.generated[0].completions[0].mask_mismatch, None);
 
     let mut unknown = rollout(&adapters);
-    unknown.sampling.vocabulary_mask = Some(VocabularyMask {
-        keep_rate: 1e-9,
-        protected: Vec::new(),
-        ..mask
-    });
+    unknown.sampling.vocabulary_mask = Some(VocabularyMask { keep_rate: 1e-9, protected: Vec::new(), ..mask });
     let refusal = done(&house, &mut worker, "few", unknown).await.unwrap_err().to_string();
     assert!(refusal.contains("leaves 1 of 320 ids"), "{refusal}");
     worker.stop(&house).await
@@ -93,12 +81,7 @@ async fn the_diversity_of_texts_is_measured_against_earlier_ones() -> Result<()>
             centred: false,
             texts: texts.iter().map(|text| (*text).to_owned()).collect(),
             against,
-            diversity: Some(DiversityRequest {
-                novelty_distance: 1e-4,
-                cumulative: 2000,
-                seed: 1,
-                observer: None,
-            }),
+            diversity: Some(DiversityRequest { novelty_distance: 1e-4, cumulative: 2000, seed: 1, observer: None }),
         }),
         ..rollout(&[])
     };
@@ -127,11 +110,7 @@ async fn the_diversity_of_texts_is_measured_against_earlier_ones() -> Result<()>
         let request = payload.embedding.as_mut().and_then(|batch| batch.diversity.as_mut());
         if let Some(request) = request {
             request.seed = seed;
-            request.observer = Some(Observer {
-                learning_rate: 1e-2,
-                epochs: 2,
-                ..Observer::default()
-            });
+            request.observer = Some(Observer { learning_rate: 1e-2, epochs: 2, ..Observer::default() });
         }
         payload
     };
@@ -139,11 +118,7 @@ async fn the_diversity_of_texts_is_measured_against_earlier_ones() -> Result<()>
     for (name, seed) in [("observed", 1), ("again", 1), ("other", 2)] {
         let result = done(&house, &mut worker, name, observed(seed)).await?;
         let diversity = result.embedded.and_then(|embedded| embedded.diversity);
-        found.push(
-            diversity
-                .and_then(|diversity| diversity.epiplexity)
-                .context("no epiplexity")?,
-        );
+        found.push(diversity.and_then(|diversity| diversity.epiplexity).context("no epiplexity")?);
     }
     assert!(found[0].bits > 0.0, "{found:?}");
     assert_eq!(found[0], found[1]);

@@ -12,10 +12,7 @@ use crate::work::house::{House, Worker};
 
 fn payload(operator: &str, parents: &[EvolveResult], seed: u64, to: u128) -> Payload {
     Payload::Evolve(EvolvePayload {
-        base_model: BaseModel {
-            name: "qwen2-tied".to_owned(),
-            revision: None,
-        },
+        base_model: BaseModel { name: "qwen2-tied".to_owned(), revision: None },
         lora: LoraShape {
             r: 4,
             lora_alpha: 8.0,
@@ -54,27 +51,15 @@ async fn generations_are_born_from_the_queue_as_by_hand() -> Result<()> {
     assert_eq!(founders[1].version.version, VersionId(Uuid::from_u128(12)));
     assert_ne!(founders[0].version.artifact, founders[1].version.artifact);
 
-    let parents = vec![
-        payload("M4", &founders[..1], 3, 21),
-        payload("M4", &founders[1..], 4, 22),
-    ];
+    let parents = vec![payload("M4", &founders[..1], 3, 21), payload("M4", &founders[1..], 4, 22)];
     let parents = born(&house, &mut worker, "parents", parents).await?;
-    assert!(
-        parents[0].notes[0].contains("scale of a fresh A"),
-        "{:?}",
-        parents[0].notes
-    );
+    assert!(parents[0].notes[0].contains("scale of a fresh A"), "{:?}", parents[0].notes);
 
-    let Payload::Evolve(mut measured) = payload("copy_parent", &parents[..1], 5, 41) else {
-        bail!("a birth")
-    };
+    let Payload::Evolve(mut measured) = payload("copy_parent", &parents[..1], 5, 41) else { bail!("a birth") };
     measured.measured = parents.iter().map(|parent| parent.version).collect();
     let copy = born(&house, &mut worker, "measured", vec![Payload::Evolve(measured)]).await?;
     let geometry = copy[0].geometry.as_ref().context("a geometry")?;
-    let first_and_second = geometry
-        .pairs
-        .iter()
-        .map(|pair| (pair.first.0.as_u128(), pair.second.0.as_u128()));
+    let first_and_second = geometry.pairs.iter().map(|pair| (pair.first.0.as_u128(), pair.second.0.as_u128()));
     assert_eq!(first_and_second.collect::<Vec<_>>(), [(41, 21), (41, 22), (21, 22)]);
     assert_eq!((geometry.pairs[0].cosine, geometry.pairs[0].distance), (Some(1.0), 0.0));
     assert_eq!(geometry.versions[0].norm, geometry.versions[1].norm);
@@ -87,10 +72,7 @@ async fn generations_are_born_from_the_queue_as_by_hand() -> Result<()> {
     ];
     let children = born(&house, &mut worker, "children", births).await?;
     assert_eq!(children[0].version.artifact, parents[0].version.artifact);
-    assert_eq!(
-        children[1].version.artifact, children[2].version.artifact,
-        "a birth replays to the same bytes"
-    );
+    assert_eq!(children[1].version.artifact, children[2].version.artifact, "a birth replays to the same bytes");
 
     let files = async |version: AdapterRef| -> Result<AdapterFiles> {
         let bytes = artifacts.get(version.artifact).await?;
@@ -111,11 +93,7 @@ async fn what_cannot_be_born_fails_with_its_reason() -> Result<()> {
     let house = House::new().await?;
     let mut worker = house.worker(&["--kinds", "evolve"])?;
     let childless = payload("X9", &[], 1, 11);
-    let said = house
-        .done(&mut worker, "birth", childless)
-        .await
-        .unwrap_err()
-        .to_string();
+    let said = house.done(&mut worker, "birth", childless).await.unwrap_err().to_string();
     assert!(said.contains("operator X9 takes 2 parents; 0 were given"), "{said}");
     Ok(())
 }

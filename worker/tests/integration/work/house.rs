@@ -67,11 +67,7 @@ impl House {
         };
         let database = TestCluster::shared().await?.database_prepared(prepare).await?;
         let store = Store::connect(database.url(), 4).await?;
-        let config = RunConfig {
-            recipe: "by hand".to_owned(),
-            steps: 1,
-            ..RunConfig::default()
-        };
+        let config = RunConfig { recipe: "by hand".to_owned(), steps: 1, ..RunConfig::default() };
         let state = RunState {
             run: RUN,
             config: Arc::new(config.clone()),
@@ -97,11 +93,7 @@ impl House {
         let mut tx = store.pool().begin().await?;
         runs::begin(&mut tx, &new).await?;
         tx.commit().await?;
-        Ok(Self {
-            store,
-            database,
-            folder: tempfile::tempdir()?,
-        })
+        Ok(Self { store, database, folder: tempfile::tempdir()? })
     }
 
     #[cfg(feature = "engine")]
@@ -117,18 +109,13 @@ impl House {
     /// The item of a phase, as the server returns it.
     #[cfg(feature = "engine")]
     pub(crate) async fn item(&self, phase: &str) -> Result<WorkDetail> {
-        let id: Uuid = sqlx::query_scalar("SELECT id FROM work WHERE phase = $1")
-            .bind(phase)
-            .fetch_one(self.store.pool())
-            .await?;
+        let id: Uuid =
+            sqlx::query_scalar("SELECT id FROM work WHERE phase = $1").bind(phase).fetch_one(self.store.pool()).await?;
         Ok(work::find(self.store.pool(), WorkId(id)).await?)
     }
 
     pub(crate) fn worker(&self, options: &[&str]) -> Result<Worker> {
-        let url = self
-            .database
-            .url()
-            .replacen("//lyceum@", &format!("//{WORKER_ROLE}@"), 1);
+        let url = self.database.url().replacen("//lyceum@", &format!("//{WORKER_ROLE}@"), 1);
         let child = Command::new(env!("CARGO_BIN_EXE_lyceum-worker"))
             .args(["work", "--database", &url, "--artifacts"])
             .arg(Path::new(self.folder.path()))
@@ -148,18 +135,9 @@ impl House {
     pub(crate) async fn done(&self, worker: &mut Worker, phase: &str, payload: Payload) -> Result<Outcome> {
         let key = WorkKey::new(0, phase);
         let mut tx = self.store.pool().begin().await?;
-        let Some(locked) = lock(&mut tx, RUN).await? else {
-            bail!("the run is not due")
-        };
-        let item = WorkItem {
-            key,
-            payload,
-            requirements: Requirements::default(),
-        };
-        let plan = Plan {
-            work: vec![item],
-            ..Plan::default()
-        };
+        let Some(locked) = lock(&mut tx, RUN).await? else { bail!("the run is not due") };
+        let item = WorkItem { key, payload, requirements: Requirements::default() };
+        let plan = Plan { work: vec![item], ..Plan::default() };
         carry_out(&mut tx, &locked, &plan, 0.0).await?;
         tx.commit().await?;
         let give_up = Instant::now() + Duration::from_secs(600);
@@ -191,14 +169,9 @@ impl Worker {
 
     /// Stops it, and waits until it has signed off.
     pub(crate) async fn stop(mut self, house: &House) -> Result<()> {
-        ensure!(
-            Command::new("kill").arg(self.0.id().to_string()).status()?.success(),
-            "cannot signal the worker"
-        );
+        ensure!(Command::new("kill").arg(self.0.id().to_string()).status()?.success(), "cannot signal the worker");
         assert!(self.0.wait()?.success());
-        let state: String = sqlx::query_scalar("SELECT state FROM workers")
-            .fetch_one(house.store.pool())
-            .await?;
+        let state: String = sqlx::query_scalar("SELECT state FROM workers").fetch_one(house.store.pool()).await?;
         assert_eq!(state, "stopped");
         Ok(())
     }

@@ -46,10 +46,7 @@ fn counting(artifacts: BTreeMap<String, Vec<u8>>) -> Result<(Remote, Reads)> {
             if status.starts_with("200") {
                 *counted.lock().expect("no panic").entry(digest.to_owned()).or_default() += 1;
             }
-            let head = format!(
-                "HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-                bytes.len()
-            );
+            let head = format!("HTTP/1.1 {status}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n", bytes.len());
             (&stream).write_all(head.as_bytes())?;
             (&stream).write_all(bytes)?;
         }
@@ -59,11 +56,7 @@ fn counting(artifacts: BTreeMap<String, Vec<u8>>) -> Result<(Remote, Reads)> {
 }
 
 async fn done(handlers: &Handlers, artifacts: &Artifacts, payload: Payload) -> Result<Outcome> {
-    let item = Item {
-        kind: payload.kind(),
-        key: WorkKey::new(0, "kept"),
-        payload,
-    };
+    let item = Item { kind: payload.kind(), key: WorkKey::new(0, "kept"), payload };
     Ok(item.run(handlers, artifacts.clone(), |_, _| {}).await?)
 }
 
@@ -82,11 +75,7 @@ async fn reads(kept: u64) -> Result<Vec<u32>> {
         let archive = AdapterFiles::read(&adapter_folder(index))?.to_archive()?;
         let artifact = Digest::of(&archive);
         stored.insert(artifact.to_string(), archive);
-        adapters.push(AdapterRef {
-            version: VersionId(Uuid::from_u128(index as u128)),
-            artifact,
-            optimizer: None,
-        });
+        adapters.push(AdapterRef { version: VersionId(Uuid::from_u128(index as u128)), artifact, optimizer: None });
     }
     let (server, reads) = counting(stored)?;
     let own = ArtifactStore::in_memory();
@@ -120,9 +109,7 @@ async fn reads(kept: u64) -> Result<Vec<u32>> {
     };
     done(&handlers, &artifacts, Payload::Evolve(birth)).await?;
     let reads = reads.lock().expect("no panic");
-    let of_adapters = adapters
-        .iter()
-        .map(|adapter| reads.get(&adapter.artifact.to_string()).copied());
+    let of_adapters = adapters.iter().map(|adapter| reads.get(&adapter.artifact.to_string()).copied());
     Ok(of_adapters.map(Option::unwrap_or_default).collect())
 }
 

@@ -22,18 +22,9 @@ impl Lesson {
         let models = fixtures().join("models").display().to_string();
         let mut worker = house.worker(&["--kinds", "rollout,update", "--models", &models, "--device", "cpu"])?;
         let adapters = adapters(&house).await?;
-        let outcome = house
-            .done(&mut worker, "propose", Payload::Rollout(rollout(&adapters)))
-            .await?;
-        let Outcome::Rollout(generated) = outcome else {
-            bail!("a result of kind {}", outcome.kind())
-        };
-        Ok(Self {
-            house,
-            worker,
-            adapters,
-            generated,
-        })
+        let outcome = house.done(&mut worker, "propose", Payload::Rollout(rollout(&adapters))).await?;
+        let Outcome::Rollout(generated) = outcome else { bail!("a result of kind {}", outcome.kind()) };
+        Ok(Self { house, worker, adapters, generated })
     }
 
     fn payload(&self, loss: Loss) -> Result<UpdatePayload> {
@@ -46,11 +37,7 @@ impl Lesson {
 async fn members_of_one_update_have_kl_references_of_their_own() -> Result<()> {
     let mut lesson = Lesson::new().await?;
     for (otherwise, kl_reference) in [("base", KlReference::Base), ("start", KlReference::Start)] {
-        let loss = Loss::PolicyGradient(PolicyLoss {
-            kl: 0.5,
-            kl_reference,
-            ..PolicyLoss::default()
-        });
+        let loss = Loss::PolicyGradient(PolicyLoss { kl: 0.5, kl_reference, ..PolicyLoss::default() });
         let plain = lesson.payload(loss)?;
         let mut mixed = plain.clone();
         // The reference of the first member is the second's weights; the second takes the one the loss names.
@@ -59,12 +46,8 @@ async fn members_of_one_update_have_kl_references_of_their_own() -> Result<()> {
             members: vec![payload.members[place].clone()],
             ..payload.clone()
         };
-        let payloads = [
-            ("mixed", mixed.clone()),
-            ("first", alone(&mixed, 0)),
-            ("second", alone(&mixed, 1)),
-            ("plain", plain),
-        ];
+        let payloads =
+            [("mixed", mixed.clone()), ("first", alone(&mixed, 0)), ("second", alone(&mixed, 1)), ("plain", plain)];
         let mut diagnostics = Vec::new();
         for (phase, payload) in payloads {
             let phase = format!("{phase}-{otherwise}");
@@ -77,10 +60,7 @@ async fn members_of_one_update_have_kl_references_of_their_own() -> Result<()> {
         let near = |a: f64, b: f64| (a - b).abs() <= 1e-5 * (1e-3 + b.abs());
         for (together, separate) in [(first, first_alone), (second, second_alone), (second, plain_second)] {
             ensure!(near(together.kl, separate.kl), "{together:?} {separate:?}");
-            ensure!(
-                near(together.grad_norm, separate.grad_norm),
-                "{together:?} {separate:?}"
-            );
+            ensure!(near(together.grad_norm, separate.grad_norm), "{together:?} {separate:?}");
         }
         ensure!(!near(first.kl, plain_first.kl), "{first:?} {plain_first:?}");
     }
@@ -99,17 +79,13 @@ async fn cross_entropy_makes_every_sample_likelier() -> Result<()> {
     assert_eq!(serde_json::to_value(&payload)?["loss"], "cross_entropy");
     let learned = updated(&lesson.house, &mut lesson.worker, "observe", payload.clone()).await?;
 
-    let Some(digest) = lesson.generated.tokens else {
-        bail!("tokens were to be kept")
-    };
+    let Some(digest) = lesson.generated.tokens else { bail!("tokens were to be kept") };
     let tokens = TokenBatch::from_bytes(&lesson.house.artifacts()?.get(digest).await?)?;
     for (place, (member, request)) in learned.members.iter().zip(["a", "b"]).enumerate() {
         let archive = lesson.house.artifacts()?.get(member.version.artifact).await?;
         let folder = tempfile::tempdir()?;
         AdapterFiles::from_archive(request, &archive)?.write(folder.path())?;
-        let Some(of) = tokens.request(request) else {
-            bail!("no tokens of {request}")
-        };
+        let Some(of) = tokens.request(request) else { bail!("no tokens of {request}") };
         let (mut before, mut after) = (0.0, 0.0);
         for sample in &of.samples {
             before += scored(&adapter_folder(place), &of.prompt, &sample.ids)?;

@@ -26,17 +26,11 @@ fn fixtures() -> PathBuf {
 }
 
 fn base_model() -> BaseModel {
-    BaseModel {
-        name: "qwen2-tied".to_owned(),
-        revision: None,
-    }
+    BaseModel { name: "qwen2-tied".to_owned(), revision: None }
 }
 
 fn compute() -> Compute {
-    Compute {
-        threads: Some(1),
-        ..Compute::default()
-    }
+    Compute { threads: Some(1), ..Compute::default() }
 }
 
 fn version(number: u128) -> VersionId {
@@ -81,10 +75,7 @@ async fn both(house: &House, worker: &mut Worker, phase: &str, payload: Payload,
     let out = folder.path().join("out");
     let artifacts = house.artifacts_folder().display().to_string();
     let to = out.display().to_string();
-    let by_hand = run(
-        &item,
-        &[&["--artifacts", &artifacts, "--out", &to][..], further].concat(),
-    )?;
+    let by_hand = run(&item, &[&["--artifacts", &artifacts, "--out", &to][..], further].concat())?;
     ensure!(by_hand.status.success(), "{}", String::from_utf8_lossy(&by_hand.stderr));
     let by_hand: Outcome = serde_json::from_slice(&std::fs::read(out.join("result.json"))?)?;
     let timeless = |outcome: &Outcome| Ok::<_, serde_json::Error>(timeless(serde_json::to_value(outcome)?));
@@ -94,15 +85,8 @@ async fn both(house: &House, worker: &mut Worker, phase: &str, payload: Payload,
 
 async fn adapter(house: &House) -> Result<AdapterRef> {
     let files = AdapterFiles::read(&fixtures().join("adapters/qwen2-tied/all-0"))?;
-    let artifact = house
-        .artifacts()?
-        .put(ArtifactKind::Adapter, files.to_archive()?)
-        .await?;
-    Ok(AdapterRef {
-        version: version(1),
-        artifact,
-        optimizer: None,
-    })
+    let artifact = house.artifacts()?.put(ArtifactKind::Adapter, files.to_archive()?).await?;
+    Ok(AdapterRef { version: version(1), artifact, optimizer: None })
 }
 
 async fn rows(house: &House) -> Result<(DatasetId, Vec<Value>)> {
@@ -135,10 +119,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
     let models = fixtures().join("models").display().to_string();
     let mut worker = house.worker(&["--models", &models, "--device", "cpu", "--jobs", "1"])?;
     let adapter = adapter(&house).await?;
-    let sampling = Sampling {
-        max_tokens: 8,
-        ..Sampling::default()
-    };
+    let sampling = Sampling { max_tokens: 8, ..Sampling::default() };
 
     let rollout = RolloutPayload {
         base_model: base_model(),
@@ -159,9 +140,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
         compare: None,
     };
     let outcome = both(&house, &mut worker, "rollout", rollout.into(), &[]).await?;
-    let Outcome::Rollout(generated) = outcome else {
-        anyhow::bail!("not a rollout: {outcome:?}")
-    };
+    let Outcome::Rollout(generated) = outcome else { anyhow::bail!("not a rollout: {outcome:?}") };
 
     let sequences = (0..2).map(|sample| SequenceRef {
         rollout: WorkId(Uuid::nil()),
@@ -206,11 +185,7 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
     let verify = VerifyPayload {
         tasks: vec![Task {
             id: "number".to_owned(),
-            check: Check::Math(MathPair {
-                gold: "0.5".to_owned(),
-                answer: "\\frac{1}{2}".to_owned(),
-                plain: false,
-            }),
+            check: Check::Math(MathPair { gold: "0.5".to_owned(), answer: "\\frac{1}{2}".to_owned(), plain: false }),
         }],
         ..VerifyPayload::default()
     };
@@ -256,10 +231,7 @@ fn an_item_that_cannot_be_run_is_refused_with_the_fix() {
         "parents": [{"version": Uuid::nil(), "artifact": digest}]
     }});
     let said = refusal(evolve.clone(), &[]);
-    assert!(
-        said.contains(&format!("adapter {digest}")) && said.contains("--server"),
-        "{said}"
-    );
+    assert!(said.contains(&format!("adapter {digest}")) && said.contains("--server"), "{said}");
     let missing = folder.path().join("missing").display().to_string();
     let said = refusal(evolve.clone(), &["--artifacts", &missing]);
     assert!(said.contains("there is no such folder"), "{said}");

@@ -17,33 +17,15 @@ async fn the_shipped_worker_judges_what_the_queue_holds_and_signs_off() -> Resul
     };
     let number = Task {
         id: "number".to_owned(),
-        check: Check::Math(MathPair {
-            gold: "0.5".to_owned(),
-            answer: "\\frac{1}{2}".to_owned(),
-            plain: false,
-        }),
+        check: Check::Math(MathPair { gold: "0.5".to_owned(), answer: "\\frac{1}{2}".to_owned(), plain: false }),
     };
-    let tasks = vec![
-        proposal("good", "def f(x):\n    return x + 1"),
-        proposal("bad", "def f(x):\n    return y"),
-        number,
-    ];
+    let tasks =
+        vec![proposal("good", "def f(x):\n    return x + 1"), proposal("bad", "def f(x):\n    return y"), number];
     let mut worker = house.worker(&["--kinds", "verify", "--jobs", "1"])?;
-    let payload = Payload::Verify(VerifyPayload {
-        tasks,
-        ..VerifyPayload::default()
-    });
-    let Outcome::Verify(result) = house.done(&mut worker, "check", payload).await? else {
-        bail!("no verdicts")
-    };
-    let [good, bad, number] = &result.verdicts[..] else {
-        bail!("not three verdicts: {result:?}")
-    };
-    assert_eq!(
-        (good.valid, good.output.as_deref()),
-        (Some(true), Some("4")),
-        "{good:?}"
-    );
+    let payload = Payload::Verify(VerifyPayload { tasks, ..VerifyPayload::default() });
+    let Outcome::Verify(result) = house.done(&mut worker, "check", payload).await? else { bail!("no verdicts") };
+    let [good, bad, number] = &result.verdicts[..] else { bail!("not three verdicts: {result:?}") };
+    assert_eq!((good.valid, good.output.as_deref()), (Some(true), Some("4")), "{good:?}");
     assert_eq!(bad.valid, Some(false), "{bad:?}");
     assert_eq!(number.correct, Some(true), "{number:?}");
 

@@ -88,14 +88,8 @@ fn combined(name: &str, value: &Expression, rng: &mut ChaCha12Rng) -> Option<(St
     };
     let sign = operator.sign();
     Some(match rng.random_bool(0.6) {
-        true => (
-            format!("{name} {sign} {with}"),
-            Expression::of(operator, value.clone(), with),
-        ),
-        false => (
-            format!("{with} {sign} {name}"),
-            Expression::of(operator, with, value.clone()),
-        ),
+        true => (format!("{name} {sign} {with}"), Expression::of(operator, value.clone(), with)),
+        false => (format!("{with} {sign} {name}"), Expression::of(operator, with, value.clone())),
     })
 }
 

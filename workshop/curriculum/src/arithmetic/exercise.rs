@@ -89,12 +89,7 @@ impl Exercise {
             if let Some((question, expression)) = drawn.filter(|(_, expression)| !expression.is_fraction())
                 && let Some(value) = expression.value().filter(is_small)
             {
-                return Self {
-                    level,
-                    question,
-                    expression,
-                    value,
-                };
+                return Self { level, question, expression, value };
             }
         }
     }

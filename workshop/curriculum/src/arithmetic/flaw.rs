@@ -72,10 +72,7 @@ impl Flawed {
 
     fn drawn(exercise: &Exercise, quality: Quality, rng: &mut ChaCha12Rng) -> Self {
         let (question, value) = (exercise.question.as_str(), exercise.value);
-        let of = |question: &str, value: Rational| Self {
-            question: question.to_owned(),
-            answer: value.to_string(),
-        };
+        let of = |question: &str, value: Rational| Self { question: question.to_owned(), answer: value.to_string() };
         match quality {
             Quality::Sound => of(question, value),
             Quality::Doubtful => of(&vague(question, rng), value),
@@ -183,12 +180,7 @@ fn spoilt(operations: &[String], quality: Quality, rng: &mut ChaCha12Rng) -> Opt
                 None => {
                     let (start, sign) = operation.char_indices().find(|(_, letter)| "+-*/%".contains(*letter))?;
                     let others: Vec<char> = "+-*".chars().filter(|other| *other != sign).collect();
-                    format!(
-                        "{}{}{}",
-                        &operation[..start],
-                        one_of(&others, rng)?,
-                        &operation[start + 1..]
-                    )
+                    format!("{}{}{}", &operation[..start], one_of(&others, rng)?, &operation[start + 1..])
                 }
             };
             changed[at] = format!("{name}={operation}");

@@ -20,11 +20,7 @@ pub(super) fn single(rng: &mut ChaCha12Rng) -> Expression {
         0 => Expression::of(Add, number(2, 60, rng), number(2, 60, rng)),
         1 => {
             let (high, low) = (rng.random_range(10..=99), rng.random_range(2..=60));
-            Expression::of(
-                Subtract,
-                Expression::whole(high.max(low)),
-                Expression::whole(high.min(low)),
-            )
+            Expression::of(Subtract, Expression::whole(high.max(low)), Expression::whole(high.min(low)))
         }
         2 => Expression::of(Multiply, number(2, 19, rng), number(2, 12, rng)),
         _ => quotient(2, 19, rng),
@@ -66,11 +62,7 @@ fn shape(level: u8, rng: &mut ChaCha12Rng) -> Option<Expression> {
         (2, _) => of(sum_or_difference(rng), bracketed(rng), number(2, 60, rng)),
         (3, 0) => of(Multiply, bracketed(rng), number(2, 12, rng)),
         (3, 1) => of(Multiply, number(2, 12, rng), bracketed(rng)),
-        (3, 2) => of(
-            sum_or_difference(rng),
-            of(Multiply, bracketed(rng), number(2, 9, rng)),
-            number(2, 60, rng),
-        ),
+        (3, 2) => of(sum_or_difference(rng), of(Multiply, bracketed(rng), number(2, 9, rng)), number(2, 60, rng)),
         (3, 3) => of(Remainder, number(13, 120, rng), number(3, 12, rng)),
         (3, _) => of(Remainder, single(rng), number(3, 12, rng)),
         (4, 0) => of(sum_or_difference(rng), fraction(rng), fraction(rng)),
@@ -78,17 +70,9 @@ fn shape(level: u8, rng: &mut ChaCha12Rng) -> Option<Expression> {
         (4, 2) => of(Multiply, fraction(rng), number(2, 60, rng)),
         (4, 3) => {
             let percent = Expression::whole(one_of(&[5, 10, 20, 25, 40, 50, 75], rng)?);
-            of(
-                Multiply,
-                of(Divide, percent, Expression::whole(100)),
-                number(4, 120, rng),
-            )
+            of(Multiply, of(Divide, percent, Expression::whole(100)), number(4, 120, rng))
         }
-        (4, _) => of(
-            sum_or_difference(rng),
-            number(2, 30, rng),
-            of(Multiply, fraction(rng), number(2, 30, rng)),
-        ),
+        (4, _) => of(sum_or_difference(rng), number(2, 30, rng), of(Multiply, fraction(rng), number(2, 30, rng))),
         _ => {
             let left = of(Multiply, bracketed(rng), number(3, 12, rng));
             let right = of(sum_or_difference(rng), product(rng), quotient(2, 12, rng));
@@ -139,11 +123,7 @@ fn ends_in_phrase(expression: &Expression, rng: &mut ChaCha12Rng) -> Option<Stri
     let [left @ Expression::Number(_), right] = &**sides else {
         return None;
     };
-    let words: Vec<&str> = INFIXES
-        .iter()
-        .filter(|(_, of)| of == operator)
-        .map(|(words, _)| *words)
-        .collect();
+    let words: Vec<&str> = INFIXES.iter().filter(|(_, of)| of == operator).map(|(words, _)| *words).collect();
     Some(format!("{left} {} {}", one_of(&words, rng)?, phrase(right, rng)?))
 }
 
@@ -159,20 +139,14 @@ fn part_of(expression: &Expression, rng: &mut ChaCha12Rng) -> Option<String> {
         return None;
     };
     let is_percent = *below == 100.into();
-    let part = if is_percent {
-        format!("{above} percent")
-    } else {
-        part.to_string()
-    };
+    let part = if is_percent { format!("{above} percent") } else { part.to_string() };
     Some(format!("{part} of {}", atom(whole, rng)))
 }
 
 /// The expression in one of these wordings, if one means it.
 fn said(wordings: &[Wording], expression: &Expression, rng: &mut ChaCha12Rng) -> Option<String> {
-    let fitting: Vec<(&str, Vec<&Expression>)> = wordings
-        .iter()
-        .filter_map(|wording| Some((wording.pattern, slots(wording.meaning, expression)?)))
-        .collect();
+    let fitting: Vec<(&str, Vec<&Expression>)> =
+        wordings.iter().filter_map(|wording| Some((wording.pattern, slots(wording.meaning, expression)?))).collect();
     if fitting.is_empty() {
         return None;
     }
@@ -209,10 +183,6 @@ fn atom(expression: &Expression, rng: &mut ChaCha12Rng) -> String {
     if let Expression::Number(number) = expression {
         return number.to_string();
     }
-    let said = if rng.random_bool(0.5) {
-        phrase(expression, rng)
-    } else {
-        None
-    };
+    let said = if rng.random_bool(0.5) { phrase(expression, rng) } else { None };
     said.unwrap_or_else(|| format!("({expression})"))
 }

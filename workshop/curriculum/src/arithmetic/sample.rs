@@ -128,10 +128,7 @@ impl<'a> Writer<'a> {
             }
         };
         let prefix = std::iter::once(Part::new(prompt.text, weights.prompt)).chain(completion);
-        Ok(Sample {
-            prefix: prefix.collect(),
-            branches: Vec::new(),
-        })
+        Ok(Sample { prefix: prefix.collect(), branches: Vec::new() })
     }
 
     fn proposal(&self, exercise: &Exercise) -> Vec<Part> {
@@ -145,10 +142,7 @@ impl<'a> Writer<'a> {
     fn challenge(&self, exercise: &Exercise) -> Vec<Part> {
         let Weights { question, answer, .. } = self.spec.weights;
         vec![
-            Part::new(
-                format!("<question>{}</question><type>math</type>", exercise.question),
-                question,
-            ),
+            Part::new(format!("<question>{}</question><type>math</type>", exercise.question), question),
             Part::new(format!("<answer>{}</answer><eos>", exercise.answer()), answer),
         ]
     }
@@ -158,9 +152,7 @@ impl<'a> Writer<'a> {
         let answer = format!("{}<eos>", boxed(exercise));
         let longest = self.spec.trace_tokens;
         let fits = |text: &String| length.is_some_and(|length| length(text) + length(&answer) <= longest);
-        let steps = length
-            .and_then(|_| steps(&exercise.expression))
-            .filter(|steps| !steps.is_empty());
+        let steps = length.and_then(|_| steps(&exercise.expression)).filter(|steps| !steps.is_empty());
         let steps = steps.map(|steps| format!("{steps};")).filter(fits);
         let steps = steps.map(|steps| Part::new(steps, weights.steps));
         steps.into_iter().chain([Part::new(answer, weights.answer)]).collect()

@@ -108,10 +108,7 @@ impl Working {
             false => (right, left),
         };
         let products: Vec<i128> = parts(split).into_iter().map(|part| self.product(part, other)).collect();
-        products
-            .into_iter()
-            .reduce(|sum, product| self.sum(sum, product))
-            .unwrap_or(0)
+        products.into_iter().reduce(|sum, product| self.sum(sum, product)).unwrap_or(0)
     }
 
     /// A division without remainder.
@@ -127,10 +124,7 @@ impl Working {
             rest = self.difference(rest, product);
         }
         self.direct(Operator::Divide, rest, right, rest / right);
-        digits
-            .into_iter()
-            .reduce(|sum, digit| self.sum(sum, digit))
-            .unwrap_or(result)
+        digits.into_iter().reduce(|sum, digit| self.sum(sum, digit)).unwrap_or(result)
     }
 
     fn remainder(&mut self, left: i128, right: i128) -> Option<i128> {
@@ -174,12 +168,7 @@ impl Working {
             if whole.is_integer() && whole.numer() % part.denom() == 0 && *part.denom() > 1 {
                 let quotient = self.quotient(*whole.numer(), *part.denom());
                 let is_done = *part.numer() == 1;
-                return if is_done {
-                    quotient
-                } else {
-                    self.product(quotient, *part.numer())
-                }
-                .into();
+                return if is_done { quotient } else { self.product(quotient, *part.numer()) }.into();
             }
         }
         let above = self.factor(*left.numer(), *right.numer());
@@ -248,11 +237,7 @@ fn planned(expression: &Expression, operations: &mut Vec<String>) -> Option<Stri
     let right = planned(&sides[1], operations)?;
     let name = char::from(b'a' + u8::try_from(operations.len()).ok().filter(|&at| at < 26)?);
     // A fraction is a number in a plan, so it needs brackets where it is divided by.
-    let right = if right.contains('/') {
-        format!("({right})")
-    } else {
-        right
-    };
+    let right = if right.contains('/') { format!("({right})") } else { right };
     operations.push(format!("{name}={left}{}{right}", operator.sign()));
     Some(name.to_string())
 }

@@ -24,11 +24,7 @@ pub(super) fn draw(level: u8, rng: &mut ChaCha12Rng) -> Option<(String, Expressi
     };
     let (who, pronoun) = one_of(PEOPLE, rng)?;
     let what = one_of(THINGS, rng)?;
-    let others: Vec<&str> = PEOPLE
-        .iter()
-        .map(|(name, _)| *name)
-        .filter(|name| *name != who)
-        .collect();
+    let others: Vec<&str> = PEOPLE.iter().map(|(name, _)| *name).filter(|name| *name != who).collect();
     let (mut text, mut value) = start(level, who, what, rng)?;
     let mut is_shared = false;
     for turn in 0..changes {
@@ -52,20 +48,13 @@ pub(super) fn draw(level: u8, rng: &mut ChaCha12Rng) -> Option<(String, Expressi
         value = after;
     }
     let end = if is_shared { SHARE_END } else { one_of(STORY_ENDS, rng)? };
-    let asked = if rng.random_bool(0.7) {
-        who.to_owned()
-    } else {
-        pronoun.to_lowercase()
-    };
+    let asked = if rng.random_bool(0.7) { who.to_owned() } else { pronoun.to_lowercase() };
     Some((format!("{text}. {}", sentence(end, &asked, what, "", &[])), value))
 }
 
 fn start(level: u8, who: &str, what: &str, rng: &mut ChaCha12Rng) -> Option<(String, Expression)> {
-    let allowed: Vec<&str> = STORY_STARTS
-        .iter()
-        .copied()
-        .filter(|pattern| level >= 3 || pattern.matches("{n}").count() == 1)
-        .collect();
+    let allowed: Vec<&str> =
+        STORY_STARTS.iter().copied().filter(|pattern| level >= 3 || pattern.matches("{n}").count() == 1).collect();
     let pattern = one_of(&allowed, rng)?;
     let numbers = match pattern.matches("{n}").count() {
         1 => vec![rng.random_range(4..=60)],
@@ -100,10 +89,7 @@ fn written(numbers: &[i64]) -> Vec<Expression> {
 
 /// A pattern with its slots filled.
 fn sentence(pattern: &str, who: &str, what: &str, other: &str, numbers: &[i64]) -> String {
-    let mut text = pattern
-        .replace("{who}", who)
-        .replace("{what}", what)
-        .replace("{other}", other);
+    let mut text = pattern.replace("{who}", who).replace("{what}", what).replace("{other}", other);
     for number in numbers {
         text = text.replacen("{n}", &number.to_string(), 1);
     }

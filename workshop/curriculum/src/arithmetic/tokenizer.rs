@@ -57,12 +57,7 @@ fn words() -> BTreeSet<String> {
     let inside = stories.chain(infixes).chain(phrases).chain(JOINS);
     let starts = STORY_STARTS.iter().chain(THINGS).copied();
     let sentences = TASKS.iter().chain(CHAIN_LINKS).map(|wording| wording.pattern);
-    let sentences = sentences.chain(
-        [ASKS, CHAIN_STARTS, CHAIN_ENDS, STORY_ENDS]
-            .into_iter()
-            .flatten()
-            .copied(),
-    );
+    let sentences = sentences.chain([ASKS, CHAIN_STARTS, CHAIN_ENDS, STORY_ENDS].into_iter().flatten().copied());
     let mut pieces = BTreeSet::new();
     for text in inside.chain(starts) {
         pieces.extend(text.split_whitespace().filter_map(inner));
@@ -78,10 +73,7 @@ fn words() -> BTreeSet<String> {
     }
     pieces.extend(["Let", "If", " Then"].map(str::to_owned));
     // "If x is 3, what is x + 1?"
-    pieces.extend(
-        ASKS.iter()
-            .filter_map(|ask| inner(&ask.split(' ').next()?.to_lowercase())),
-    );
+    pieces.extend(ASKS.iter().filter_map(|ask| inner(&ask.split(' ').next()?.to_lowercase())));
     pieces
 }
 
@@ -96,9 +88,5 @@ fn inner(word: &str) -> Option<String> {
 fn opening(word: &str) -> [String; 3] {
     let word = word.trim_end_matches(['.', '?', ',']);
     let capitalised = capitalised(word);
-    [
-        format!(" {}", word.to_lowercase()),
-        format!(" {capitalised}"),
-        capitalised,
-    ]
+    [format!(" {}", word.to_lowercase()), format!(" {capitalised}"), capitalised]
 }

@@ -21,10 +21,7 @@ pub(super) fn head(grammar: &mut Grammar<'_>, outer: bool) -> Option<Head> {
         Type::Ints => {
             let list = grammar.variable(Type::Ints)?;
             match grammar.rng.random_range(0..5) {
-                0 if !outer => (
-                    format!("for i,v in enumerate({list}):"),
-                    vec![("i", Type::Int), ("v", Type::Int)],
-                ),
+                0 if !outer => (format!("for i,v in enumerate({list}):"), vec![("i", Type::Int), ("v", Type::Int)]),
                 1 if !outer => (format!("for v in {list}[1:]:"), vec![("v", Type::Int)]),
                 2 if !outer => (format!("for v in sorted({list}):"), vec![("v", Type::Int)]),
                 _ => (format!("for {number} in {list}:"), vec![(number, Type::Int)]),
@@ -33,10 +30,7 @@ pub(super) fn head(grammar: &mut Grammar<'_>, outer: bool) -> Option<Head> {
         Type::Str => {
             let word = grammar.variable(Type::Str)?;
             match grammar.rng.random_range(0..5) {
-                0 if !outer => (
-                    format!("for i,c in enumerate({word}):"),
-                    vec![("i", Type::Int), ("c", Type::Str)],
-                ),
+                0 if !outer => (format!("for i,c in enumerate({word}):"), vec![("i", Type::Int), ("c", Type::Str)]),
                 1 if !outer => (format!("for c in {word}[::-1]:"), vec![("c", Type::Str)]),
                 _ => (format!("for {text} in {word}:"), vec![(text, Type::Str)]),
             }
@@ -50,10 +44,7 @@ pub(super) fn head(grammar: &mut Grammar<'_>, outer: bool) -> Option<Head> {
             if outer {
                 return None;
             }
-            (
-                format!("for k,v in {dictionary}.items():"),
-                vec![("k", Type::Str), ("v", Type::Int)],
-            )
+            (format!("for k,v in {dictionary}.items():"), vec![("k", Type::Str), ("v", Type::Int)])
         }
         Type::Int => {
             let number = grammar.variable(Type::Int)?;
@@ -93,11 +84,7 @@ pub(super) fn change(grammar: &mut Grammar<'_>, into: &str, of: Type, operators:
         },
         Type::Str => {
             let item = grammar.operand(Type::Str, operators)?;
-            if grammar.rng.random_bool(0.6) {
-                format!("{into}+={item}")
-            } else {
-                format!("{into}={item}+{into}")
-            }
+            if grammar.rng.random_bool(0.6) { format!("{into}+={item}") } else { format!("{into}={item}+{into}") }
         }
         Type::Ints | Type::Strs => {
             let item = if of == Type::Ints { Type::Int } else { Type::Str };
@@ -131,9 +118,7 @@ pub(super) fn finish(grammar: &mut Grammar<'_>, of: Type, plainly: f64) -> Optio
     let answer = grammar.expression(of, 1);
     grammar.unbind("r");
     let answer = answer?.to_string();
-    crate::masked::identifiers(&answer)
-        .any(|name| name == "r")
-        .then(|| format!("return {answer}"))
+    crate::masked::identifiers(&answer).any(|name| name == "r").then(|| format!("return {answer}"))
 }
 
 fn bind(grammar: &mut Grammar<'_>, head: &Head) {

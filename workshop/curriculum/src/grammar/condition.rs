@@ -44,22 +44,10 @@ impl Grammar<'_> {
             Type::Ints => {
                 let list = self.variable(Type::Ints)?;
                 Some(match self.rng.random_range(0..4) {
-                    0 => Expr::new(
-                        Binding::Comparison,
-                        format!("{list}[0]{}{list}[-1]", self.pick(&[">", "<"])),
-                    ),
-                    1 => Expr::new(
-                        Binding::Comparison,
-                        format!("sum({list})>{}", self.rng.random_range(5..=15)),
-                    ),
-                    2 => Expr::new(
-                        Binding::Comparison,
-                        format!("{} in {list}", self.rng.random_range(0..=9)),
-                    ),
-                    _ => Expr::new(
-                        Binding::Comparison,
-                        format!("len({list})>{}", self.rng.random_range(2..=3)),
-                    ),
+                    0 => Expr::new(Binding::Comparison, format!("{list}[0]{}{list}[-1]", self.pick(&[">", "<"]))),
+                    1 => Expr::new(Binding::Comparison, format!("sum({list})>{}", self.rng.random_range(5..=15))),
+                    2 => Expr::new(Binding::Comparison, format!("{} in {list}", self.rng.random_range(0..=9))),
+                    _ => Expr::new(Binding::Comparison, format!("len({list})>{}", self.rng.random_range(2..=3))),
                 })
             }
             Type::Strs => {
@@ -67,10 +55,7 @@ impl Grammar<'_> {
                 Some(if self.rng.random_bool(0.5) {
                     Expr::new(Binding::Comparison, format!("len({words})>2"))
                 } else {
-                    Expr::new(
-                        Binding::Comparison,
-                        format!("{words}[0]{}{words}[-1]", self.pick(&[">", "<"])),
-                    )
+                    Expr::new(Binding::Comparison, format!("{words}[0]{}{words}[-1]", self.pick(&[">", "<"])))
                 })
             }
             Type::Dict => {
@@ -100,10 +85,7 @@ impl Grammar<'_> {
             }
             _ => {
                 let (operator, bound) = (self.pick(&[">", "<"]), self.rng.random_range(2..=8));
-                Expr::new(
-                    Binding::Comparison,
-                    format!("{}{operator}{bound}", number.at(Binding::Sum)),
-                )
+                Expr::new(Binding::Comparison, format!("{}{operator}{bound}", number.at(Binding::Sum)))
             }
         }
     }

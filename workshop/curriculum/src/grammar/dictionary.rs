@@ -50,8 +50,7 @@ impl Grammar<'_> {
         self.bind("v", Type::Int);
         let filtered = self.rng.random_bool(0.3);
         let drawn = if filtered {
-            self.condition_about("v", Type::Int)
-                .map(|condition| (Expr::atom("v"), Some(condition)))
+            self.condition_about("v", Type::Int).map(|condition| (Expr::atom("v"), Some(condition)))
         } else {
             self.expression(Type::Int, left).map(|value| (value, None))
         };
@@ -61,8 +60,6 @@ impl Grammar<'_> {
             return None;
         }
         let filter = condition.map_or(String::new(), |condition| format!(" if {condition}"));
-        Some(Expr::atom(format!(
-            "{{k:{value} for k,v in {dictionary}.items(){filter}}}"
-        )))
+        Some(Expr::atom(format!("{{k:{value} for k,v in {dictionary}.items(){filter}}}")))
     }
 }

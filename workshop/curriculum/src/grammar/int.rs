@@ -26,10 +26,7 @@ impl Grammar<'_> {
                 } else {
                     Expr::atom(self.constant().to_string())
                 };
-                Some(Expr::atom(format!(
-                    "abs({})",
-                    Expr::binary(Binding::Sum, &first, "-", &second)
-                )))
+                Some(Expr::atom(format!("abs({})", Expr::binary(Binding::Sum, &first, "-", &second))))
             }
             8..=10 => {
                 let function = self.pick(&["sum", "max", "min", "len"]);

@@ -71,16 +71,8 @@ impl Grammar<'_> {
         self.bind("v", Type::Int);
         let filtered = self.rng.random_bool(0.4);
         let mapped = !filtered || (left > 1 && self.rng.random_bool(0.4));
-        let item = if mapped {
-            self.expression(Type::Int, left.clamp(1, 2))
-        } else {
-            Some(Expr::atom("v"))
-        };
-        let condition = if filtered {
-            self.condition_about("v", Type::Int).map(Some)
-        } else {
-            Some(None)
-        };
+        let item = if mapped { self.expression(Type::Int, left.clamp(1, 2)) } else { Some(Expr::atom("v")) };
+        let condition = if filtered { self.condition_about("v", Type::Int).map(Some) } else { Some(None) };
         self.unbind("v");
         let (item, condition) = (item?, condition?);
         let item_text = item.at(Binding::Ternary);
@@ -96,6 +88,5 @@ impl Grammar<'_> {
 
 /// The words of a piece of code.
 pub(super) fn names(code: &str) -> impl Iterator<Item = &str> {
-    code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| !word.is_empty())
+    code.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }

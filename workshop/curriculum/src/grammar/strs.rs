@@ -61,8 +61,7 @@ impl Grammar<'_> {
         let drawn = if self.rng.random_bool(0.6) {
             self.expression(Type::Str, left.clamp(1, 2)).map(|item| (item, None))
         } else {
-            self.condition_about("c", Type::Str)
-                .map(|condition| (Expr::atom("c"), Some(condition)))
+            self.condition_about("c", Type::Str).map(|condition| (Expr::atom("c"), Some(condition)))
         };
         self.unbind("c");
         let (item, condition) = drawn?;

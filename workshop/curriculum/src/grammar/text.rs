@@ -60,10 +60,7 @@ impl Grammar<'_> {
                 Some(Expr::atom(format!("{separator}.join({words})")))
             }
             _ => {
-                let (words, at) = (
-                    self.operand(Type::Strs, left.min(1))?.object(),
-                    self.pick(&["[0]", "[1]", "[-1]"]),
-                );
+                let (words, at) = (self.operand(Type::Strs, left.min(1))?.object(), self.pick(&["[0]", "[1]", "[-1]"]));
                 Some(Expr::atom(format!("{words}{at}")))
             }
         }

@@ -58,9 +58,7 @@ impl StoneTask {
     /// The prompt about a program that shows these pairs.
     #[must_use]
     pub fn prompt<'p>(self, program: &str, pairs: impl Iterator<Item = &'p (String, String)>) -> String {
-        let shown: String = pairs
-            .map(|(input, output)| format!("<in>{input}<out>{output}"))
-            .collect();
+        let shown: String = pairs.map(|(input, output)| format!("<in>{input}<out>{output}")).collect();
         let source = if self.is_lemma() { "" } else { program };
         format!("<{}>{source}<msg>{}{shown}<prog>", self.name(), message(program))
     }
@@ -87,11 +85,8 @@ impl SampleSpec {
         };
         let shown = self.indices(given, shown, rng);
         let prompt = task.prompt(&given.source, shown.iter().map(|&at| &given.pairs[at]));
-        let inputs: Vec<&str> = self
-            .telling(written, spec.pairs, rng)
-            .into_iter()
-            .map(|at| written.pairs[at].0.as_str())
-            .collect();
+        let inputs: Vec<&str> =
+            self.telling(written, spec.pairs, rng).into_iter().map(|at| written.pairs[at].0.as_str()).collect();
         Sample {
             prefix: vec![
                 Part::new(prompt, 0.0),

@@ -54,11 +54,8 @@ impl Tracer<'_> {
     pub(super) fn input(&self, executed: &Executed, at: usize, rng: &mut ChaCha12Rng) -> Option<Vec<Part>> {
         let (input, wanted) = &executed.pairs[at];
         let ending = format!(":{}<si>{input}<eos>", run(executed, at)?);
-        let right = vec![
-            Part::new("#", self.weight),
-            Part::new(input.as_str(), self.weight),
-            Part::new(ending, self.weight),
-        ];
+        let right =
+            vec![Part::new("#", self.weight), Part::new(input.as_str(), self.weight), Part::new(ending, self.weight)];
         let mut answer = self.fitting(right)?;
         let all = executed.pairs.len();
         let count = rng.random_range(0..=self.spec.candidates);
@@ -120,11 +117,7 @@ impl Tracer<'_> {
 
 /// The steps of a recorded run, if there are any.
 fn steps(executed: &Executed, at: usize) -> Option<&str> {
-    executed
-        .traces
-        .get(at)
-        .and_then(|trace| trace.as_deref())
-        .filter(|steps| !steps.is_empty())
+    executed.traces.get(at).and_then(|trace| trace.as_deref()).filter(|steps| !steps.is_empty())
 }
 
 /// The steps of a recorded run and its output.

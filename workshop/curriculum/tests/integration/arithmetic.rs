@@ -20,21 +20,11 @@ use tokenizers::Tokenizer;
 const SPEC: SampleSpec = SampleSpec {
     trace_tokens: 400,
     score_noise: 0.0,
-    weights: Weights {
-        prompt: 0.1,
-        question: 0.5,
-        steps: 0.9,
-        answer: 1.0,
-        plan: 0.8,
-        score: 0.7,
-    },
+    weights: Weights { prompt: 0.1, question: 0.5, steps: 0.9, answer: 1.0, plan: 0.8, score: 0.7 },
 };
 
 fn source() -> Source {
-    Source {
-        seed: 3,
-        hold_out_one_in: 8,
-    }
+    Source { seed: 3, hold_out_one_in: 8 }
 }
 
 fn exercises(level: Level, count: u64) -> Vec<Exercise> {
@@ -75,24 +65,16 @@ fn the_values_of_questions_are_those_of_python() {
         program.push(']');
         lyceum_verifier::Task {
             id: String::new(),
-            check: Check::Propose(Proposal::Io {
-                problem: ProblemKind::CodeO,
-                program,
-                input: "0".to_owned(),
-            }),
+            check: Check::Propose(Proposal::Io { problem: ProblemKind::CodeO, program, input: "0".to_owned() }),
         }
     });
     let verdicts: Vec<_> = verifier.judge_all(tasks.collect::<Vec<_>>()).collect();
     let values = verdicts.iter().flat_map(|verdict| {
         let output = verdict.output.as_deref().unwrap_or_else(|| panic!("{verdict:?}"));
-        let Ok(Value::List(values)) = parse_literal(output) else {
-            panic!("{output}")
-        };
+        let Ok(Value::List(values)) = parse_literal(output) else { panic!("{output}") };
         values
     });
-    let values: Vec<String> = values
-        .map(|value| value.to_string().trim_matches('\'').to_owned())
-        .collect();
+    let values: Vec<String> = values.map(|value| value.to_string().trim_matches('\'').to_owned()).collect();
     assert_eq!(values.len(), drawn.len());
     for (exercise, value) in drawn.iter().zip(values) {
         let read = read_question(&exercise.question).unwrap_or_else(|reason| panic!("{}: {reason}", exercise.question));
@@ -115,10 +97,7 @@ fn what_was_meant_is_what_is_read() {
         for step in steps.split(';').filter(|step| !step.is_empty()) {
             let (left, right) = step.split_once('=').unwrap_or_else(|| panic!("{steps}"));
             let value = |text: &str| formula(text, &[]).and_then(|formula| formula.value());
-            assert!(
-                value(left).is_some() && value(left) == value(right),
-                "{step} in {steps}"
-            );
+            assert!(value(left).is_some() && value(left) == value(right), "{step} in {steps}");
         }
     }
 }
@@ -136,10 +115,7 @@ fn every_sample_is_a_rendered_prompt_and_a_completion_that_the_grammar_reads() {
     let (source, prompts) = (source(), PromptSet::shipped("seedling-math").unwrap());
     let writer = Writer::new(&source, &SPEC).unwrap();
     let mut qualities = BTreeSet::new();
-    for (task, level) in Task::ALL
-        .into_iter()
-        .flat_map(|task| Level::ALL.map(|level| (task, level)))
-    {
+    for (task, level) in Task::ALL.into_iter().flat_map(|task| Level::ALL.map(|level| (task, level))) {
         let mut rng = seed::stream(5, task.name(), level.number().into());
         for item in 0..80 {
             let steps: Option<&dyn Fn(&str) -> usize> = if item % 2 == 0 { Some(&str::len) } else { None };
@@ -154,19 +130,11 @@ fn every_sample_is_a_rendered_prompt_and_a_completion_that_the_grammar_reads() {
                 Task::Plan => &[Field::last("plan")],
                 Task::CritiqueQuestion | Task::CritiquePlan => &[Field::first("score")],
             };
-            let read = prompts
-                .grammar
-                .read(fields, completion, FinishReason::Stop, prompts.opening());
+            let read = prompts.grammar.read(fields, completion, FinishReason::Stop, prompts.opening());
             assert_eq!(read.score(), 1.0, "{whole}");
             let field = |name: &str| read.text(name).unwrap().to_owned();
-            let shown = prompt
-                .trim_end_matches("<go>")
-                .split_once('>')
-                .map_or("", |(_, shown)| shown);
-            let (question, about) = shown
-                .split_once("<is>")
-                .or(shown.split_once("<use>"))
-                .unwrap_or((shown, ""));
+            let shown = prompt.trim_end_matches("<go>").split_once('>').map_or("", |(_, shown)| shown);
+            let (question, about) = shown.split_once("<is>").or(shown.split_once("<use>")).unwrap_or((shown, ""));
             let variables = BTreeMap::from([("question", question), ("answer", about), ("plan", about)]);
             assert_eq!(rendered(task, &variables), prompt, "{task}");
             match task {
@@ -185,11 +153,7 @@ fn every_sample_is_a_rendered_prompt_and_a_completion_that_the_grammar_reads() {
                     assert_eq!(plan_value(about), read_question(question).unwrap().value(), "{whole}");
                 }
                 Task::Plan => {
-                    assert_eq!(
-                        plan_value(&field("plan")),
-                        read_question(question).unwrap().value(),
-                        "{whole}"
-                    );
+                    assert_eq!(plan_value(&field("plan")), read_question(question).unwrap().value(), "{whole}");
                 }
                 Task::CritiqueQuestion | Task::CritiquePlan => {
                     let quality = Quality::of_score(field("score").parse().unwrap());
@@ -209,17 +173,12 @@ fn every_sample_is_a_rendered_prompt_and_a_completion_that_the_grammar_reads() {
 #[test]
 fn steps_that_do_not_fit_are_left_out() {
     let source = source();
-    let short = SampleSpec {
-        trace_tokens: 30,
-        ..SPEC
-    };
+    let short = SampleSpec { trace_tokens: 30, ..SPEC };
     let writer = Writer::new(&source, &short).unwrap();
     let mut rng = seed::stream(5, "short", 0);
     let mut with_steps = 0;
     for _ in 0..200 {
-        let sample = writer
-            .write(Task::Solve, Level::ALL[1], Some(&str::len), &mut rng)
-            .unwrap();
+        let sample = writer.write(Task::Solve, Level::ALL[1], Some(&str::len), &mut rng).unwrap();
         let answer: usize = sample.prefix[1..].iter().map(|part| part.text.len()).sum();
         with_steps += usize::from(sample.prefix.len() == 3);
         assert!(sample.prefix.len() == 2 || answer <= 30);
@@ -230,17 +189,12 @@ fn steps_that_do_not_fit_are_left_out() {
 #[test]
 fn a_critic_with_noise_is_sometimes_wrong() {
     let source = source();
-    let noisy = SampleSpec {
-        score_noise: 0.3,
-        ..SPEC
-    };
+    let noisy = SampleSpec { score_noise: 0.3, ..SPEC };
     let writer = Writer::new(&source, &noisy).unwrap();
     let mut rng = seed::stream(5, "noise", 0);
     let mut wrong = 0;
     for _ in 0..600 {
-        let sample = writer
-            .write(Task::CritiqueQuestion, Level::ALL[0], None, &mut rng)
-            .unwrap();
+        let sample = writer.write(Task::CritiqueQuestion, Level::ALL[0], None, &mut rng).unwrap();
         let whole = text(&sample);
         let (question, rest) = whole.trim_start_matches("<judge>").split_once("<is>").unwrap();
         let (answer, rest) = rest.split_once("<go><score>").unwrap();
@@ -259,9 +213,7 @@ fn a_seed_gives_the_same_samples_and_another_seed_others() {
     let drawn = |seed| -> Vec<Sample> {
         let mut rng = seed::stream(seed, "samples", 0);
         let tasks = Task::ALL.into_iter().cycle().take(70);
-        tasks
-            .map(|task| writer.write(task, Level::ALL[2], None, &mut rng).unwrap())
-            .collect()
+        tasks.map(|task| writer.write(task, Level::ALL[2], None, &mut rng).unwrap()).collect()
     };
     assert_eq!(drawn(1), drawn(1));
     assert_ne!(drawn(1), drawn(2));
@@ -279,10 +231,7 @@ fn held_out_questions_never_occur_in_training() {
         }
     }
     let mut met = 0;
-    for (task, level) in Task::ALL
-        .into_iter()
-        .flat_map(|task| Level::ALL.map(|level| (task, level)))
-    {
+    for (task, level) in Task::ALL.into_iter().flat_map(|task| Level::ALL.map(|level| (task, level))) {
         let mut rng = seed::stream(9, task.name(), level.number().into());
         for _ in 0..200 {
             let whole = text(&writer.write(task, level, None, &mut rng).unwrap());
@@ -304,28 +253,17 @@ fn held_out_questions_never_occur_in_training() {
 
 #[test]
 fn harder_levels_have_more_operations_and_all_wordings_occur() {
-    let operations = |level: Level| -> usize {
-        exercises(level, 600)
-            .iter()
-            .map(|exercise| exercise.expression.operations())
-            .sum()
-    };
+    let operations =
+        |level: Level| -> usize { exercises(level, 600).iter().map(|exercise| exercise.expression.operations()).sum() };
     let of: Vec<usize> = Level::ALL.into_iter().map(operations).collect();
-    assert!(
-        of[0] == 600 && of[1] > 900 && of[2] > of[0] && of[3] > of[0] && of[4] > of[2],
-        "{of:?}"
-    );
+    assert!(of[0] == 600 && of[1] > 900 && of[2] > of[0] && of[3] > of[0] && of[4] > of[2], "{of:?}");
     let all: String = Level::ALL
         .into_iter()
         .flat_map(|level| exercises(level, 3000))
         .map(|exercise| exercise.question.to_lowercase() + " ")
         .collect();
     use lyceum_core::arithmetic::wording as words;
-    let wordings = words::PHRASES
-        .iter()
-        .chain(words::TASKS)
-        .chain(words::CHAIN_LINKS)
-        .map(|wording| wording.pattern);
+    let wordings = words::PHRASES.iter().chain(words::TASKS).chain(words::CHAIN_LINKS).map(|wording| wording.pattern);
     let patterns = wordings
         .chain(words::ASKS.iter().copied())
         .chain(words::CHAIN_ENDS.iter().copied())
@@ -333,9 +271,7 @@ fn harder_levels_have_more_operations_and_all_wordings_occur() {
         .chain(words::STORY_STARTS.iter().copied())
         .chain(words::STORY_CHANGES.iter().map(|(pattern, _)| *pattern));
     for pattern in patterns {
-        let mut pieces = pattern
-            .split('{')
-            .map(|piece| piece.split('}').next_back().unwrap_or(""));
+        let mut pieces = pattern.split('{').map(|piece| piece.split('}').next_back().unwrap_or(""));
         assert!(pieces.all(|piece| all.contains(&piece.to_lowercase())), "{pattern}");
     }
 }
@@ -363,28 +299,13 @@ fn the_tokenizer_knows_the_words_and_keeps_digits_apart() {
     for level in Level::ALL {
         for exercise in exercises(level, 300) {
             let found = tokens(&exercise.question);
-            assert!(
-                found
-                    .iter()
-                    .all(|token| token.chars().filter(char::is_ascii_digit).count() <= 1),
-                "{found:?}"
-            );
-            let spelled: Vec<&String> = found
-                .iter()
-                .filter(|token| token.len() == 1 && token.as_str() > "@")
-                .collect();
+            assert!(found.iter().all(|token| token.chars().filter(char::is_ascii_digit).count() <= 1), "{found:?}");
+            let spelled: Vec<&String> = found.iter().filter(|token| token.len() == 1 && token.as_str() > "@").collect();
             let is_variable = |token: &&String| ["x", "y", "n", "k", "a"].contains(&token.as_str());
-            assert!(
-                spelled.iter().all(is_variable),
-                "{} is spelled letter by letter: {found:?}",
-                exercise.question
-            );
+            assert!(spelled.iter().all(is_variable), "{} is spelled letter by letter: {found:?}", exercise.question);
             pieces[usize::from(level.number()) - 1] += found.len();
             let ids = tokenizer.encode(exercise.question.as_str(), false).expect("any text");
-            assert_eq!(
-                tokenizer.decode(ids.get_ids(), true).expect("its own ids"),
-                exercise.question
-            );
+            assert_eq!(tokenizer.decode(ids.get_ids(), true).expect("its own ids"), exercise.question);
         }
     }
     assert!(pieces[0] < 20 * 300 && pieces[4] < 70 * 300, "{pieces:?}");

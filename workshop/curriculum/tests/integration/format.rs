@@ -2,13 +2,11 @@
 
 use std::collections::HashSet;
 
+use lyceum_core::problem::Statement;
+use lyceum_core::prompt::{PromptSet, ProposalText, Reference};
 use lyceum_core::seed;
 use lyceum_core::verify::Proposal;
 use lyceum_core::work::FinishReason;
-use lyceum_core::{
-    problem::Statement,
-    prompt::{PromptSet, ProposalText, Reference},
-};
 use lyceum_curriculum::execute::Candidate;
 use lyceum_curriculum::message::message;
 use lyceum_curriculum::sample::{Part, Sample, SampleSpec, StoneSpec, StoneTask, TaskKind, TraceSpec, Way, Weights};
@@ -22,18 +20,8 @@ const SPEC: SampleSpec = SampleSpec {
     branches: 3,
     references: 2,
     num_inputs: 6,
-    weights: Weights {
-        answer: 1.0,
-        shown_program: 0.1,
-        proposal: 0.9,
-        listed_inputs: 0.2,
-        reference: 0.3,
-    },
-    trace: Some(TraceSpec {
-        max_tokens: 60,
-        branches: 2,
-        candidates: 2,
-    }),
+    weights: Weights { answer: 1.0, shown_program: 0.1, proposal: 0.9, listed_inputs: 0.2, reference: 0.3 },
+    trace: Some(TraceSpec { max_tokens: 60, branches: 2, candidates: 2 }),
     guesses: None,
     stones: Some(STONES),
 };
@@ -42,9 +30,7 @@ fn executed(source: &str) -> Executed {
     Executed {
         source: source.to_owned(),
         level: Level::ALL[0],
-        pairs: (0..8)
-            .map(|number| (number.to_string(), format!("[{number},'a b']")))
-            .collect(),
+        pairs: (0..8).map(|number| (number.to_string(), format!("[{number},'a b']"))).collect(),
         traces: (0..8).map(|number| Some(format!("r={number}"))).collect(),
         candidates: vec![Candidate {
             source: format!("{source}[1:]"),
@@ -62,56 +48,34 @@ fn write(task: TaskKind, item: u64) -> Sample {
 }
 
 fn write_in(way: Way<'_>, task: TaskKind, item: u64) -> Sample {
-    let (subject, other) = (
-        executed("def f(a):\n return [a,'a b']"),
-        executed("def f(n):\n return [n,'a b']"),
-    );
+    let (subject, other) = (executed("def f(a):\n return [a,'a b']"), executed("def f(n):\n return [n,'a b']"));
     SPEC.write(task, way, &subject, |_| &other, &mut seed::stream(1, "format", item))
 }
 
 #[test]
 fn guesses_are_the_answers_of_other_inputs() {
-    let guessing = |share: f64| SampleSpec {
-        guesses: Some([share, 0.0, 0.0, 0.0, 0.0]),
-        ..SPEC
-    };
+    let guessing = |share: f64| SampleSpec { guesses: Some([share, 0.0, 0.0, 0.0, 0.0]), ..SPEC };
     let subject = executed("def f(a):\n return [a,'a b']");
     let right = |spec: &SampleSpec, way, item| {
         let mut rng = seed::stream(1, "guess", item);
         let sample = spec.write(TaskKind::SolveCodeO, way, &subject, |_| &subject, &mut rng);
         let answers = sample.branches.iter().map(|parts| {
             let (input, answer) = parts.split_first().unwrap();
-            let input = input
-                .text
-                .strip_prefix("<in>")
-                .and_then(|text| text.strip_suffix("<out>"));
+            let input = input.text.strip_prefix("<in>").and_then(|text| text.strip_suffix("<out>"));
             let answer = text(answer);
             let answer = answer.rsplit("<so>").next().unwrap().to_owned();
-            assert!(
-                subject
-                    .pairs
-                    .iter()
-                    .any(|(_, output)| answer == format!("{output}<eos>")),
-                "{answer}"
-            );
+            assert!(subject.pairs.iter().any(|(_, output)| answer == format!("{output}<eos>")), "{answer}");
             answer == format!("[{},'a b']<eos>", input.unwrap())
         });
         answers.collect::<Vec<bool>>()
     };
-    let all = |share, way| {
-        (0..40)
-            .flat_map(|item| right(&guessing(share), way, item))
-            .collect::<Vec<_>>()
-    };
+    let all = |share, way| (0..40).flat_map(|item| right(&guessing(share), way, item)).collect::<Vec<_>>();
     assert!(all(1.0, Way::Direct).iter().all(|right| !right));
     assert!(all(0.0, Way::Direct).iter().all(|right| *right));
     let half = all(0.5, Way::Direct);
     let guessed = half.iter().filter(|right| !**right).count();
     assert!((40..80).contains(&guessed), "{guessed} of {}", half.len());
-    assert!(
-        all(1.0, Way::Traced(&|_: &str| 1)).iter().all(|right| *right),
-        "steps are never guessed"
-    );
+    assert!(all(1.0, Way::Traced(&|_: &str| 1)).iter().all(|right| *right), "steps are never guessed");
 }
 
 #[test]
@@ -119,41 +83,25 @@ fn proposals_answer_the_templates() {
     let prompts = PromptSet::shipped("seedling").unwrap();
     let mut seen = [false; 3];
     for item in 0..40 {
-        for (task, problem) in [
-            (TaskKind::ProposeCodeO, ProblemKind::CodeO),
-            (TaskKind::ProposeCodeI, ProblemKind::CodeI),
-        ] {
+        for (task, problem) in
+            [(TaskKind::ProposeCodeO, ProblemKind::CodeO), (TaskKind::ProposeCodeI, ProblemKind::CodeI)]
+        {
             let whole = text(&write(task, item).prefix);
             let (prompt, completion) = whole.rsplit_once("<prog>").unwrap();
             let shown = prompt.split("<ref>").skip(1).map(|reference| {
                 let (program, rest) = reference.split_once("<in>").unwrap();
                 let (input, output) = rest.split_once("<out>").unwrap();
-                Reference {
-                    program: program.to_owned(),
-                    input: input.to_owned(),
-                    output: output.to_owned(),
-                }
+                Reference { program: program.to_owned(), input: input.to_owned(), output: output.to_owned() }
             });
             let shown: Vec<_> = shown.collect();
             seen[shown.len()] = true;
-            assert_eq!(
-                prompts.propose_io(problem, &shown).unwrap().text,
-                format!("{prompt}<prog>")
-            );
-            let read = prompts.grammar.proposal(
-                problem,
-                completion.strip_suffix("<eos>").unwrap(),
-                FinishReason::Stop,
-                "",
-                1,
-            );
+            assert_eq!(prompts.propose_io(problem, &shown).unwrap().text, format!("{prompt}<prog>"));
+            let read =
+                prompts.grammar.proposal(problem, completion.strip_suffix("<eos>").unwrap(), FinishReason::Stop, "", 1);
             assert!(matches!(read, Ok(ProposalText::Io { program, .. }) if program == "def f(a):\n return [a,'a b']"));
         }
     }
-    assert_eq!(
-        seen, [true; 3],
-        "with none to as many references as the specification says"
-    );
+    assert_eq!(seen, [true; 3], "with none to as many references as the specification says");
 }
 
 #[test]
@@ -161,10 +109,7 @@ fn function_proposals_list_different_inputs_and_a_message() {
     let prompts = PromptSet::shipped("seedling").unwrap();
     let sample = write(TaskKind::ProposeCodeF, 0);
     let program = "def f(a):\n return [a,'a b']";
-    assert_eq!(
-        prompts.propose_function(program, 6).unwrap().text,
-        sample.prefix[0].text
-    );
+    assert_eq!(prompts.propose_function(program, 6).unwrap().text, sample.prefix[0].text);
     let completion = text(&sample.prefix[1..]);
     let read = prompts.grammar.proposal(
         ProblemKind::CodeF,
@@ -173,13 +118,7 @@ fn function_proposals_list_different_inputs_and_a_message() {
         "",
         6,
     );
-    let Ok(ProposalText::Function {
-        mut inputs,
-        message: said,
-    }) = read
-    else {
-        panic!("{read:?}")
-    };
+    let Ok(ProposalText::Function { mut inputs, message: said }) = read else { panic!("{read:?}") };
     inputs.sort();
     inputs.dedup();
     assert_eq!((inputs.len(), said), (6, message(program)));
@@ -220,10 +159,7 @@ fn solutions_answer_the_templates() {
         let pairs: Vec<_> = pairs.collect();
         assert!((1..=5).contains(&pairs.len()));
         let message = message(program);
-        let function = Statement::Function {
-            message: &message,
-            pairs,
-        };
+        let function = Statement::Function { message: &message, pairs };
         assert_eq!(prompts.solve(&function).unwrap().text, sample.prefix[0].text);
         assert_eq!(sample.prefix[1].text, format!("{program}<eos>"));
     }
@@ -234,23 +170,15 @@ fn traced_solutions_end_with_the_answer_that_the_grammar_reads() {
     let grammar = PromptSet::shipped("seedling").unwrap().grammar;
     let mut wrong = 0;
     for item in 0..20 {
-        for (task, problem) in [
-            (TaskKind::SolveCodeO, ProblemKind::CodeO),
-            (TaskKind::SolveCodeI, ProblemKind::CodeI),
-        ] {
+        for (task, problem) in [(TaskKind::SolveCodeO, ProblemKind::CodeO), (TaskKind::SolveCodeI, ProblemKind::CodeI)]
+        {
             let traced = write_in(Way::Traced(&str::len), task, item);
             assert_eq!(traced.branches.len(), 2);
             for branch in &traced.branches {
                 let completion = text(&branch[1..]);
                 let completion = completion.strip_suffix("<eos>").unwrap();
                 let answer = grammar.answer(problem, completion, FinishReason::Stop, "").unwrap();
-                let number: u32 = branch[0]
-                    .text
-                    .matches(char::is_numeric)
-                    .next()
-                    .unwrap()
-                    .parse()
-                    .unwrap();
+                let number: u32 = branch[0].text.matches(char::is_numeric).next().unwrap().parse().unwrap();
                 match problem {
                     ProblemKind::CodeO => {
                         assert_eq!(completion, format!("#r={number}<so>[{number},'a b']"));
@@ -269,10 +197,7 @@ fn traced_solutions_end_with_the_answer_that_the_grammar_reads() {
             assert!(direct.branches.iter().all(|branch| !text(branch).contains('#')));
         }
     }
-    assert!(
-        (10..60).contains(&wrong),
-        "{wrong} wrong inputs were tried in 40 answers"
-    );
+    assert!((10..60).contains(&wrong), "{wrong} wrong inputs were tried in 40 answers");
 }
 
 #[test]
@@ -296,10 +221,7 @@ fn a_traced_program_follows_candidates_that_were_run() {
             wrong += 1;
         }
     }
-    assert!(
-        (5..20).contains(&wrong),
-        "{wrong} of 20 answers try a wrong program first"
-    );
+    assert!((5..20).contains(&wrong), "{wrong} of 20 answers try a wrong program first");
 }
 
 #[test]
@@ -312,20 +234,10 @@ fn stepping_stones_answer_the_templates_with_different_outputs() {
         pair.1 = format!("[{},'a b']", at % 5);
     }
     let mut shown_pairs = [0; 4];
-    for (task, item) in StoneTask::ALL
-        .into_iter()
-        .flat_map(|task| (0..40).map(move |item| (task, item)))
-    {
+    for (task, item) in StoneTask::ALL.into_iter().flat_map(|task| (0..40).map(move |item| (task, item))) {
         let sample = SPEC.write_stone(task, &STONES, &easier, &harder, &mut seed::stream(1, "stones", item));
-        let (given, written) = if task.is_lemma() {
-            (&harder, &easier)
-        } else {
-            (&easier, &harder)
-        };
-        assert_eq!(
-            sample.prefix.iter().map(|part| part.weight).collect::<Vec<_>>(),
-            [0.0, 0.9, 0.2, 0.9]
-        );
+        let (given, written) = if task.is_lemma() { (&harder, &easier) } else { (&easier, &harder) };
+        assert_eq!(sample.prefix.iter().map(|part| part.weight).collect::<Vec<_>>(), [0.0, 0.9, 0.2, 0.9]);
         let (prompt, completion) = (&sample.prefix[0].text, text(&sample.prefix[1..]));
         let pairs: Vec<Value> = prompt
             .trim_end_matches("<prog>")
@@ -343,26 +255,11 @@ fn stepping_stones_answer_the_templates_with_different_outputs() {
         assert_eq!(&prompts.render(task.name(), variables).unwrap().text, prompt);
         let completion = completion.strip_suffix("<eos>").unwrap();
         let read = prompts.grammar.posed_function(completion, FinishReason::Stop, "", 5);
-        let Ok(Proposal::Function {
-            program,
-            inputs,
-            message: said,
-        }) = read
-        else {
-            panic!("{read:?}")
-        };
-        assert_eq!(
-            (program.as_str(), said),
-            (written.source.as_str(), message(&written.source))
-        );
-        let outputs: HashSet<&str> = inputs
-            .iter()
-            .map(|input| written.pairs.iter().find(|pair| pair.0 == *input).unwrap().1.as_str())
-            .collect();
+        let Ok(Proposal::Function { program, inputs, message: said }) = read else { panic!("{read:?}") };
+        assert_eq!((program.as_str(), said), (written.source.as_str(), message(&written.source)));
+        let outputs: HashSet<&str> =
+            inputs.iter().map(|input| written.pairs.iter().find(|pair| pair.0 == *input).unwrap().1.as_str()).collect();
         assert_eq!((inputs.len(), outputs.len()), (5, 5), "{inputs:?}");
     }
-    assert!(
-        shown_pairs[0] == 0 && shown_pairs[2] > 110 && shown_pairs[3] > 0,
-        "{shown_pairs:?}"
-    );
+    assert!(shown_pairs[0] == 0 && shown_pairs[2] > 110 && shown_pairs[3] > 0, "{shown_pairs:?}");
 }

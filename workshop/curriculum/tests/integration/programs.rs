@@ -11,14 +11,7 @@ use ruff_python_ast::{AnyNodeRef, ExprContext};
 use ruff_python_parser::parse_module;
 
 fn spec() -> CorpusSpec {
-    CorpusSpec {
-        seed: 7,
-        programs: [60; 5],
-        inputs: 10,
-        hold_out_one_in: 5,
-        programs_per_form: 4,
-        traces: true,
-    }
+    CorpusSpec { seed: 7, programs: [60; 5], inputs: 10, hold_out_one_in: 5, programs_per_form: 4, traces: true }
 }
 
 fn corpus() -> Corpus {
@@ -32,26 +25,14 @@ fn recorded_outputs_are_what_the_verifier_finds_for_each_program_alone() {
     let corpus = Corpus::generate(&spec(), &verifier, &mut |_| ());
     let chosen: Vec<_> = corpus.training.iter().step_by(7).collect();
     for level in Level::ALL {
-        assert!(
-            chosen.iter().any(|executed| executed.level == level),
-            "level {level} is missing"
-        );
+        assert!(chosen.iter().any(|executed| executed.level == level), "level {level} is missing");
     }
     for executed in chosen {
         for (input, output) in executed.pairs.iter().take(2) {
-            let proposal = Proposal::Io {
-                problem: ProblemKind::CodeO,
-                program: executed.source.clone(),
-                input: input.clone(),
-            };
+            let proposal =
+                Proposal::Io { problem: ProblemKind::CodeO, program: executed.source.clone(), input: input.clone() };
             let verdict = verifier.check("", proposal);
-            assert_eq!(
-                verdict.valid,
-                Some(true),
-                "{}\n{input}: {}",
-                executed.source,
-                verdict.reason
-            );
+            assert_eq!(verdict.valid, Some(true), "{}\n{input}: {}", executed.source, verdict.reason);
             let found = verdict.output.unwrap_or_default().replace(", ", ",").replace(": ", ":");
             assert_eq!(&found, output, "{}\n{input}", executed.source);
         }
@@ -104,11 +85,7 @@ fn parts_share_no_form_and_repeat_no_source() {
     let (training, held_out) = (forms(&corpus.training), forms(&corpus.held_out));
     assert!(training.is_disjoint(&held_out));
     assert!(training.iter().all(|form| !spec().holds_out(form)) && held_out.iter().all(|form| spec().holds_out(form)));
-    assert!(
-        corpus.held_out.len() * 12 > corpus.training.len(),
-        "{} are held out",
-        corpus.held_out.len()
-    );
+    assert!(corpus.held_out.len() * 12 > corpus.training.len(), "{} are held out", corpus.held_out.len());
     let sources: Vec<_> = corpus.training.iter().map(|executed| &executed.source).collect();
     assert_eq!(sources.iter().collect::<HashSet<_>>().len(), sources.len());
     for executed in corpus.training.iter().chain(&corpus.held_out) {
@@ -121,11 +98,7 @@ fn parts_share_no_form_and_repeat_no_source() {
 
 #[test]
 fn a_seed_gives_the_same_programs_and_another_seed_others() {
-    let sources = |seed| -> Vec<_> {
-        (0..40)
-            .map(|item| Program::random(seed, Level::ALL[2], item).source)
-            .collect()
-    };
+    let sources = |seed| -> Vec<_> { (0..40).map(|item| Program::random(seed, Level::ALL[2], item).source).collect() };
     assert_eq!(sources(1), sources(1));
     assert_ne!(sources(1), sources(2));
 }

@@ -25,15 +25,9 @@ fn a_step_shares_words_and_goes_along_one_axis() {
         // The form of the first, no word in common.
         program(3, "def f(x):\n return x[::-1]*2"),
         // The first one's words on numbers instead of a list.
-        program(
-            4,
-            "def f(n):\n r=0\n for i in range(n):\n  if i%2==0:\n   r+=i\n return r",
-        ),
+        program(4, "def f(n):\n r=0\n for i in range(n):\n  if i%2==0:\n   r+=i\n return r"),
         // Its words on something as rich.
-        program(
-            4,
-            "def f(s):\n r=0\n for c in s:\n  if len(c)%2==0:\n   r+=1\n return r",
-        ),
+        program(4, "def f(s):\n r=0\n for c in s:\n  if len(c)%2==0:\n   r+=1\n return r"),
         // Two levels below the first.
         program(2, "def f(x):\n return [v+1 for v in x]"),
     ];

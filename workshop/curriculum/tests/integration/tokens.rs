@@ -27,9 +27,7 @@ fn markers_stay_and_the_end_goes() {
     for marker in MARKERS {
         assert_eq!(tokens(&tokenizer, marker), [marker]);
     }
-    let ids = tokenizer
-        .encode("<so>def f(a):\n return a<in>12<out>12<eos>", false)
-        .expect("any text");
+    let ids = tokenizer.encode("<so>def f(a):\n return a<in>12<out>12<eos>", false).expect("any text");
     let text = tokenizer.decode(ids.get_ids(), true).expect("its own ids");
     assert_eq!(text, "<so>def f(a):\n return a<in>12<out>12");
 }
@@ -39,25 +37,16 @@ fn markers_of_stepping_stones_follow_all_other_tokens() {
     let longer = Tokenizer::from_bytes(stones_tokenizer_json().to_string()).expect("a tokenizer");
     let shorter = tokenizer();
     for (at, marker) in STONE_MARKERS.into_iter().enumerate() {
-        assert!(
-            tokens(&shorter, marker).len() > 1,
-            "the seedling reads {marker} by letters"
-        );
+        assert!(tokens(&shorter, marker).len() > 1, "the seedling reads {marker} by letters");
         let id = longer.encode(marker, false).expect("any text").get_ids().to_vec();
         assert_eq!(id, [(shorter.get_vocab_size(true) + at) as u32]);
     }
-    assert!(
-        longer.get_vocab_size(true) <= 416,
-        "as many ids as the seedling has weights"
-    );
+    assert!(longer.get_vocab_size(true) <= 416, "as many ids as the seedling has weights");
     let text = "<si>def f(a):\n return a+12<out>'ab'<in>é<eos>";
     let ids = |of: &Tokenizer| of.encode(text, false).expect("any text").get_ids().to_vec();
     assert_eq!(ids(&longer), ids(&shorter));
     let lemma = longer.encode("<lemma_f><msg>each add<prog>", false).expect("any text");
-    assert_eq!(
-        longer.decode(lemma.get_ids(), true).expect("its own ids"),
-        "<lemma_f><msg>each add<prog>"
-    );
+    assert_eq!(longer.decode(lemma.get_ids(), true).expect("its own ids"), "<lemma_f><msg>each add<prog>");
 }
 
 #[test]
@@ -78,11 +67,7 @@ fn transformers_sees_the_same_tokens() {
         let text = row["text"].as_str().expect("a text");
         let ids = tokenizer.encode(text, false).expect("any text");
         assert_eq!(serde_json::json!(ids.get_ids()), row["ids"], "{text}");
-        assert_eq!(
-            tokenizer.decode(ids.get_ids(), true).expect("its own ids"),
-            row["decoded"],
-            "{text}"
-        );
+        assert_eq!(tokenizer.decode(ids.get_ids(), true).expect("its own ids"), row["decoded"], "{text}");
     }
 }
 

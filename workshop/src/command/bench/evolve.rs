@@ -90,10 +90,7 @@ impl BenchEvolve {
             println!("peak memory, files in it: {:.0} MB", peak as f64 / 1e6);
         }
         if let Some(python) = &self.peer_python {
-            let layers = self
-                .peer_layers
-                .unwrap_or(config.num_hidden_layers)
-                .min(config.num_hidden_layers);
+            let layers = self.peer_layers.unwrap_or(config.num_hidden_layers).min(config.num_hidden_layers);
             let seconds = self.peer(python, &config, &parents, layers)?;
             println!(
                 "peft svd     {seconds:>7.1} s   for {layers} of {} layers, without reading and writing",
@@ -113,10 +110,8 @@ impl BenchEvolve {
     }
 
     fn peer(&self, python: &Path, config: &ModelConfig, parents: &[PathBuf], layers: usize) -> anyhow::Result<f64> {
-        let modules: BTreeMap<&str, (i64, i64)> = TARGETS
-            .iter()
-            .map(|target| (target.name(), config.projection_sizes(*target)))
-            .collect();
+        let modules: BTreeMap<&str, (i64, i64)> =
+            TARGETS.iter().map(|target| (target.name(), config.projection_sizes(*target))).collect();
         let asked = serde_json::json!({
             "layers": layers,
             "modules": modules,
@@ -140,13 +135,8 @@ impl BenchEvolve {
 /// Time from reading the parents' folders to writing the child's.
 fn child(operator: &Operator, parents: &[PathBuf], folder: &Path, seed: u64) -> anyhow::Result<Spent> {
     let spent = bench::timed(Placement::REFERENCE.device, || {
-        let opened = parents[..operator.arity]
-            .iter()
-            .map(|folder| Parent::open(folder))
-            .collect::<Result<_, _>>()?;
-        Birth::new(operator.name, &BTreeMap::new(), opened, seed)?
-            .write(folder)
-            .map(drop)
+        let opened = parents[..operator.arity].iter().map(|folder| Parent::open(folder)).collect::<Result<_, _>>()?;
+        Birth::new(operator.name, &BTreeMap::new(), opened, seed)?.write(folder).map(drop)
     })?;
     std::fs::remove_dir_all(folder)?;
     Ok(spent)
@@ -163,9 +153,5 @@ fn forget_peak_memory() {
 fn peak_memory() -> Option<u64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.trim()
-        .strip_suffix(" kB")?
-        .parse::<u64>()
-        .ok()
-        .map(|kilobytes| kilobytes * 1024)
+    line.trim().strip_suffix(" kB")?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1024)
 }

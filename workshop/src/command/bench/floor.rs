@@ -29,11 +29,7 @@ pub(crate) fn product_rate(device: Device, kind: Kind) -> Result<f64> {
     let matrix = Tensor::f_randn([width, width], (kind, device))?;
     let mut best = f64::INFINITY;
     for _ in 0..5 {
-        best = best.min(
-            timed(device, || matrix.f_matmul(&matrix).map(drop).map_err(Into::into))?
-                .wall
-                .as_secs_f64(),
-        );
+        best = best.min(timed(device, || matrix.f_matmul(&matrix).map(drop).map_err(Into::into))?.wall.as_secs_f64());
     }
     Ok(2.0 * (width as f64).powi(3) / best)
 }

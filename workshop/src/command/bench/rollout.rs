@@ -72,12 +72,7 @@ impl BenchRollout {
             prompt: self.setup.prompt as i64,
             new: self.setup.new as i64,
         };
-        let mask = VocabularyMask {
-            seed: 1,
-            keep_rate: KEEP_RATE,
-            protected: Vec::new(),
-            protected_texts: Vec::new(),
-        };
+        let mask = VocabularyMask { seed: 1, keep_rate: KEEP_RATE, protected: Vec::new(), protected_texts: Vec::new() };
         let (mut all, mut masked) = (Spent::MAX, Spent::MAX);
         let (mut one, mut prefill) = (Spent::MAX, Spent::MAX);
         let (mut projections, mut attention) = (Spent::MAX, Spent::MAX);
@@ -105,10 +100,7 @@ impl BenchRollout {
         self.report("matrix products", products);
         self.report("  of which attention", attention);
         let ratio = |of: Spent, to: Spent| {
-            (
-                to.wall.as_secs_f64() / of.wall.as_secs_f64(),
-                to.cpu.as_secs_f64() / of.cpu.as_secs_f64(),
-            )
+            (to.wall.as_secs_f64() / of.wall.as_secs_f64(), to.cpu.as_secs_f64() / of.cpu.as_secs_f64())
         };
         let (wall, cpu) = ratio(masked, all);
         println!("with a mask / without         {wall:>6.2} on the wall {cpu:>6.2} in processor time");
@@ -126,9 +118,7 @@ impl BenchRollout {
                 (0..self.setup.sequences).map(|index| Self::prompt(index, self.setup.prompt, model.config.vocab_size));
             let load = vllm::Load {
                 prompts: prompts.collect(),
-                adapters: (0..self.setup.sequences)
-                    .map(|index| self.member(index, self.setup.members))
-                    .collect(),
+                adapters: (0..self.setup.sequences).map(|index| self.member(index, self.setup.members)).collect(),
                 new: self.setup.new,
                 rank: self.setup.rank,
                 dtype: self.setup.dtype,
@@ -148,9 +138,7 @@ impl BenchRollout {
 
     /// So many ids of the prompt with this number.
     fn prompt(number: usize, length: usize, vocabulary: i64) -> Vec<i64> {
-        (0..length)
-            .map(|at| ((number * 31 + at * 17) as i64) % vocabulary)
-            .collect()
+        (0..length).map(|at| ((number * 31 + at * 17) as i64) % vocabulary).collect()
     }
 
     /// The member of a population of so many that answers a prompt.
@@ -160,8 +148,7 @@ impl BenchRollout {
 
     fn shares_prompts(&self, device: Device) -> bool {
         let samples = if self.setup.ragged { 1 } else { self.setup.samples };
-        self.share_prompts
-            .unwrap_or(GenerationOptions::shares_prompts(device, samples))
+        self.share_prompts.unwrap_or(GenerationOptions::shares_prompts(device, samples))
     }
 
     /// Tokens generated.
@@ -192,11 +179,7 @@ impl BenchRollout {
         let rate = floor::product_rate(placement.device, placement.kind())?;
         let config = &model.config;
         let bytes = placement.dtype.bytes() as f64;
-        let embedding = if config.tie_word_embeddings {
-            0
-        } else {
-            config.vocab_size * config.hidden_size
-        };
+        let embedding = if config.tie_word_embeddings { 0 } else { config.vocab_size * config.hidden_size };
         // Only a few rows of an untied embedding are read.
         let read = (config.parameters() - embedding) as f64;
         let adapters = (population.parameters_per_member() * population.members() as i64) as f64;
@@ -218,11 +201,7 @@ impl BenchRollout {
         let products = rows * 2.0 * (of_layers + of_output) / rate;
         let step = (all.wall.saturating_sub(prefill.wall)).as_secs_f64() / steps;
         let limit = memory.max(products);
-        println!(
-            "memory {:.1} GB/s, products {:.0} GFLOP/s, measured here",
-            bandwidth / 1e9,
-            rate / 1e9
-        );
+        println!("memory {:.1} GB/s, products {:.0} GFLOP/s, measured here", bandwidth / 1e9, rate / 1e9);
         println!(
             "decoding step {:.3} ms, limit {:.3} ms (memory {:.3}, products {:.3}): {:.2} of the limit's speed",
             step * 1e3,
@@ -236,10 +215,7 @@ impl BenchRollout {
         let prompts = (self.setup.sequences / of_prompt) as f64;
         let prompt_tokens = lengths().map(|(prompt, _)| prompt as f64).sum::<f64>() / of_prompt as f64;
         let of_prompts = 2.0 * (prompt_tokens * of_layers + prompts * of_output) / rate;
-        println!(
-            "prefill {:.3} s, limit of the products {of_prompts:.3} s",
-            prefill.wall.as_secs_f64()
-        );
+        println!("prefill {:.3} s, limit of the products {of_prompts:.3} s", prefill.wall.as_secs_f64());
         let Some(out) = &self.setup.out else { return Ok(()) };
         let figures = json!({
             "shape": self.setup.to_string(),
@@ -303,11 +279,7 @@ impl BenchRollout {
     ) -> anyhow::Result<Spent> {
         let vocabulary = model.config.vocab_size;
         // Samples of a request have one limit, so those of several lengths are requests of their own, with equal prompts.
-        let (requests_of_prompt, n) = if self.setup.ragged {
-            (self.setup.samples, 1)
-        } else {
-            (1, self.setup.samples)
-        };
+        let (requests_of_prompt, n) = if self.setup.ragged { (self.setup.samples, 1) } else { (1, self.setup.samples) };
         let requests: Vec<_> = (0..self.setup.sequences / self.setup.samples * requests_of_prompt)
             .map(|request| {
                 let first = request * n;
@@ -336,13 +308,7 @@ impl BenchRollout {
             graphs: self.graphs.unwrap_or(true),
             ..GenerationOptions::default()
         };
-        let generator = Generator {
-            model,
-            population: Some(population),
-            tokenizer: None,
-        };
-        Ok(bench::timed(model.placement.device, || {
-            generator.generate(&requests, &options, &mut |_| ()).map(drop)
-        })?)
+        let generator = Generator { model, population: Some(population), tokenizer: None };
+        Ok(bench::timed(model.placement.device, || generator.generate(&requests, &options, &mut |_| ()).map(drop))?)
     }
 }

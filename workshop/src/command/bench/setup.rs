@@ -109,10 +109,7 @@ impl Setup {
             (length / 4 + (length - length / 4) * (place + 1) / of.max(1)).max(1)
         };
         let prompts = self.sequences / self.samples;
-        (
-            part(self.prompt, index / self.samples, prompts, 7919),
-            part(self.new, index, self.sequences, 104_729),
-        )
+        (part(self.prompt, index / self.samples, prompts, 7919), part(self.new, index, self.sequences, 104_729))
     }
 
     /// What a peer of transformers and peft is to do.
@@ -158,9 +155,6 @@ pub(super) struct Peer {
 
 impl Peer {
     pub(super) fn spent(&self) -> Spent {
-        Spent {
-            wall: Duration::from_secs_f64(self.wall_seconds),
-            cpu: Duration::from_secs_f64(self.cpu_seconds),
-        }
+        Spent { wall: Duration::from_secs_f64(self.wall_seconds), cpu: Duration::from_secs_f64(self.cpu_seconds) }
     }
 }

@@ -58,10 +58,8 @@ impl BenchUpdate {
     pub(super) fn run(&self) -> anyhow::Result<()> {
         let model = self.setup.base()?;
         let placement = model.placement;
-        let (population, single) = (
-            self.setup.population(&model, self.setup.members)?,
-            self.setup.population(&model, 1)?,
-        );
+        let (population, single) =
+            (self.setup.population(&model, self.setup.members)?, self.setup.population(&model, 1)?);
         let mut ours = self.update(&model, &population)?;
         let mut alone = match self.brief {
             true => Spent::MAX,
@@ -102,25 +100,13 @@ impl BenchUpdate {
         for _ in 1..self.setup.repeats {
             products = products.min(floor::update_products(&model, &population.shape, size)?);
         }
-        report(
-            "products alone",
-            products.wall.as_secs_f64(),
-            products.cpu.as_secs_f64(),
-        );
+        report("products alone", products.wall.as_secs_f64(), products.cpu.as_secs_f64());
         let products = operations / rate;
-        println!(
-            "a large one    {:>9.0} tokens/s at its {:.0} GFLOP/s",
-            tokens / products,
-            rate / 1e9
-        );
+        println!("a large one    {:>9.0} tokens/s at its {:.0} GFLOP/s", tokens / products, rate / 1e9);
         if let Some(python) = &self.peer_python {
             for dtype in ["float32", "bfloat16"] {
                 let spent = self.peer(python, &model, dtype)?.spent();
-                report(
-                    &format!("peer {dtype}"),
-                    spent.wall.as_secs_f64(),
-                    spent.cpu.as_secs_f64(),
-                );
+                report(&format!("peer {dtype}"), spent.wall.as_secs_f64(), spent.cpu.as_secs_f64());
             }
         }
         Ok(())
@@ -163,18 +149,15 @@ impl BenchUpdate {
             let (prompt, new) = self.setup.lengths(index);
             TrainingSequence {
                 id: index.to_string(),
-                prompt: (0..prompt)
-                    .map(|at| id(index / self.setup.samples * 31 + at * 17))
-                    .collect(),
+                prompt: (0..prompt).map(|at| id(index / self.setup.samples * 31 + at * 17)).collect(),
                 completion: (0..new).map(|at| id(index * 13 + at * 29)).collect(),
                 logprobs: vec![-7.0; new],
                 advantage: if index.is_multiple_of(2) { 1.0 } else { -1.0 },
             }
         };
         let per_member = self.setup.sequences / members;
-        let sequences: Vec<Vec<_>> = (0..members)
-            .map(|member| (0..per_member).map(|at| sequence(member * per_member + at)).collect())
-            .collect();
+        let sequences: Vec<Vec<_>> =
+            (0..members).map(|member| (0..per_member).map(|at| sequence(member * per_member + at)).collect()).collect();
         let options = UpdateOptions {
             micro_batch_tokens: self.micro_batch_tokens,
             recompute: self.recompute,
@@ -183,15 +166,9 @@ impl BenchUpdate {
             logits: self.logits,
             ..UpdateOptions::default()
         };
-        let update = Update {
-            model,
-            options: &options,
-            reference: None,
-        };
+        let update = Update { model, options: &options, reference: None };
         let state = OptimizerState::new(&TrainedTensor::of_population(population))?;
-        Ok(bench::timed(model.placement.device, || {
-            update.run(population, &state, &sequences, &mut |_| ()).map(drop)
-        })?)
+        Ok(bench::timed(model.placement.device, || update.run(population, &state, &sequences, &mut |_| ()).map(drop))?)
     }
 
     /// Multiplications and additions of an update without recomputation or sharing: two for each weight of the base

@@ -50,32 +50,15 @@ impl BenchVerify {
         let config = self.pool.config();
         let count = self.executions as usize;
         let start = Instant::now();
-        let one = Verifier::start(&VerifierConfig {
-            jobs: 1,
-            ..config.clone()
-        })?;
+        let one = Verifier::start(&VerifierConfig { jobs: 1, ..config.clone() })?;
         println!("python {}; layers: {}", one.interpreter().version, one.layers());
-        println!(
-            "{:<44} {:>10.0} ms",
-            "pool of one, self-test included, up in",
-            start.elapsed().as_secs_f64() * 1e3
-        );
-        println!(
-            "{:<44} {:>10.0} ms",
-            "of that, a zygote with its imports",
-            one.zygote_start().as_secs_f64() * 1e3
-        );
+        println!("{:<44} {:>10.0} ms", "pool of one, self-test included, up in", start.elapsed().as_secs_f64() * 1e3);
+        println!("{:<44} {:>10.0} ms", "of that, a zygote with its imports", one.zygote_start().as_secs_f64() * 1e3);
         // Warm-up: start both zygotes before timing.
         judged(&one, (0..4).map(proposal))?;
-        println!(
-            "{:<44} {:>10.1} MiB",
-            "the largest zygote",
-            largest_child()? as f64 / f64::from(1 << 20)
-        );
+        println!("{:<44} {:>10.1} MiB", "the largest zygote", largest_child()? as f64 / f64::from(1 << 20));
         self.measure(&one, "one core, one input a program", count, 1, |at| abduction(at, 1))?;
-        self.measure(&one, "one core, ten inputs a program", count / 4, 10, |at| {
-            abduction(at, 10)
-        })?;
+        self.measure(&one, "one core, ten inputs a program", count / 4, 10, |at| abduction(at, 10))?;
         drop(one);
         let all = Verifier::start(&config)?;
         judged(&all, (0..8).map(proposal))?;
@@ -186,27 +169,15 @@ fn judged(pool: &Verifier, tasks: impl Iterator<Item = Task>) -> anyhow::Result<
 
 fn proposal(at: usize) -> Task {
     let program = PROGRAMS[at % PROGRAMS.len()].to_owned();
-    let proposal = Proposal::Io {
-        problem: ProblemKind::CodeO,
-        program,
-        input: at.to_string(),
-    };
-    Task {
-        id: at.to_string(),
-        check: proposal.into(),
-    }
+    let proposal = Proposal::Io { problem: ProblemKind::CodeO, program, input: at.to_string() };
+    Task { id: at.to_string(), check: proposal.into() }
 }
 
 /// A task that takes one process and nothing from a cache, with several inputs.
 fn abduction(at: usize, inputs: usize) -> Task {
-    let pairs = (0..inputs)
-        .map(|input| ((at + input).to_string(), "None".to_owned()))
-        .collect();
+    let pairs = (0..inputs).map(|input| ((at + input).to_string(), "None".to_owned())).collect();
     let answer = PROGRAMS[at % PROGRAMS.len()].to_owned();
-    Task {
-        id: at.to_string(),
-        check: Check::Solve(Solution::Function { pairs, answer }),
-    }
+    Task { id: at.to_string(), check: Check::Solve(Solution::Function { pairs, answer }) }
 }
 
 /// The mix of a self-play step: a proposal, then eight answers to it, alternating deduction and abduction.
@@ -215,19 +186,8 @@ fn step(at: usize) -> Task {
     let program = PROGRAMS[group % PROGRAMS.len()].to_owned();
     let solution = match at % 9 {
         0 => return proposal(group),
-        turn if turn % 2 == 0 => Solution::Output {
-            program,
-            input: group.to_string(),
-            answer: turn.to_string(),
-        },
-        turn => Solution::Input {
-            program,
-            output: "1".to_owned(),
-            answer: turn.to_string(),
-        },
+        turn if turn % 2 == 0 => Solution::Output { program, input: group.to_string(), answer: turn.to_string() },
+        turn => Solution::Input { program, output: "1".to_owned(), answer: turn.to_string() },
     };
-    Task {
-        id: at.to_string(),
-        check: solution.into(),
-    }
+    Task { id: at.to_string(), check: solution.into() }
 }

@@ -50,14 +50,8 @@ impl Curriculum for Arithmetic {
 
     fn check(config: &PretrainConfig<Self>, phase: &str, task: Task, share: &Share) -> anyhow::Result<()> {
         let (noise, one_in) = (config.samples.score_noise, config.corpus.hold_out_one_in);
-        ensure!(
-            one_in >= 2,
-            "`corpus.hold_out_one_in` is {one_in}; it must be at least 2"
-        );
-        ensure!(
-            (0.0..=1.0).contains(&noise),
-            "`samples.score_noise` is {noise}; it must be from 0 to 1"
-        );
+        ensure!(one_in >= 2, "`corpus.hold_out_one_in` is {one_in}; it must be at least 2");
+        ensure!((0.0..=1.0).contains(&noise), "`samples.score_noise` is {noise}; it must be from 0 to 1");
         ensure!(
             share.trace == 0.0 || matches!(task, Task::Solve | Task::SolveWithPlan),
             "`{task}.trace` of phase `{phase}` is {}; only `solve` and `solve_with_plan` can show steps",

@@ -69,10 +69,7 @@ fn made(
     evaluation: &Evaluation,
 ) -> std::fmt::Result {
     writeln!(card, "## What made it\n")?;
-    writeln!(
-        card,
-        "Nothing but generated programs: no text from elsewhere is in it.\n"
-    )?;
+    writeln!(card, "Nothing but generated programs: no text from elsewhere is in it.\n")?;
     size(card, &config.model, evaluation.parameters)?;
     writeln!(
         card,
@@ -132,15 +129,8 @@ pub(super) fn trained<C: Curriculum>(
 /// A phase and the shares of its samples that have steps, if any have.
 fn phase_with_steps<T: std::fmt::Display + Ord>(phase: &Phase<T>) -> Option<String> {
     let tasks = phase.tasks.iter().filter(|(_, share)| share.trace > 0.0);
-    let shares: Vec<String> = tasks
-        .map(|(task, share)| format!("{task} {}", percent(share.trace)))
-        .collect();
-    let text = format!(
-        "{} in the {} steps of phase `{}`",
-        shares.join(", "),
-        phase.steps,
-        phase.name
-    );
+    let shares: Vec<String> = tasks.map(|(task, share)| format!("{task} {}", percent(share.trace))).collect();
+    let text = format!("{} in the {} steps of phase `{}`", shares.join(", "), phase.steps, phase.name);
     (!shares.is_empty()).then_some(text)
 }
 
@@ -205,14 +195,7 @@ fn own(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
          20 %) | always |\n|---|---|---|---|---|---|"
     )?;
     for (problem, figures) in &evaluation.own {
-        let OwnProblems {
-            problems,
-            passed,
-            never,
-            sometimes,
-            always,
-            ..
-        } = figures;
+        let OwnProblems { problems, passed, never, sometimes, always, .. } = figures;
         writeln!(
             card,
             "| {problem} | {problems} | {} | {} | {} | {} |",
@@ -222,12 +205,7 @@ fn own(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
             percent(*always)
         )?;
     }
-    let samples = evaluation
-        .own
-        .values()
-        .map(|figures| figures.samples)
-        .max()
-        .unwrap_or(0);
+    let samples = evaluation.own.values().map(|figures| figures.samples).max().unwrap_or(0);
     writeln!(card, "\nOver {samples} answers to each.\n")
 }
 
@@ -304,15 +282,7 @@ fn ways(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
     )?;
     for (problem, of) in &evaluation.ways {
         let Ways {
-            greedy,
-            sampled,
-            solved_by_any,
-            traced,
-            traced_passed,
-            direct_passed,
-            greedy_tokens,
-            tokens,
-            ..
+            greedy, sampled, solved_by_any, traced, traced_passed, direct_passed, greedy_tokens, tokens, ..
         } = of;
         writeln!(
             card,
@@ -382,37 +352,23 @@ fn shortfalls(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
     for (problem, figures) in &evaluation.own {
         let wanted = if problem == "code_f" { 0.2 } else { 0.4 };
         if figures.sometimes < wanted {
-            short.push(format!(
-                "own {problem}: {} solved sometimes",
-                percent(figures.sometimes)
-            ));
+            short.push(format!("own {problem}: {} solved sometimes", percent(figures.sometimes)));
         }
     }
     for (problem, bands) in &evaluation.held_out {
         if let Some(lowest) = bands.first().filter(|band| !(0.3..=0.75).contains(&band.passed)) {
-            short.push(format!(
-                "held-out {problem}, lowest band: {} passed",
-                percent(lowest.passed)
-            ));
+            short.push(format!("held-out {problem}, lowest band: {} passed", percent(lowest.passed)));
         }
         if let Some(highest) = bands.last().filter(|band| band.passed >= 0.2) {
-            short.push(format!(
-                "held-out {problem}, highest band: {} passed",
-                percent(highest.passed)
-            ));
+            short.push(format!("held-out {problem}, highest band: {} passed", percent(highest.passed)));
         }
         let all = all_levels(bands);
-        for (band, of) in bands
-            .iter()
-            .map(|band| (band, format!("level {}", band.level)))
-            .chain([(&all, "all levels".to_owned())])
+        for (band, of) in
+            bands.iter().map(|band| (band, format!("level {}", band.level))).chain([(&all, "all levels".to_owned())])
         {
             let above = band.passed - best_guesser(band).1;
             if above < 0.1 {
-                short.push(format!(
-                    "held-out {problem}, {of}: {:.1} points above the best guesser",
-                    100.0 * above
-                ));
+                short.push(format!("held-out {problem}, {of}: {:.1} points above the best guesser", 100.0 * above));
             }
         }
     }

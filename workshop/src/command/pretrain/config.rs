@@ -63,9 +63,7 @@ pub(super) struct Compute {
 
 impl Compute {
     pub(super) fn precision(&self) -> anyhow::Result<Dtype> {
-        self.precision
-            .parse()
-            .map_err(|error: UnknownName| anyhow::anyhow!("`compute.precision`: {error}"))
+        self.precision.parse().map_err(|error: UnknownName| anyhow::anyhow!("`compute.precision`: {error}"))
     }
 }
 
@@ -168,26 +166,9 @@ impl<C: Curriculum> PretrainConfig<C> {
     /// The optimizer of a step; `None` after the last one.
     pub(super) fn optimizer_at(&self, step: u64) -> Option<AdamW> {
         let (phase, end) = self.phase_and_end(step)?;
-        let OptimizerConfig {
-            warmup_steps,
-            beta1,
-            beta2,
-            eps,
-            weight_decay,
-            ..
-        } = self.optimizer;
-        let schedule = Schedule {
-            learning_rate: phase.learning_rate,
-            warmup_steps,
-            decay_steps: phase.decay_steps,
-        };
-        Some(AdamW {
-            learning_rate: schedule.at(step, end),
-            beta1,
-            beta2,
-            eps,
-            weight_decay,
-        })
+        let OptimizerConfig { warmup_steps, beta1, beta2, eps, weight_decay, .. } = self.optimizer;
+        let schedule = Schedule { learning_rate: phase.learning_rate, warmup_steps, decay_steps: phase.decay_steps };
+        Some(AdamW { learning_rate: schedule.at(step, end), beta1, beta2, eps, weight_decay })
     }
 
     /// The model folder's `config.json`.
@@ -217,15 +198,8 @@ impl<C: Curriculum> PretrainConfig<C> {
 
     fn check(&self) -> anyhow::Result<()> {
         self.compute.precision()?;
-        ensure!(
-            self.compute.threads > 0,
-            "`compute.threads` is {}; it must be positive",
-            self.compute.threads
-        );
-        ensure!(
-            self.checkpoint_every > 0,
-            "`checkpoint_every` is 0; it must be positive"
-        );
+        ensure!(self.compute.threads > 0, "`compute.threads` is {}; it must be positive", self.compute.threads);
+        ensure!(self.checkpoint_every > 0, "`checkpoint_every` is 0; it must be positive");
         ensure!(!self.phases.is_empty(), "`phases` is empty; at least one is needed");
         ensure!(
             self.rows.count > 0 && self.rows.tokens as i64 <= self.model.max_position_embeddings,
@@ -235,11 +209,7 @@ impl<C: Curriculum> PretrainConfig<C> {
             self.model.max_position_embeddings
         );
         for phase in &self.phases {
-            ensure!(
-                phase.steps > 0,
-                "phase `{}` has 0 steps; at least one is needed",
-                phase.name
-            );
+            ensure!(phase.steps > 0, "phase `{}` has 0 steps; at least one is needed", phase.name);
             ensure!(
                 phase.tasks.values().map(|share| share.share).sum::<f64>() > 0.0,
                 "phase `{}` has no task with a share above 0",

@@ -85,17 +85,10 @@ pub(super) fn load_or_generate(spec: &CorpusSpec, work: &Path, verifier: &Verifi
     let bar = progress_bar(spec.programs.iter().sum::<usize>() as u64, "programs");
     let corpus = Corpus::generate(spec, verifier, &mut |kept| bar.set_position(kept as u64));
     bar.finish_and_clear();
-    eprintln!(
-        "corpus: {} programs to learn from, {} held out",
-        corpus.training.len(),
-        corpus.held_out.len()
-    );
+    eprintln!("corpus: {} programs to learn from, {} held out", corpus.training.len(), corpus.held_out.len());
     let partial = path.with_extension("partial");
     let mut file = BufWriter::new(File::create(&partial).with_context(|| partial.display().to_string())?);
-    let stored = Stored {
-        spec: spec.clone(),
-        corpus,
-    };
+    let stored = Stored { spec: spec.clone(), corpus };
     serde_json::to_writer(&mut file, &stored)?;
     file.flush().with_context(|| partial.display().to_string())?;
     std::fs::rename(&partial, &path).with_context(|| path.display().to_string())?;
@@ -158,11 +151,7 @@ impl<C: Curriculum> Batches<'_, C> {
         };
         Ok(PackedSample {
             prefix: tokens(&sample.prefix)?,
-            branches: sample
-                .branches
-                .iter()
-                .map(|parts| tokens(parts))
-                .collect::<Result<_, _>>()?,
+            branches: sample.branches.iter().map(|parts| tokens(parts)).collect::<Result<_, _>>()?,
         })
     }
 }

@@ -16,8 +16,7 @@ use rand::seq::IndexedRandom as _;
 
 use super::config::PretrainConfig;
 use super::figures::Evaluation;
-use super::problem::Problem;
-use super::problem::{Completer, Text};
+use super::problem::{Completer, Problem, Text};
 use super::programs::Programs;
 use super::training::Totals;
 use crate::command::pretrain::figures::{Proposals, Stones, share};
@@ -43,12 +42,7 @@ impl<'a> Evaluator<'a> {
         verifier: &'a Verifier,
         folder: &Path,
     ) -> anyhow::Result<Self> {
-        let completer = Completer::load(
-            folder,
-            &config.compute.device,
-            config.seed,
-            config.evaluation.max_tokens,
-        )?;
+        let completer = Completer::load(folder, &config.compute.device, config.seed, config.evaluation.max_tokens)?;
         Ok(Self {
             config,
             corpus,
@@ -71,11 +65,7 @@ impl<'a> Evaluator<'a> {
                 }
             }
         }
-        let programs: Vec<&str> = problems
-            .values()
-            .flatten()
-            .map(|problem| problem.program.as_str())
-            .collect();
+        let programs: Vec<&str> = problems.values().flatten().map(|problem| problem.program.as_str()).collect();
         let (figures, valid) = self.propose_function(&programs)?;
         proposals.push(figures);
         problems.insert(ProblemKind::CodeF, valid);
@@ -101,10 +91,10 @@ impl<'a> Evaluator<'a> {
     /// Verdicts in order; checks that could not be parsed keep their reason.
     fn judge(&self, checks: impl Iterator<Item = Result<Check, String>>) -> Vec<Result<Verdict, String>> {
         let checks: Vec<_> = checks.collect();
-        let readable = checks.iter().filter_map(|check| check.as_ref().ok()).map(|check| Task {
-            id: String::new(),
-            check: check.clone(),
-        });
+        let readable = checks
+            .iter()
+            .filter_map(|check| check.as_ref().ok())
+            .map(|check| Task { id: String::new(), check: check.clone() });
         let mut verdicts = self.verifier.judge_all(readable.collect::<Vec<_>>());
         let verdict = |check: &Result<Check, String>| match check {
             Ok(_) => verdicts.next().ok_or_else(|| "it was not judged".to_owned()),
@@ -122,11 +112,7 @@ impl<'a> Evaluator<'a> {
         temperature: f64,
     ) -> anyhow::Result<Vec<Vec<Text>>> {
         let solving = !path.contains("propose");
-        let stop = if solving {
-            self.prompts.grammar.solver_stops()
-        } else {
-            Vec::new()
-        };
+        let stop = if solving { self.prompts.grammar.solver_stops() } else { Vec::new() };
         self.completer.complete(path, prompts, samples, temperature, &stop)
     }
 }
@@ -145,11 +131,7 @@ impl Evaluator<'_> {
                 .filter_map(|_| {
                     let executed = self.corpus.training.choose(&mut rng)?;
                     let (input, output) = executed.pairs.choose(&mut rng)?;
-                    Some(Reference {
-                        program: executed.source.clone(),
-                        input: input.clone(),
-                        output: output.clone(),
-                    })
+                    Some(Reference { program: executed.source.clone(), input: input.clone(), output: output.clone() })
                 })
                 .collect();
             self.prompts.propose_io(problem, &references)
@@ -161,21 +143,14 @@ impl Evaluator<'_> {
             .map(|Text { text, finish, .. }| self.prompts.grammar.proposal(problem, text, *finish, "", 1))
             .collect();
         let tasks = read.iter().map(|read| match read {
-            Ok(ProposalText::Io { program, input }) => Ok(Proposal::Io {
-                problem,
-                program: program.clone(),
-                input: input.clone(),
-            }),
+            Ok(ProposalText::Io { program, input }) => {
+                Ok(Proposal::Io { problem, program: program.clone(), input: input.clone() })
+            }
             Ok(ProposalText::Function { .. }) => Err("it is of another type".to_owned()),
             Err(reason) => Err(reason.clone()),
         });
         let verdicts = self.judge(tasks.map(|task| task.map(Check::Propose)));
-        let training: HashSet<&str> = self
-            .corpus
-            .training
-            .iter()
-            .map(|executed| executed.source.as_str())
-            .collect();
+        let training: HashSet<&str> = self.corpus.training.iter().map(|executed| executed.source.as_str()).collect();
         let mut tally = Tally::default();
         let mut valid = Vec::new();
         for (read, verdict) in read.into_iter().zip(verdicts) {
@@ -186,12 +161,7 @@ impl Evaluator<'_> {
             let known = training.contains(program.as_str());
             if let (true, Some(output)) = (tally.judged(verdict, program.clone(), known), &verdict.output) {
                 let pairs = vec![(input, output.clone())];
-                valid.push(Problem {
-                    program,
-                    pairs,
-                    message: String::new(),
-                    shown: None,
-                });
+                valid.push(Problem { program, pairs, message: String::new(), shown: None });
             }
         }
         Ok((tally.figures(problem, references, count), valid))
@@ -203,9 +173,7 @@ impl Evaluator<'_> {
         let path = "evaluation/propose/code_f";
         let mut rng = seed::stream(self.config.seed, path, 0);
         let about: Vec<&str> = (0..count).filter_map(|_| programs.choose(&mut rng).copied()).collect();
-        let prompts = about
-            .iter()
-            .map(|program| self.prompts.propose_function(program, wanted));
+        let prompts = about.iter().map(|program| self.prompts.propose_function(program, wanted));
         let texts = self.complete(path, prompts.collect::<Result<Vec<_>, _>>()?, 1, 1.0)?;
         let read: Vec<_> = texts
             .iter()
@@ -247,12 +215,7 @@ impl Evaluator<'_> {
     fn lists(&self, program: &str, inputs: &[String]) -> bool {
         self.corpus.training.iter().any(|executed| {
             executed.source == program
-                && inputs.iter().all(|input| {
-                    executed
-                        .pairs
-                        .iter()
-                        .any(|(listed, _)| listed == &compact_literal(input))
-                })
+                && inputs.iter().all(|input| executed.pairs.iter().any(|(listed, _)| listed == &compact_literal(input)))
         })
     }
 }
@@ -268,26 +231,19 @@ impl Evaluator<'_> {
             return Ok(BTreeMap::new());
         };
         let tasks = StoneTask::ALL.into_iter();
-        tasks
-            .map(|task| Ok((task.name().to_owned(), self.stones_of(task, &spec)?)))
-            .collect()
+        tasks.map(|task| Ok((task.name().to_owned(), self.stones_of(task, &spec)?))).collect()
     }
 
     fn stones_of(&self, task: StoneTask, spec: &StoneSpec) -> anyhow::Result<Stones> {
         let count = self.config.evaluation.stones;
         let levels = if task.is_lemma() { 3..=5 } else { 1..=3 };
         let held_out = self.corpus.held_out.iter();
-        let given: Vec<_> = held_out
-            .filter(|program| levels.contains(&program.level.number()))
-            .collect();
+        let given: Vec<_> = held_out.filter(|program| levels.contains(&program.level.number())).collect();
         let path = format!("evaluation/propose/{task}");
         let prompts = (0..count).filter_map(|item| {
             let program = given.choose(&mut seed::stream(self.config.seed, &path, item as u64))?;
             let text = task.prompt(&program.source, program.pairs.iter().take(spec.shown));
-            Some(Rendered {
-                prompt: Prompt::Text(text.clone()),
-                text,
-            })
+            Some(Rendered { prompt: Prompt::Text(text.clone()), text })
         });
         let texts = self.complete(&path, prompts.collect(), 1, 1.0)?;
         let grammar = self.prompts.grammar;
@@ -299,15 +255,7 @@ impl Evaluator<'_> {
         let verdicts = self.judge(read.iter().map(|read| read.clone().map(Check::Propose)));
         let mut problems = Vec::new();
         for (read, verdict) in read.iter().zip(verdicts) {
-            let (
-                Ok(Proposal::Function {
-                    program,
-                    inputs,
-                    message,
-                }),
-                Ok(verdict),
-            ) = (read, verdict)
-            else {
+            let (Ok(Proposal::Function { program, inputs, message }), Ok(verdict)) = (read, verdict) else {
                 continue;
             };
             if let (Some(true), Some(outputs)) = (verdict.valid, verdict.outputs) {
@@ -320,10 +268,8 @@ impl Evaluator<'_> {
             }
         }
         let solved = self.solve(&format!("evaluation/{task}"), ProblemKind::CodeF, &problems, TRIALS)?;
-        let right: Vec<usize> = solved
-            .iter()
-            .map(|answers| answers.iter().filter(|(right, _)| *right).count())
-            .collect();
+        let right: Vec<usize> =
+            solved.iter().map(|answers| answers.iter().filter(|(right, _)| *right).count()).collect();
         let band = if task.is_lemma() { 3..=7 } else { 1..=5 };
         Ok(Stones {
             asked: count,

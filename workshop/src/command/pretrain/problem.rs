@@ -29,10 +29,7 @@ pub(super) struct Problem {
 
 impl Problem {
     pub(super) fn prompt(&self, problem: ProblemKind, prompts: &PromptSet) -> Result<Rendered, PromptError> {
-        let (input, output) = self
-            .pairs
-            .first()
-            .map_or(("", ""), |(input, output)| (input.as_str(), output.as_str()));
+        let (input, output) = self.pairs.first().map_or(("", ""), |(input, output)| (input.as_str(), output.as_str()));
         let program = self.program.as_str();
         prompts.solve(&match problem {
             ProblemKind::CodeO => Statement::Output { program, input },
@@ -58,20 +55,9 @@ impl Problem {
     pub(super) fn check(&self, problem: ProblemKind, answer: String) -> Check {
         let (input, output) = self.pairs.first().cloned().unwrap_or_default();
         Check::Solve(match problem {
-            ProblemKind::CodeO => Solution::Output {
-                program: self.program.clone(),
-                input,
-                answer,
-            },
-            ProblemKind::CodeI => Solution::Input {
-                program: self.program.clone(),
-                output,
-                answer,
-            },
-            _ => Solution::Function {
-                pairs: self.pairs.clone(),
-                answer,
-            },
+            ProblemKind::CodeO => Solution::Output { program: self.program.clone(), input, answer },
+            ProblemKind::CodeI => Solution::Input { program: self.program.clone(), output, answer },
+            _ => Solution::Function { pairs: self.pairs.clone(), answer },
         })
     }
 }
@@ -98,10 +84,8 @@ impl<'a> Guessers<'a> {
         for (output, _) in ordered {
             commonest.entry(kind(output)).or_insert(output);
         }
-        let by_message = training
-            .iter()
-            .map(|executed| (message(&executed.source), executed.source.as_str()))
-            .collect();
+        let by_message =
+            training.iter().map(|executed| (message(&executed.source), executed.source.as_str())).collect();
         Self { commonest, by_message }
     }
 
@@ -116,10 +100,7 @@ impl<'a> Guessers<'a> {
                         self.commonest.get(&kind(output)).map(|output| (*output).to_owned())
                     }),
                 ),
-                (
-                    "the input",
-                    Box::new(|shown, _| shown.first().map(|(input, _)| input.clone())),
-                ),
+                ("the input", Box::new(|shown, _| shown.first().map(|(input, _)| input.clone()))),
             ],
             ProblemKind::CodeI => vec![(
                 "another input of the right types",
@@ -133,9 +114,7 @@ impl<'a> Guessers<'a> {
             _ => vec![(
                 "a training program with the same message",
                 Box::new(|_, executed| {
-                    self.by_message
-                        .get(&message(&executed.source))
-                        .map(|source| (*source).to_owned())
+                    self.by_message.get(&message(&executed.source)).map(|source| (*source).to_owned())
                 }),
             )],
         }
@@ -225,12 +204,7 @@ impl Completer {
     pub(super) fn load(folder: &Path, device: &str, seed: u64, max_tokens: usize) -> anyhow::Result<Self> {
         let model = Model::load(folder, Placement::new(device, Dtype::Fp32)?)?;
         let tokenizer = Tokenizer::load(folder, &model.config)?;
-        Ok(Self {
-            model,
-            tokenizer,
-            seed,
-            max_tokens,
-        })
+        Ok(Self { model, tokenizer, seed, max_tokens })
     }
 
     /// Total number of weights.
@@ -245,11 +219,7 @@ impl Completer {
                 &layer.down_proj,
             ];
             let biases = layer.qkv_bias.iter().map(|bias| bias.size().iter().product::<i64>());
-            matrices
-                .iter()
-                .map(|tensor| tensor.size().iter().product::<i64>())
-                .chain(biases)
-                .sum::<i64>()
+            matrices.iter().map(|tensor| tensor.size().iter().product::<i64>()).chain(biases).sum::<i64>()
         });
         let embedding = self.model.config.vocab_size * self.model.config.hidden_size;
         (layers.sum::<i64>() + embedding + self.model.config.hidden_size) as usize
@@ -285,11 +255,7 @@ impl Completer {
             })
         });
         let requests = requests.collect::<anyhow::Result<Vec<_>>>()?;
-        let generator = Generator {
-            model: &self.model,
-            population: None,
-            tokenizer: Some(&self.tokenizer),
-        };
+        let generator = Generator { model: &self.model, population: None, tokenizer: Some(&self.tokenizer) };
         let bar = progress_bar((requests.len() * samples) as u64, "completions");
         bar.set_message(path.to_owned());
         let generated = generator.generate(&requests, &GenerationOptions::default(), &mut |event| {
@@ -303,10 +269,7 @@ impl Completer {
             text: completion.text.unwrap_or_default(),
             finish: completion.finish_reason,
         };
-        let texts = generated
-            .results
-            .into_iter()
-            .map(|result| result.completions.into_iter().map(text).collect());
+        let texts = generated.results.into_iter().map(|result| result.completions.into_iter().map(text).collect());
         Ok(texts.collect())
     }
 }

@@ -39,12 +39,8 @@ impl TryFrom<String> for Lesson {
         let problem = TaskKind::ALL.into_iter().map(Self::Problem);
         let mut all = problem.chain(StoneTask::ALL.into_iter().map(Self::Stone));
         let names: Vec<String> = all.clone().map(|lesson| lesson.to_string()).collect();
-        all.find(|lesson| lesson.to_string() == name).ok_or_else(|| {
-            format!(
-                "`{name}` is not a task of the curriculum: {} are valid",
-                names.join(", ")
-            )
-        })
+        all.find(|lesson| lesson.to_string() == name)
+            .ok_or_else(|| format!("`{name}` is not a task of the curriculum: {} are valid", names.join(", ")))
     }
 }
 
@@ -107,10 +103,7 @@ impl Curriculum for Programs {
                 "`{task}.trace` of phase `{phase}` is {}: a stepping stone has no steps to show",
                 share.trace
             );
-            ensure!(
-                config.samples.stones.is_some(),
-                "`{task}` of phase `{phase}` needs `samples.stones`"
-            );
+            ensure!(config.samples.stones.is_some(), "`{task}` of phase `{phase}` needs `samples.stones`");
         }
         if let Some(stones) = config.samples.stones {
             ensure!(
@@ -149,11 +142,7 @@ impl<'a> ProgramLessons<'a> {
             levels[usize::from(executed.level.number()) - 1].push(executed);
         }
         let stairs = samples.stones.as_ref().map(|spec| Stairs::new(spec, corpus));
-        Self {
-            samples,
-            levels,
-            stairs,
-        }
+        Self { samples, levels, stairs }
     }
 
     /// A stepping stone. The level is that of the harder program.
@@ -179,12 +168,7 @@ impl<'a> Stairs<'a> {
             }
             (axis, levels)
         });
-        Self {
-            spec,
-            programs,
-            steps,
-            harder: harder.into(),
-        }
+        Self { spec, programs, steps, harder: harder.into() }
     }
 
     /// An easier and a harder program; `None` if there is no pair of the levels that are asked for.

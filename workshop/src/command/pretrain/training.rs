@@ -16,8 +16,7 @@ use lyceum_workshop::pretrain::{Pretrainer, write_model_folder};
 use serde::{Deserialize, Serialize};
 
 use super::config::{Architecture, PretrainConfig};
-use super::curriculum::Batches;
-use super::curriculum::{Curriculum, Lessons};
+use super::curriculum::{Batches, Curriculum, Lessons};
 use super::origin::{self, Origin};
 
 /// Batches prepared ahead while a step is computed.
@@ -60,9 +59,7 @@ impl Totals {
     pub(super) fn of(folder: &Path) -> anyhow::Result<Option<Self>> {
         let path = folder.join("training.json");
         match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(Some(
-                serde_json::from_str(&text).with_context(|| path.display().to_string())?,
-            )),
+            Ok(text) => Ok(Some(serde_json::from_str(&text).with_context(|| path.display().to_string())?)),
             Err(_) => Ok(None),
         }
     }
@@ -87,11 +84,7 @@ struct Fixed<C: Curriculum> {
 
 impl<C: Curriculum> From<&PretrainConfig<C>> for Fixed<C> {
     fn from(config: &PretrainConfig<C>) -> Self {
-        Self {
-            seed: config.seed,
-            model: config.model.clone(),
-            corpus: config.corpus.clone(),
-        }
+        Self { seed: config.seed, model: config.model.clone(), corpus: config.corpus.clone() }
     }
 }
 
@@ -126,10 +119,7 @@ impl<'a, C: Curriculum> Training<'a, C> {
         let (trainer, from) = match from {
             Some(folder) => {
                 let start = origin::load(folder, &work.join("model"), placement)?;
-                (
-                    Pretrainer::from_model(&start, placement)?,
-                    Some(origin::describe(folder)?),
-                )
+                (Pretrainer::from_model(&start, placement)?, Some(origin::describe(folder)?))
             }
             None => (Pretrainer::new(model.clone(), placement, config.seed as i64)?, None),
         };
@@ -141,11 +131,7 @@ impl<'a, C: Curriculum> Training<'a, C> {
             model,
             placement,
             trainer,
-            totals: Totals {
-                from,
-                config: Some(config.file.clone()),
-                ..Totals::default()
-            },
+            totals: Totals { from, config: Some(config.file.clone()), ..Totals::default() },
         })
     }
 
@@ -176,44 +162,17 @@ impl<'a, C: Curriculum> Training<'a, C> {
             trainer.steps(),
             stored.totals.steps
         );
-        Ok(Self {
-            config,
-            lessons,
-            work: work.to_owned(),
-            tokenizer,
-            model,
-            placement,
-            trainer,
-            totals: stored.totals,
-        })
+        Ok(Self { config, lessons, work: work.to_owned(), tokenizer, model, placement, trainer, totals: stored.totals })
     }
 
     /// Trains until `last` steps are done.
     pub(super) fn run_until(&mut self, last: u64) -> anyhow::Result<()> {
-        let Self {
-            config,
-            lessons,
-            work,
-            tokenizer,
-            model,
-            placement,
-            trainer,
-            totals,
-        } = self;
-        let batches = Batches {
-            config,
-            lessons: *lessons,
-            tokenizer,
-            model,
-            placement: *placement,
-        };
+        let Self { config, lessons, work, tokenizer, model, placement, trainer, totals } = self;
+        let batches = Batches { config, lessons: *lessons, tokenizer, model, placement: *placement };
         eprintln!("{} parameters, steps {} to {last}", trainer.parameters(), totals.steps);
         let path = work.join("log.jsonl");
-        let mut log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .with_context(|| path.display().to_string())?;
+        let mut log =
+            OpenOptions::new().create(true).append(true).open(&path).with_context(|| path.display().to_string())?;
         let bar = progress_bar(last, "steps");
         bar.set_position(totals.steps);
         bar.reset_eta();
@@ -238,11 +197,8 @@ impl<'a, C: Curriculum> Training<'a, C> {
                 totals.steps = step + 1;
                 totals.tokens += batch.tokens as u64;
                 totals.seconds += seconds;
-                totals.loss = if step == first && first == 0 {
-                    report.loss
-                } else {
-                    0.98 * totals.loss + 0.02 * report.loss
-                };
+                totals.loss =
+                    if step == first && first == 0 { report.loss } else { 0.98 * totals.loss + 0.02 * report.loss };
                 let line = Line {
                     step,
                     phase: config.phase(step).map_or("", |phase| &phase.name),
@@ -255,11 +211,7 @@ impl<'a, C: Curriculum> Training<'a, C> {
                 serde_json::to_writer(&mut log, &line)?;
                 log.write_all(b"\n")?;
                 bar.set_position(step + 1);
-                bar.set_message(format!(
-                    "loss {:.3}, {:.0} tokens/s",
-                    totals.loss,
-                    batch.tokens as f64 / seconds
-                ));
+                bar.set_message(format!("loss {:.3}, {:.0} tokens/s", totals.loss, batch.tokens as f64 / seconds));
                 if (step + 1).is_multiple_of(config.checkpoint_every) || step + 1 == last {
                     save(trainer, totals, config, work)?;
                 }
@@ -294,9 +246,8 @@ fn write_texts<C: Curriculum>(config: &PretrainConfig<C>, folder: &Path) -> anyh
     let tokenizer = C::tokenizer_json(config);
     let vocabulary = tokenizer["model"]["vocab"].as_array().map_or(0, Vec::len);
     let id_of = |token: &str| -> u32 {
-        let at = tokenizer["model"]["vocab"]
-            .as_array()
-            .and_then(|pieces| pieces.iter().position(|piece| piece[0] == token));
+        let at =
+            tokenizer["model"]["vocab"].as_array().and_then(|pieces| pieces.iter().position(|piece| piece[0] == token));
         at.unwrap_or(0) as u32
     };
     let (eos, pad) = (id_of(EOS), id_of(PAD));
@@ -304,14 +255,8 @@ fn write_texts<C: Curriculum>(config: &PretrainConfig<C>, folder: &Path) -> anyh
     let model = config.model_json(vocabulary.next_multiple_of(32), eos, pad);
     let files = [
         ("config.json", model),
-        (
-            "generation_config.json",
-            serde_json::json!({"eos_token_id": eos, "pad_token_id": pad}),
-        ),
-        (
-            "tokenizer_config.json",
-            tokenizer_config_json(config.model.max_position_embeddings),
-        ),
+        ("generation_config.json", serde_json::json!({"eos_token_id": eos, "pad_token_id": pad})),
+        ("tokenizer_config.json", tokenizer_config_json(config.model.max_position_embeddings)),
         ("tokenizer.json", tokenizer),
     ];
     for (name, content) in files {
@@ -350,10 +295,7 @@ fn save<C: Curriculum>(
         }
     }
     trainer.save(&partial)?;
-    let stored = Stored {
-        config: Fixed::from(config),
-        totals: totals.clone(),
-    };
+    let stored = Stored { config: Fixed::from(config), totals: totals.clone() };
     let path = partial.join("state.json");
     std::fs::write(&path, serde_json::to_string(&stored)?).with_context(|| path.display().to_string())?;
     std::fs::rename(&partial, &folder).with_context(|| folder.display().to_string())?;
@@ -374,10 +316,7 @@ fn checkpoints(work: &Path) -> anyhow::Result<Vec<(u64, PathBuf)>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&folder).with_context(|| folder.display().to_string())? {
         let path = entry?.path();
-        let step = path
-            .file_name()
-            .and_then(|name| name.to_str())
-            .and_then(|name| name.parse().ok());
+        let step = path.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
         if let Some(step) = step {
             found.push((step, path));
         }

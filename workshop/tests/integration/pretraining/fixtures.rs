@@ -23,10 +23,7 @@ pub(crate) fn model() -> Model {
 }
 
 pub(crate) fn tokens(ids: &[i64], weights: &[f32]) -> WeightedTokens {
-    WeightedTokens {
-        ids: ids.to_vec(),
-        weights: weights.to_vec(),
-    }
+    WeightedTokens { ids: ids.to_vec(), weights: weights.to_vec() }
 }
 
 /// A sample that teaches a fixed answer.
@@ -49,11 +46,5 @@ pub(crate) fn packed(samples: &[PackedSample], rows: usize, length: usize, confi
 }
 
 pub(crate) fn optimizer() -> AdamW {
-    AdamW {
-        learning_rate: 1e-2,
-        beta1: 0.9,
-        beta2: 0.95,
-        eps: 1e-8,
-        weight_decay: 0.05,
-    }
+    AdamW { learning_rate: 1e-2, beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: 0.05 }
 }

@@ -23,8 +23,7 @@ fn what_is_written_is_what_was_trained() {
             norms.into_iter().chain(matrices).chain([bias])
         });
         let all = of_layers.chain([&model.embed_tokens, &model.norm, &model.lm_head]);
-        all.map(|tensor| Vec::try_from(&tensor.detach().flatten(0, -1)).unwrap())
-            .collect()
+        all.map(|tensor| Vec::try_from(&tensor.detach().flatten(0, -1)).unwrap()).collect()
     };
     assert_eq!(weights(&written), weights(trainer.model()));
     assert_ne!(weights(&written), weights(&model()), "the step changed nothing");

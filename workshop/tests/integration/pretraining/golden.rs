@@ -43,12 +43,10 @@ fn fixture() -> (Fixture, Vec<PackedSample>, Checkpoint) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/pretraining");
     let text = std::fs::read_to_string(folder.join("qwen2-tied.json")).unwrap();
     let mut fixture: Fixture = serde_json::from_str(&text).unwrap();
-    let samples = std::mem::take(&mut fixture.samples)
-        .into_iter()
-        .map(|sample| PackedSample {
-            prefix: sample.prefix.into(),
-            branches: sample.branches.into_iter().map(WeightedTokens::from).collect(),
-        });
+    let samples = std::mem::take(&mut fixture.samples).into_iter().map(|sample| PackedSample {
+        prefix: sample.prefix.into(),
+        branches: sample.branches.into_iter().map(WeightedTokens::from).collect(),
+    });
     let samples = samples.collect();
     let golden = Checkpoint::from_file(&folder.join("qwen2-tied.safetensors")).unwrap();
     (fixture, samples, golden)
@@ -56,10 +54,7 @@ fn fixture() -> (Fixture, Vec<PackedSample>, Checkpoint) {
 
 fn assert_close(found: &Tensor, golden: &Checkpoint, name: &str, tolerance: f64) {
     let expected = golden.read(name).unwrap().values;
-    let difference = (found.to_device(Device::Cpu).reshape(expected.size()) - &expected)
-        .abs()
-        .max()
-        .double_value(&[]);
+    let difference = (found.to_device(Device::Cpu).reshape(expected.size()) - &expected).abs().max().double_value(&[]);
     assert!(difference <= tolerance, "{name} differs by {difference}");
 }
 
@@ -86,9 +81,7 @@ fn steps_are_those_of_adamw() {
     let mut trainer = Pretrainer::from_model(&model(), placement()).unwrap();
     let batch = packed(&samples, 2, 40, &trainer.model().config);
     for _ in 0..fixture.steps {
-        trainer
-            .step(&batch, &optimizer(), fixture.optimizer.max_grad_norm)
-            .unwrap();
+        trainer.step(&batch, &optimizer(), fixture.optimizer.max_grad_norm).unwrap();
     }
     let (_, gradients) = trainer.gradients(&batch).unwrap();
     assert_eq!(gradients.len(), trainer.names().count());
@@ -100,14 +93,8 @@ fn steps_are_those_of_adamw() {
         ("model.layers.1.self_attn.o_proj.weight", &model.layers[1].o_proj),
         ("model.layers.1.mlp.gate_up_proj.weight", &model.layers[1].gate_up_proj),
         ("model.layers.0.mlp.down_proj.weight", &model.layers[0].down_proj),
-        (
-            "model.layers.0.input_layernorm.weight",
-            &model.layers[0].input_layernorm,
-        ),
-        (
-            "model.layers.1.post_attention_layernorm.weight",
-            &model.layers[1].post_attention_layernorm,
-        ),
+        ("model.layers.0.input_layernorm.weight", &model.layers[0].input_layernorm),
+        ("model.layers.1.post_attention_layernorm.weight", &model.layers[1].post_attention_layernorm),
     ];
     for (name, tensor) in pairs {
         assert_close(tensor, &golden, &format!("stepped/{name}"), 1e-4);

@@ -17,9 +17,7 @@ fn a_resumed_run_has_the_same_weights() {
     for dtype in [Dtype::Fp32, Dtype::Bf16] {
         let placement = Placement { dtype, ..placement() };
         let config = model().config;
-        let batches: Vec<_> = (0..6)
-            .map(|step| packed(&[lesson(step), lesson(40 + step)], 1, 30, &config))
-            .collect();
+        let batches: Vec<_> = (0..6).map(|step| packed(&[lesson(step), lesson(40 + step)], 1, 30, &config)).collect();
         let mut whole = Pretrainer::new(config.clone(), placement, 3).unwrap();
         for batch in &batches {
             whole.step(batch, &optimizer(), 1.0).unwrap();

@@ -2,26 +2,17 @@
 
 use serde::Deserialize;
 
-use super::{line::Line, python, questions};
-use crate::{
-    benchmark::{BenchmarkRow, Question, extract::defines_function, format::Format},
-    verify::Tolerance,
-};
+use super::line::Line;
+use super::{python, questions};
+use crate::benchmark::extract::defines_function;
+use crate::benchmark::format::Format;
+use crate::benchmark::{BenchmarkRow, Question};
+use crate::verify::Tolerance;
 
 // Tasks for a function with code that tests it, such as MBPP's assertions.
 
 pub(super) fn tested(line: &Line, task_id: String, format: &Format) -> Result<BenchmarkRow, String> {
-    let Format::Tests {
-        question,
-        tests,
-        entry_point,
-        setup,
-        solution,
-        shows_first_test,
-        tags,
-        ..
-    } = format
-    else {
+    let Format::Tests { question, tests, entry_point, setup, solution, shows_first_test, tags, .. } = format else {
         return Err("this is not a format of tested functions".to_owned());
     };
     let question = questions::question(line, line.first(question)?)?;
@@ -53,10 +44,7 @@ pub(super) fn tested(line: &Line, task_id: String, format: &Format) -> Result<Be
         task_id,
         question,
         canonical: solution,
-        oracle: Question::Script {
-            entry_point,
-            test: test.join("\n"),
-        },
+        oracle: Question::Script { entry_point, test: test.join("\n") },
         tags: line.tags(tags)?,
     })
 }
@@ -109,13 +97,7 @@ pub(super) fn evalplus(line: &Line) -> Result<BenchmarkRow, String> {
         task_id,
         question: prompt,
         canonical: Some(reference.clone()),
-        oracle: Question::Reference {
-            entry_point,
-            reference,
-            base_inputs,
-            plus_inputs,
-            atol,
-        },
+        oracle: Question::Reference { entry_point, reference, base_inputs, plus_inputs, atol },
         tags: Default::default(),
     })
 }
@@ -143,10 +125,7 @@ impl Window {
     /// A text is not a date.
     pub fn new(from: Option<&str>, to: Option<&str>) -> Result<Self, NotADate> {
         let day = |text: Option<&str>| text.map(day).transpose();
-        Ok(Self {
-            from: day(from)?,
-            to: day(to)?,
-        })
+        Ok(Self { from: day(from)?, to: day(to)? })
     }
 
     /// Whether the window excludes nothing.
@@ -167,22 +146,16 @@ impl Window {
 fn day(text: &str) -> Result<String, NotADate> {
     let bytes = text.as_bytes();
     let has_form = bytes.len() == 10
-        && bytes.iter().enumerate().all(|(at, byte)| {
-            if matches!(at, 4 | 7) {
-                *byte == b'-'
-            } else {
-                byte.is_ascii_digit()
-            }
-        });
+        && bytes.iter().enumerate().all(
+            |(at, byte)| {
+                if matches!(at, 4 | 7) { *byte == b'-' } else { byte.is_ascii_digit() }
+            },
+        );
     let number = |range: std::ops::Range<usize>| text.get(range).and_then(|part| part.parse::<u32>().ok());
     let is_day = has_form
         && number(5..7).is_some_and(|month| (1..=12).contains(&month))
         && number(8..10).is_some_and(|day| (1..=31).contains(&day));
-    if is_day {
-        Ok(text.to_owned())
-    } else {
-        Err(NotADate(text.to_owned()))
-    }
+    if is_day { Ok(text.to_owned()) } else { Err(NotADate(text.to_owned())) }
 }
 
 fn date(line: &Line) -> Result<String, String> {
@@ -233,11 +206,7 @@ pub(super) fn livecodebench(line: &Line) -> Result<BenchmarkRow, String> {
     let title = line.optional_text("question_title")?.unwrap_or_default();
     Ok(BenchmarkRow {
         task_id,
-        question: if title.is_empty() {
-            question
-        } else {
-            format!("{title}\n\n{question}")
-        },
+        question: if title.is_empty() { question } else { format!("{title}\n\n{question}") },
         canonical: None,
         oracle: Question::LiveCodeBench {
             entry_point,

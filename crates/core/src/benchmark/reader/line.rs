@@ -1,21 +1,16 @@
 //! The lines of a file, their named fields with the JSON kept verbatim, and the rows read from them.
 
-use serde_json::{Map, Value, value::RawValue};
-use std::{
-    borrow::Cow,
-    collections::BTreeMap,
-    io::{BufRead, Read as _},
-};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read as _};
 
 use super::{LineFault, ReadError, Refused, code, questions, triple};
-use crate::{
-    benchmark::{
-        BenchmarkRow, Suite,
-        format::{Expect, Format},
-    },
-    fault::nearest,
-    verify::json_spelling,
-};
+use crate::benchmark::format::{Expect, Format};
+use crate::benchmark::{BenchmarkRow, Suite};
+use crate::fault::nearest;
+use crate::verify::json_spelling;
 
 /// Maximum number of columns named in a message.
 const NAMED: usize = 30;
@@ -58,9 +53,7 @@ impl Line {
     pub(super) fn raw(&self, name: &str) -> Option<Cow<'_, str>> {
         let found = match self.0.get(name) {
             Some(raw) => Some(Cow::Borrowed(raw.get())),
-            None => name
-                .split_once('.')
-                .and_then(|(outer, path)| within(self.0.get(outer)?.get(), path)),
+            None => name.split_once('.').and_then(|(outer, path)| within(self.0.get(outer)?.get(), path)),
         };
         found.filter(|raw| raw != "null")
     }
@@ -76,9 +69,7 @@ impl Line {
             },
         };
         let shown = names().take(NAMED);
-        let shown: Vec<String> = shown
-            .map(|name| format!("`{}`", name.chars().take(60).collect::<String>()))
-            .collect();
+        let shown: Vec<String> = shown.map(|name| format!("`{}`", name.chars().take(60).collect::<String>())).collect();
         let more = match self.0.len().saturating_sub(NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -123,19 +114,12 @@ impl Line {
     /// The elements of a list, each as JSON text. MBPP+ writes some empty lists as empty objects.
     pub(super) fn elements(&self, name: &str) -> Result<Vec<String>, String> {
         let raw = self.raw(name).ok_or_else(|| self.missing(name))?;
-        if raw
-            .strip_prefix('{')
-            .and_then(|rest| rest.strip_suffix('}'))
-            .is_some_and(|rest| rest.trim().is_empty())
-        {
+        if raw.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')).is_some_and(|rest| rest.trim().is_empty()) {
             return Ok(Vec::new());
         }
         let elements: Vec<Box<RawValue>> =
             serde_json::from_str(&raw).map_err(|error| format!("field `{name}` is not a list: {error}"))?;
-        Ok(elements
-            .into_iter()
-            .map(|raw| Cow::from(raw.get()).into_owned())
-            .collect())
+        Ok(elements.into_iter().map(|raw| Cow::from(raw.get()).into_owned()).collect())
     }
 
     /// A text, a number or a boolean as written, or a list of these with commas between them.
@@ -157,9 +141,7 @@ impl Line {
     /// The first of these columns that the row has.
     pub(super) fn first<'n>(&self, names: &'n [String]) -> Result<&'n str, String> {
         let found = names.iter().find(|name| self.has(name));
-        found
-            .map(String::as_str)
-            .ok_or_else(|| self.missing(&names.join("` or `")))
+        found.map(String::as_str).ok_or_else(|| self.missing(&names.join("` or `")))
     }
 }
 
@@ -219,11 +201,7 @@ pub struct Lines<R> {
 impl<R: BufRead> Lines<R> {
     /// The lines of `file`.
     pub fn new(file: R) -> Self {
-        Self {
-            file,
-            text: Vec::new(),
-            number: 0,
-        }
+        Self { file, text: Vec::new(), number: 0 }
     }
 
     /// The next line and its number from 1; `None` at the end.
@@ -239,10 +217,7 @@ impl<R: BufRead> Lines<R> {
                 return Ok(None);
             }
             if self.text.len() as u64 > LONGEST_LINE {
-                let detail = format!(
-                    "the line is longer than {} MiB, the maximum for a row",
-                    LONGEST_LINE >> 20
-                );
+                let detail = format!("the line is longer than {} MiB, the maximum for a row", LONGEST_LINE >> 20);
                 let line = self.number;
                 let faults = vec![LineFault { line, detail }];
                 return Err(Refused { faults }.into());
@@ -270,11 +245,7 @@ pub struct RowReader<'a> {
 impl<'a> RowReader<'a> {
     /// For a suite's own file.
     pub fn of(suite: &'a Suite) -> Self {
-        Self {
-            prefix: Some(&suite.name),
-            format: &suite.format,
-            expect: &suite.expect,
-        }
+        Self { prefix: Some(&suite.name), format: &suite.format, expect: &suite.expect }
     }
 
     /// Reads a JSON object. A task without a name is named by `index`, the row's number from 0.
@@ -300,12 +271,9 @@ impl<'a> RowReader<'a> {
             Format::HumanEval {} => code::humaneval(line),
             Format::EvalPlus {} => code::evalplus(line),
             Format::LiveCodeBench {} => code::livecodebench(line),
-            Format::Math {
-                question,
-                gold,
-                id,
-                tags,
-            } => questions::mathematics(line, task_id(id)?, question, gold, tags),
+            Format::Math { question, gold, id, tags } => {
+                questions::mathematics(line, task_id(id)?, question, gold, tags)
+            }
             Format::Tests { id, .. } => code::tested(line, task_id(id)?, self.format),
             Format::CodeO { id, .. } | Format::CodeI { id, .. } | Format::CodeF { id, .. } => {
                 triple::triple(line, task_id(id)?, self.format)
@@ -344,16 +312,12 @@ fn expected(expect: &Expect, line: &Line) -> Result<(), String> {
     }
     for (name, start) in &expect.prefix {
         if let Some(text) = said(name)?.filter(|text| !text.starts_with(start)) {
-            return Err(format!(
-                "field `{name}` is `{text}`; in this suite it must begin with `{start}`"
-            ));
+            return Err(format!("field `{name}` is `{text}`; in this suite it must begin with `{start}`"));
         }
     }
     for (name, part) in &expect.contains {
         if let Some(text) = said(name)?.filter(|text| !text.contains(part)) {
-            return Err(format!(
-                "field `{name}` is `{text}`; in this suite it must contain `{part}`"
-            ));
+            return Err(format!("field `{name}` is `{text}`; in this suite it must contain `{part}`"));
         }
     }
     Ok(())

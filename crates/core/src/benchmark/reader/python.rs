@@ -118,17 +118,9 @@ mod tests {
         for (tests, solution, found) in [
             ("assert add(1, 2) == 3", None, Some("add")),
             ("assert set(shared((3, 4), (4,))) == set((4,))", None, Some("shared")),
-            (
-                "import math\nassert math.isclose(area(3), 28.2, rel_tol=0.001)",
-                None,
-                Some("area"),
-            ),
+            ("import math\nassert math.isclose(area(3), 28.2, rel_tol=0.001)", None, Some("area")),
             ("assert not is_odd (2)  # odd(3)", None, Some("is_odd")),
-            (
-                "assert (equal(1)) == ('''not(1)''', \"no(\\\")(\")",
-                None,
-                Some("equal"),
-            ),
+            ("assert (equal(1)) == ('''not(1)''', \"no(\\\")(\")", None, Some("equal")),
             ("def check(f):\n    assert f(1)\ncheck(one)", None, Some("f")),
             (
                 "root = Node('a(b)')\nassert height(root) == 1",
@@ -136,17 +128,9 @@ mod tests {
                 Some("height"),
             ),
             ("assert add(1, 2) == 3", Some("def sum_of(a, b): return a + b"), None),
-            (
-                "import solution as s\nassert s.add(1, 2) == 3",
-                Some("def add(a, b): return a + b"),
-                Some("add"),
-            ),
+            ("import solution as s\nassert s.add(1, 2) == 3", Some("def add(a, b): return a + b"), Some("add")),
             ("import solution\nassert solution.add(1, 2) == 3", None, None),
-            (
-                "x = [].pop()\nassert s.low(low(x))",
-                Some("def low(x): return x\ndef pop(): pass"),
-                Some("low"),
-            ),
+            ("x = [].pop()\nassert s.low(low(x))", Some("def low(x): return x\ndef pop(): pass"), Some("low")),
             ("assert \"f(1)\" == '''g(2)'''", None, None),
             ("", None, None),
         ] {

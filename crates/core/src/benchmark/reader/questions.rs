@@ -4,13 +4,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::line::Line;
-use crate::{
-    answer::last_boxed,
-    benchmark::{
-        BenchmarkRow, Question,
-        format::{Format, Gold},
-    },
-};
+use crate::answer::last_boxed;
+use crate::benchmark::format::{Format, Gold};
+use crate::benchmark::{BenchmarkRow, Question};
 
 pub(super) fn mathematics(
     line: &Line,
@@ -31,20 +27,10 @@ pub(super) fn mathematics(
 }
 
 pub(super) fn scored(line: &Line, task_id: String, format: &Format) -> Result<BenchmarkRow, String> {
-    let Format::Python {
-        question,
-        answer,
-        reward,
-        tags,
-        ..
-    } = format
-    else {
+    let Format::Python { question, answer, reward, tags, .. } = format else {
         return Err("the format has no reward".to_owned());
     };
-    let canonical = answer
-        .as_deref()
-        .filter(|name| line.has(name))
-        .map(|name| line.plain(name));
+    let canonical = answer.as_deref().filter(|name| line.has(name)).map(|name| line.plain(name));
     Ok(BenchmarkRow {
         task_id,
         question: self::question(line, line.first(question)?)?,
@@ -56,16 +42,8 @@ pub(super) fn scored(line: &Line, task_id: String, format: &Format) -> Result<Be
 
 /// The correct answer.
 pub(super) fn answer(line: &Line, gold: &Gold) -> Result<String, String> {
-    let boxed = Gold {
-        field: gold.or_boxed.clone().unwrap_or_default(),
-        boxed: true,
-        ..Gold::default()
-    };
-    let gold = if gold.or_boxed.is_some() && !line.has(&gold.field) {
-        &boxed
-    } else {
-        gold
-    };
+    let boxed = Gold { field: gold.or_boxed.clone().unwrap_or_default(), boxed: true, ..Gold::default() };
+    let gold = if gold.or_boxed.is_some() && !line.has(&gold.field) { &boxed } else { gold };
     let name = &gold.field;
     let text = match answers(line, name)? {
         None => line.plain(name)?,
@@ -97,9 +75,9 @@ pub(super) fn answer(line: &Line, gold: &Gold) -> Result<String, String> {
     let bare = found.strip_prefix('$').and_then(|inside| inside.strip_suffix('$'));
     let found = bare.filter(|inside| !inside.contains('$')).unwrap_or(found).trim();
     match found {
-        none if gold.none.iter().any(|word| word == none) => Err(format!(
-            "field `{name}` is `{none}`, so the row has no answer to compare with"
-        )),
+        none if gold.none.iter().any(|word| word == none) => {
+            Err(format!("field `{name}` is `{none}`, so the row has no answer to compare with"))
+        }
         "" => Err(format!("field `{name}` has no answer")),
         found => Ok(found.to_owned()),
     }
@@ -159,10 +137,7 @@ pub(super) fn question(line: &Line, name: &str) -> Result<String, String> {
         }
         _ => {
             let text = line.filled(name)?;
-            let conversation = text
-                .trim_start()
-                .starts_with('[')
-                .then(|| serde_json::from_str(&text).ok());
+            let conversation = text.trim_start().starts_with('[').then(|| serde_json::from_str(&text).ok());
             match conversation.flatten() {
                 Some(messages) => messages,
                 None => return Ok(text),
@@ -195,24 +170,11 @@ pub(super) fn verl(line: &Line, task_id: String, tags: &[String]) -> Result<Benc
     let (oracle, canonical) = match tests(line)? {
         Some(tests) => (tests, None),
         None => {
-            let gold = answer(
-                line,
-                &Gold {
-                    field: TRUTH.to_owned(),
-                    first: true,
-                    ..Gold::default()
-                },
-            )?;
+            let gold = answer(line, &Gold { field: TRUTH.to_owned(), first: true, ..Gold::default() })?;
             (Question::Math { gold: gold.clone() }, Some(gold))
         }
     };
-    Ok(BenchmarkRow {
-        task_id,
-        question,
-        canonical,
-        oracle,
-        tags: line.tags(tags)?,
-    })
+    Ok(BenchmarkRow { task_id, question, canonical, oracle, tags: line.tags(tags)? })
 }
 
 /// Pairs of a standard input and its output, if the truth is an object, which may be written as JSON in a text.
@@ -260,14 +222,10 @@ fn tests(line: &Line) -> Result<Option<Question>, String> {
 
 /// What a program reads or prints: a text, or the list of its lines.
 fn stream(value: &Value) -> Result<String, String> {
-    let lines = value
-        .as_array()
-        .map(|lines| lines.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
+    let lines = value.as_array().map(|lines| lines.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
     match (value, lines.flatten()) {
         (Value::String(text), _) => Ok(text.clone()),
         (_, Some(lines)) => Ok(lines.join("\n")),
-        _ => Err(format!(
-            "field `{TRUTH}` has an input or output that is neither a text nor a list of lines"
-        )),
+        _ => Err(format!("field `{TRUTH}` has an input or output that is neither a text nor a list of lines")),
     }
 }

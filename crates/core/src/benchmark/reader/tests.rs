@@ -21,10 +21,7 @@ const LINES: [(&str, &str); 12] = [
         "livecodebench",
         r#"{"question_title":"A","question_content":"Add.","platform":"leetcode","question_id":"3000","contest_id":"weekly","contest_date":"2024-11-02T00:00:00","starter_code":"class Solution:\n    def add(self, a: int) -> int:\n        ","difficulty":"easy","public_test_cases":"[{\"input\": \"1\", \"output\": \"2\", \"testtype\": \"functional\"}]","private_test_cases":"eJxr","metadata":"{\"func_name\": \"add\"}"}"#,
     ),
-    (
-        "gsm8k",
-        r#"{"question":"How many?","answer":"1+1=<<1+1=2>>2\n#### 1,002","idx":7}"#,
-    ),
+    ("gsm8k", r#"{"question":"How many?","answer":"1+1=<<1+1=2>>2\n#### 1,002","idx":7}"#),
     (
         "math500",
         r#"{"problem":"Half?","solution":"It is $\\boxed{\\frac{1}{2}}$.","answer":"0.5","subject":"Algebra","level":1,"unique_id":"test/algebra/1.json"}"#,
@@ -37,14 +34,8 @@ const LINES: [(&str, &str); 12] = [
         "aime24",
         r#"{"id":60,"problem":"Find it.","solution":"x","answer":"204","url":"https://example.org/2024_AIME_I_Problems/Problem_1","question":"Find it."}"#,
     ),
-    (
-        "aime25",
-        r#"{"id":"I-1","problem":"Find it.","solution":"","answer":"70","url":""}"#,
-    ),
-    (
-        "minerva_math",
-        r#"{"problem":"How wide?","solution":"It is \\boxed{1.6} cm.","type":"Astronomy","idx":0}"#,
-    ),
+    ("aime25", r#"{"id":"I-1","problem":"Find it.","solution":"","answer":"70","url":""}"#),
+    ("minerva_math", r#"{"problem":"How wide?","solution":"It is \\boxed{1.6} cm.","type":"Astronomy","idx":0}"#),
     (
         "olympiadbench",
         r#"{"id":1606,"subfield":"Combinatorics","question":"How many moves?","solution":["2"],"final_answer":["$2$"],"is_multiple_answer":false,"unit":null,"answer_type":"Numerical","error":null}"#,
@@ -104,19 +95,9 @@ fn another_suites_file_is_told_by_name() {
         refused.to_string().starts_with("line 1: missing field `question`") || refused.to_string().contains("####"),
         "{refused}"
     );
-    assert!(
-        refused
-            .to_string()
-            .contains("looks like a row of `amc23`, not of `gsm8k`"),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("looks like a row of `amc23`, not of `gsm8k`"), "{refused}");
     let refused = rows("aime24", line("aime25")).unwrap_err();
-    assert!(
-        refused
-            .to_string()
-            .contains("looks like a row of `aime25`, not of `aime24`"),
-        "{refused}"
-    );
+    assert!(refused.to_string().contains("looks like a row of `aime25`, not of `aime24`"), "{refused}");
 }
 
 #[test]
@@ -126,11 +107,7 @@ fn golds_are_what_the_suites_say() {
         other => panic!("{other:?}"),
     };
     assert_eq!(gold("gsm8k"), "1,002");
-    assert_eq!(
-        gold("math500"),
-        r"\frac{1}{2}",
-        "the box of the solution, as the papers take it"
-    );
+    assert_eq!(gold("math500"), r"\frac{1}{2}", "the box of the solution, as the papers take it");
     assert_eq!(gold("amc23"), "27.0");
     assert_eq!(gold("minerva_math"), "1.6");
     assert_eq!(gold("olympiadbench"), "2");
@@ -143,14 +120,9 @@ fn golds_are_what_the_suites_say() {
 fn numbers_of_any_size_reach_the_verifier() {
     let row = only("humaneval_plus");
     let task = task(&row, "x".to_owned(), "def f(a): return a".to_owned()).unwrap();
-    let Check::Tests(tests) = &task.check else {
-        panic!("{task:?}")
-    };
+    let Check::Tests(tests) = &task.check else { panic!("{task:?}") };
     let json = serde_json::to_string(&task).unwrap();
-    assert!(
-        json.contains("[123456789012345678901234567890]") && json.contains("[-1e999]"),
-        "{json}"
-    );
+    assert!(json.contains("[123456789012345678901234567890]") && json.contains("[-1e999]"), "{json}");
     assert_eq!(tests.entry_point.as_deref(), Some("f"));
 }
 
@@ -162,11 +134,7 @@ fn every_fault_is_named_by_its_line_and_nothing_is_read() {
         r#"{"question":"?","answer":"no mark","idx":1}"#, r#"{"answer":"\n#### 1","idx":2}"#
     );
     let refused = rows("gsm8k", &text).unwrap_err();
-    let said: Vec<(usize, &str)> = refused
-        .faults
-        .iter()
-        .map(|fault| (fault.line, fault.detail.as_str()))
-        .collect();
+    let said: Vec<(usize, &str)> = refused.faults.iter().map(|fault| (fault.line, fault.detail.as_str())).collect();
     assert_eq!(said.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [3, 4, 5, 6, 7]);
     assert!(said[0].1.starts_with("it is not JSON"));
     assert_eq!(said[1].1, "task_id `gsm8k/7` is already on line 1");
@@ -185,16 +153,9 @@ fn every_fault_is_named_by_its_line_and_nothing_is_read() {
 #[test]
 fn a_part_of_a_suite_is_read_with_a_notice() {
     let read = rows("aime25", line("aime25")).unwrap();
-    assert!(
-        read.notices[0].contains("30 rows and this file 1"),
-        "{:?}",
-        read.notices
-    );
+    assert!(read.notices[0].contains("30 rows and this file 1"), "{:?}", read.notices);
     let marked = format!("\u{feff}{}", line("aime25"));
-    assert!(
-        rows("aime25", &marked).is_ok(),
-        "a byte order mark is not part of the first line"
-    );
+    assert!(rows("aime25", &marked).is_ok(), "a byte order mark is not part of the first line");
 }
 
 #[test]
@@ -226,24 +187,14 @@ fn a_window_takes_contests_from_its_first_day_to_its_last() {
         assert!(Window::new(Some(day), None).is_err(), "{day}");
     }
     let dateless = text.replace("2024-11-02T00:00:00", "soon");
-    assert!(
-        rows("livecodebench", &dateless)
-            .unwrap_err()
-            .to_string()
-            .contains("contest_date")
-    );
+    assert!(rows("livecodebench", &dateless).unwrap_err().to_string().contains("contest_date"));
     let gsm8k = read_in_window("gsm8k");
-    assert!(
-        gsm8k.contains("contest_date"),
-        "a suite without dates has no window: {gsm8k}"
-    );
+    assert!(gsm8k.contains("contest_date"), "a suite without dates has no window: {gsm8k}");
 }
 
 fn read_in_window(name: &str) -> String {
     let window = Window::new(Some("2024-01-01"), None).unwrap();
-    read(suite(name).unwrap(), line(name).as_bytes(), &window)
-        .unwrap_err()
-        .to_string()
+    read(suite(name).unwrap(), line(name).as_bytes(), &window).unwrap_err().to_string()
 }
 
 #[test]
@@ -259,32 +210,18 @@ fn samples_are_read_in_every_format_and_refused_by_line() {
         r#"{"task_id":"HumanEval/0","response":"Here:\n```python\ndef f(a):\n    return a\n```"}"#,
     );
     let samples = read(three, Some(3)).unwrap();
-    assert_eq!(
-        samples.iter().map(|sample| sample.sample).collect::<Vec<_>>(),
-        [0, 1, 2]
-    );
+    assert_eq!(samples.iter().map(|sample| sample.sample).collect::<Vec<_>>(), [0, 1, 2]);
     for sample in &samples {
         let solution = sample.submission.solution(&rows[0]).unwrap();
         assert_eq!(solution, "def f(a):\n    return a", "{sample:?}");
     }
     let refused = read(three, Some(2)).unwrap_err();
-    assert!(
-        refused
-            .to_string()
-            .starts_with("line 3: it is sample 3 of `HumanEval/0`"),
-        "{refused}"
-    );
+    assert!(refused.to_string().starts_with("line 3: it is sample 3 of `HumanEval/0`"), "{refused}");
     for (text, said) in [
-        (
-            r#"{"task_id":"Mbpp/2","solution":""}"#,
-            "`Mbpp/2` is not a task of this dataset; its tasks are HumanEval/0",
-        ),
+        (r#"{"task_id":"Mbpp/2","solution":""}"#, "`Mbpp/2` is not a task of this dataset; its tasks are HumanEval/0"),
         (r#"{"solution":""}"#, "missing field `task_id`"),
         (r#"{"task_id":"HumanEval/0"}"#, "missing field `solution`"),
-        (
-            r#"{"task_id":"HumanEval/0","solution":1}"#,
-            "field `solution` is not a text",
-        ),
+        (r#"{"task_id":"HumanEval/0","solution":1}"#, "field `solution` is not a text"),
         ("7", "not an object"),
         ("{", "it is not JSON"),
         ("", "the file has no samples"),
@@ -306,10 +243,7 @@ fn mathematics_is_named_by_what_its_file_names_it() {
         let sample = samples::read(gsm8k, &rows, text.as_bytes(), None).unwrap().remove(0);
         assert_eq!(sample.submission.solution(&rows[0]).unwrap(), "2", "{text}");
     }
-    assert!(
-        Submission::Solution(String::new()).solution(&rows[0]).is_err(),
-        "nothing is no answer"
-    );
+    assert!(Submission::Solution(String::new()).solution(&rows[0]).is_err(), "nothing is no answer");
 }
 
 #[test]
@@ -320,11 +254,7 @@ fn base_tests_are_counted_apart() {
         passed: Some(3 - failed.len()),
         total: Some(3),
         failures: (!failed.is_empty()).then(|| {
-            let failure = |index: &usize| Failure {
-                index: *index,
-                status: Status::Ok,
-                reason: String::new(),
-            };
+            let failure = |index: &usize| Failure { index: *index, status: Status::Ok, reason: String::new() };
             failed.iter().map(failure).collect()
         }),
         ..Verdict::bare(None, Status::Ok, "")
@@ -336,10 +266,7 @@ fn base_tests_are_counted_apart() {
     assert_eq!(said(&[]), (true, Some(true)));
     assert_eq!(said(&[2]), (false, Some(true)));
     assert_eq!(said(&[0, 2]), (false, Some(false)));
-    let died = Verdict {
-        correct: Some(false),
-        ..Verdict::bare(None, Status::Error, "it does not load")
-    };
+    let died = Verdict { correct: Some(false), ..Verdict::bare(None, Status::Error, "it does not load") };
     assert_eq!(graded(&row, &died).base_correct, Some(false));
 }
 
@@ -351,11 +278,7 @@ fn a_suite_may_name_a_reward_which_gets_the_whole_row() {
          reward = {{ file = \"{digest}\", timeout = 7, packages = [\"sympy\"] }}"
     ))
     .unwrap();
-    let reader = RowReader {
-        prefix: Some("mine"),
-        format: &format,
-        expect: &Expect::default(),
-    };
+    let reader = RowReader { prefix: Some("mine"), format: &format, expect: &Expect::default() };
     let line = r#"{"id": 3, "question": "1+1?", "answer": "2", "levels": [1, {"a": null}]}"#;
     let row = reader.read(line.as_bytes(), 0).unwrap();
     assert_eq!((row.task_id.as_str(), row.canonical.as_deref()), ("mine/3", Some("2")));
@@ -368,11 +291,6 @@ fn a_suite_may_name_a_reward_which_gets_the_whole_row() {
         })
     );
     let given = Submission::Response("so 2".to_owned()).solution(&row).unwrap();
-    let Check::Reward(reward) = task(&row, "a".to_owned(), given).unwrap().check else {
-        panic!("another check")
-    };
-    assert_eq!(
-        (reward.prompt.as_str(), reward.completion.as_str(), reward.timeout),
-        ("1+1?", "so 2", 7)
-    );
+    let Check::Reward(reward) = task(&row, "a".to_owned(), given).unwrap().check else { panic!("another check") };
+    assert_eq!((reward.prompt.as_str(), reward.completion.as_str(), reward.timeout), ("1+1?", "so 2", 7));
 }

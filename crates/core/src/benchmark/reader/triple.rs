@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::line::Line;
-use crate::{
-    benchmark::{BenchmarkRow, Question, format::Format},
-    verify::{CodePair, ProblemKind},
-};
+use crate::benchmark::format::Format;
+use crate::benchmark::{BenchmarkRow, Question};
+use crate::verify::{CodePair, ProblemKind};
 
 /// What is asked about a program.
 struct Triple {
@@ -47,13 +46,7 @@ impl Triple {
     /// The row, with its type among the tags.
     pub(super) fn row(self, task_id: String, mut tags: BTreeMap<String, String>) -> BenchmarkRow {
         tags.insert("type".to_owned(), self.oracle.name().to_owned());
-        BenchmarkRow {
-            task_id,
-            question: self.question,
-            canonical: self.canonical,
-            oracle: self.oracle,
-            tags,
-        }
+        BenchmarkRow { task_id, question: self.question, canonical: self.canonical, oracle: self.oracle, tags }
     }
 }
 
@@ -63,35 +56,15 @@ pub(super) fn triple(line: &Line, task_id: String, format: &Format) -> Result<Be
         _ => Ok(None),
     };
     let (triple, tags) = match format {
-        Format::CodeO {
-            program,
-            input,
-            output,
-            tags,
-            ..
-        } => {
+        Format::CodeO { program, input, output, tags, .. } => {
             let program = line.filled(program)?;
             (Triple::output(program, line.plain(input)?, optional(output)?), tags)
         }
-        Format::CodeI {
-            program,
-            input,
-            output,
-            tags,
-            ..
-        } => {
+        Format::CodeI { program, input, output, tags, .. } => {
             let program = line.filled(program)?;
             (Triple::input(program, optional(input)?, line.plain(output)?), tags)
         }
-        Format::CodeF {
-            message,
-            pairs,
-            inputs,
-            outputs,
-            program,
-            tags,
-            ..
-        } => {
+        Format::CodeF { message, pairs, inputs, outputs, program, tags, .. } => {
             // Absolute Zero's proposers may leave it empty; the pairs are still there.
             let message = line.text(message)?;
             let pairs = match (pairs, inputs, outputs) {
@@ -114,11 +87,9 @@ fn zipped(line: &Line, inputs: &str, outputs: &str) -> Result<Vec<CodePair>, Str
     let results: Vec<String> = line.get(outputs)?;
     match all.len() == results.len() {
         true => Ok(all.into_iter().zip(results).collect()),
-        false => Err(format!(
-            "field `{inputs}` has {} inputs and field `{outputs}` {} outputs",
-            all.len(),
-            results.len()
-        )),
+        false => {
+            Err(format!("field `{inputs}` has {} inputs and field `{outputs}` {} outputs", all.len(), results.len()))
+        }
     }
 }
 

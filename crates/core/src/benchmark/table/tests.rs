@@ -1,19 +1,12 @@
 use super::*;
 
 fn subject(name: &str, role: SubjectRole) -> Subject {
-    Subject {
-        name: name.to_owned(),
-        role,
-        member: None,
-    }
+    Subject { name: name.to_owned(), role, member: None }
 }
 
 fn table() -> Table {
     let score = |name: &str, role, suite: &str, pass_at_1| {
-        let cell = Cell {
-            pass_at_1,
-            standard_error: 0.01,
-        };
+        let cell = Cell { pass_at_1, standard_error: 0.01 };
         (subject(name, role), suite.to_owned(), cell)
     };
     use SubjectRole::{Base, Student, Teacher};
@@ -43,15 +36,8 @@ fn columns_are_in_the_order_of_suites_and_averages_are_of_groups() {
     close(table.rows[2].average.code, 0.7);
     close(table.rows[2].average.math, 0.5);
     close(table.rows[2].average.overall, 0.6);
-    assert_eq!(
-        table.rows[3].average.code, None,
-        "a suite without a score leaves no average"
-    );
-    assert_eq!(
-        table.best_student.as_deref(),
-        Some("s0"),
-        "0.6 both: the first of equals"
-    );
+    assert_eq!(table.rows[3].average.code, None, "a suite without a score leaves no average");
+    assert_eq!(table.best_student.as_deref(), Some("s0"), "0.6 both: the first of equals");
     assert_eq!(table.best_teacher.as_deref(), Some("t0"));
 }
 
@@ -76,29 +62,16 @@ fn markdown_and_csv_hold_every_score() {
         markdown.contains("| s1 | student | 80.0 ± 1.0 | 60.0 ± 1.0 | 50.0 ± 1.0 | 70.0 | 50.0 | 60.0 |"),
         "{markdown}"
     );
-    assert!(
-        markdown.contains("| population mean ± std |  | 53.3 ± 30.6 |"),
-        "{markdown}"
-    );
+    assert!(markdown.contains("| population mean ± std |  | 53.3 ± 30.6 |"), "{markdown}");
     assert!(markdown.contains("test set"));
     let csv = table.to_csv();
     assert!(csv.contains("s1,student,humaneval,0.8,0.01\r\n"), "{csv}");
-    assert!(
-        csv.contains("population best (test-set selected),summary,gsm8k,0.9,\r\n"),
-        "{csv}"
-    );
+    assert!(csv.contains("population best (test-set selected),summary,gsm8k,0.9,\r\n"), "{csv}");
     let named = Table::of([(
         subject("=a,\"b\"|", SubjectRole::Member),
         "gsm8k".to_owned(),
-        Cell {
-            pass_at_1: 1.0,
-            standard_error: 0.0,
-        },
+        Cell { pass_at_1: 1.0, standard_error: 0.0 },
     )]);
-    assert!(
-        named.to_csv().contains("\" =a,\"\"b\"\"|\",member"),
-        "{}",
-        named.to_csv()
-    );
+    assert!(named.to_csv().contains("\" =a,\"\"b\"\"|\",member"), "{}", named.to_csv());
     assert!(named.to_markdown().contains("=a,\"b\"\\|"));
 }

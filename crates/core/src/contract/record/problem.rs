@@ -2,14 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    benchmark::{Graded, Score, SubjectRole},
-    contract::Role,
-    dataset::TestFault,
-    id::{AttemptId, DatasetId, ExecutionId, MemberId, ProblemId, VersionId},
-    verify::{ProblemKind, Status},
-    work::{BaseModel, BenchmarkSample, WorkKey},
-};
+use crate::benchmark::{Graded, Score, SubjectRole};
+use crate::contract::Role;
+use crate::dataset::TestFault;
+use crate::id::{AttemptId, DatasetId, ExecutionId, MemberId, ProblemId, VersionId};
+use crate::verify::{ProblemKind, Status};
+use crate::work::{BaseModel, BenchmarkSample, WorkKey};
 
 /// A proposed problem.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

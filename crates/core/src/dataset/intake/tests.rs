@@ -1,17 +1,14 @@
 mod published;
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-};
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
 use super::*;
-use crate::{
-    benchmark::{BenchmarkRow, Question, reader::unpacked, suite},
-    dataset::{FieldMap, OracleKind, row_format},
-};
+use crate::benchmark::reader::unpacked;
+use crate::benchmark::{BenchmarkRow, Question, suite};
+use crate::dataset::{FieldMap, OracleKind, row_format};
 
 fn format(name: &str) -> ReadAs {
     ReadAs::Format(row_format(name).unwrap())
@@ -19,10 +16,7 @@ fn format(name: &str) -> ReadAs {
 
 fn map(oracle: OracleKind, columns: &[(&str, &str)]) -> ReadAs {
     let own = |(name, column): &(&str, &str)| ((*name).to_owned(), (*column).to_owned());
-    let map = FieldMap {
-        oracle,
-        columns: columns.iter().map(own).collect(),
-    };
+    let map = FieldMap { oracle, columns: columns.iter().map(own).collect() };
     let format = map.format().unwrap();
     ReadAs::Map(map, Box::new(format))
 }
@@ -72,10 +66,7 @@ fn mathematics_of_the_named_sets() {
         "domain": ["Mathematics -> Algebra", "Mathematics -> Number Theory"], "llama8b_solve_rate": 0.8125,
     });
     let read = stored(format("big_math"), &row);
-    assert_eq!(
-        read.tags["domain"],
-        "Mathematics -> Algebra, Mathematics -> Number Theory"
-    );
+    assert_eq!(read.tags["domain"], "Mathematics -> Algebra, Mathematics -> Number Theory");
     assert_eq!((&*read.tags["llama8b_solve_rate"], gold(&read)), ("0.8125", "0.5"));
 }
 
@@ -97,9 +88,7 @@ fn mbpp_gets_its_entry_point_from_its_tests() {
         read.question,
         "\"\"\"\nWrite a function to find the shared elements.\nassert set(shared((3, 4), (4,))) == set((4,))\n\"\"\"\n"
     );
-    let Question::Script { entry_point, test } = read.oracle else {
-        panic!("{read:?}")
-    };
+    let Question::Script { entry_point, test } = read.oracle else { panic!("{read:?}") };
     assert_eq!(entry_point, "shared");
     assert_eq!(test.lines().count(), 2);
     assert!(read.canonical.unwrap().starts_with("def shared"));
@@ -107,9 +96,7 @@ fn mbpp_gets_its_entry_point_from_its_tests() {
     let mut sanitized = mbpp();
     sanitized["prompt"] = sanitized["text"].take();
     sanitized["test_imports"] = json!(["import math"]);
-    let Question::Script { test, .. } = stored(format("mbpp"), &sanitized).oracle else {
-        panic!("another oracle")
-    };
+    let Question::Script { test, .. } = stored(format("mbpp"), &sanitized).oracle else { panic!("another oracle") };
     assert!(test.starts_with("import math\nassert"), "{test}");
     let mut untested = mbpp();
     untested["test_list"] = json!([]);
@@ -127,10 +114,7 @@ fn mbpp_overlaps_mbpp_plus() {
         let kept = intake(read_as).take(1, row.to_string().as_bytes()).unwrap().unwrap();
         fingerprints(&kept)
     };
-    assert_eq!(
-        of(format("mbpp"), &mbpp()),
-        of(ReadAs::Suite(suite("mbpp_plus").unwrap()), &plus)
-    );
+    assert_eq!(of(format("mbpp"), &mbpp()), of(ReadAs::Suite(suite("mbpp_plus").unwrap()), &plus));
 }
 
 #[test]
@@ -147,20 +131,14 @@ fn code_of_the_named_sets() {
     let read = stored(format("azr_code_o"), &triple);
     assert_eq!(read.question, "def f(a):\n    return a\n# f('a') = ?");
     assert_eq!(read.canonical.as_deref(), Some("'a'"));
-    assert!(matches!(
-        stored(format("azr_code_i"), &triple).oracle,
-        Question::CodeI { .. }
-    ));
+    assert!(matches!(stored(format("azr_code_i"), &triple).oracle, Question::CodeI { .. }));
     let mut function = json!({
         "snippet": "def f(a):\n    return a", "inputs": ["1", "2"], "outputs": ["1", "2"], "message": "", "imports": [],
     });
     let Question::CodeF { pairs, .. } = stored(format("azr_code_f"), &function).oracle else {
         panic!("another oracle")
     };
-    assert_eq!(
-        pairs,
-        [("1".to_owned(), "1".to_owned()), ("2".to_owned(), "2".to_owned())]
-    );
+    assert_eq!(pairs, [("1".to_owned(), "1".to_owned()), ("2".to_owned(), "2".to_owned())]);
     function["outputs"] = json!(["1"]);
     assert!(refused(format("azr_code_f"), &function).contains("`inputs` has 2 inputs and field `outputs` 1 outputs"));
 }
@@ -177,46 +155,25 @@ fn any_file_is_read_by_a_map() {
         ("tags", "data.a.b, prompt.0.content, none"),
     ];
     let read = stored(map(OracleKind::Math, &columns), &row);
-    assert_eq!(
-        (read.task_id.as_str(), read.question.as_str(), gold(&read)),
-        ("3", "Half?", "0.5")
-    );
+    assert_eq!((read.task_id.as_str(), read.question.as_str(), gold(&read)), ("3", "Half?", "0.5"));
     assert_eq!(read.tags.len(), 2, "{:?}", read.tags);
 
     let prose = json!({"task": "Double $x\\nu$.", "asserts": "assert twice(2) == 4"});
-    let read = stored(
-        map(OracleKind::Tests, &[("question", "task"), ("tests", "asserts")]),
-        &prose,
-    );
-    assert_eq!(
-        read.question, "r\"\"\"\nDouble $x\\nu$.\n\"\"\"\n",
-        "the verifier reads it as Python"
-    );
+    let read = stored(map(OracleKind::Tests, &[("question", "task"), ("tests", "asserts")]), &prose);
+    assert_eq!(read.question, "r\"\"\"\nDouble $x\\nu$.\n\"\"\"\n", "the verifier reads it as Python");
     assert_eq!(read.oracle.entry_point(), Some("twice"));
 }
 
 #[test]
 fn a_map_that_misses_names_the_columns() {
     let row = json!({"problem": "Half?", "answer": "0.5"});
-    let said = refused(
-        map(OracleKind::Math, &[("question", "problme"), ("gold", "answer")]),
-        &row,
-    );
-    assert_eq!(
-        said,
-        "missing field `problme` (did you mean `problem`?); the row has `answer`, `problem`"
-    );
+    let said = refused(map(OracleKind::Math, &[("question", "problme"), ("gold", "answer")]), &row);
+    assert_eq!(said, "missing field `problme` (did you mean `problem`?); the row has `answer`, `problem`");
     let null = json!({"problem": "Half?", "answer": null});
-    let said = refused(
-        map(OracleKind::Math, &[("question", "problem"), ("gold", "answer")]),
-        &null,
-    );
+    let said = refused(map(OracleKind::Math, &[("question", "problem"), ("gold", "answer")]), &null);
     assert_eq!(said, "field `answer` is null; the row has `answer`, `problem`");
     let nested = json!({"problem": {"text": "Half?"}, "answer": "0.5"});
-    let said = refused(
-        map(OracleKind::Math, &[("question", "problem.txt"), ("gold", "answer")]),
-        &nested,
-    );
+    let said = refused(map(OracleKind::Math, &[("question", "problem.txt"), ("gold", "answer")]), &nested);
     assert!(said.starts_with("missing field `problem.txt`"), "{said}");
 }
 
@@ -229,13 +186,8 @@ fn filters_leave_rows_out_and_say_so() {
         ..Filters::default()
     };
     let mut intake = Intake::new(Purpose::Training, None, format("deepscaler"), filters);
-    for (problem, kept) in [
-        ("1+1?", true),
-        ("1 + 1?", true),
-        (" 1+1? ", false),
-        ("?", false),
-        ("What is 1+1?", false),
-    ] {
+    for (problem, kept) in [("1+1?", true), ("1 + 1?", true), (" 1+1? ", false), ("?", false), ("What is 1+1?", false)]
+    {
         let row = json!({"problem": problem, "answer": "2"}).to_string();
         assert_eq!(intake.take(1, row.as_bytes()).unwrap().is_some(), kept, "{problem}");
     }
@@ -255,9 +207,7 @@ fn seeds_about_one_program_are_no_duplicates() {
 
 /// Data that is not part of the project.
 fn shared(file: &str) -> Option<PathBuf> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../../shared/data")
-        .join(file);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(file);
     if !path.exists() {
         eprintln!("skipped: {} is not there", path.display());
         return None;
@@ -279,9 +229,7 @@ fn real_sets_are_read_whole() {
         let bytes = fs::read(path).unwrap();
         let mut intake = intake(format(name));
         for (number, line) in crate::benchmark::reader::lines(&unpacked(&bytes).unwrap()) {
-            intake
-                .take(number, line)
-                .unwrap_or_else(|fault| panic!("{file}, line {number}: {fault:?}"));
+            intake.take(number, line).unwrap_or_else(|fault| panic!("{file}, line {number}: {fault:?}"));
         }
         let report = intake.report();
         assert_eq!(report.read, rows, "{file}");
@@ -297,9 +245,7 @@ fn a_real_row_without_an_oracle_is_refused_by_its_line() {
     let bytes = fs::read(path).unwrap();
     let mut intake = intake(format("azr_code_i"));
     let lines = crate::benchmark::reader::lines(&bytes);
-    let faults: Vec<_> = lines
-        .filter_map(|(number, line)| Some((number, intake.take(number, line).err()?)))
-        .collect();
+    let faults: Vec<_> = lines.filter_map(|(number, line)| Some((number, intake.take(number, line).err()?))).collect();
     let empty = RowFault::Row("field `oracle.output` is empty".to_owned());
     assert_eq!(faults, [(176, empty)], "its program is random, so no output was kept");
 }

@@ -1,16 +1,14 @@
 //! An evaluation set: rows of a dataset that models answer in a step, generated in slices, then graded.
 
-use crate::{
-    benchmark::{BenchmarkRow, Graded, PromptStyle, graded, task},
-    contract::{DatasetRow, Plan, PlanError, StepView, Want, WorkItem},
-    dataset::problem,
-    evaluations::BenchmarkSubject,
-    id::DatasetId,
-    verify::{Check, Task, Verdict},
-    work::{
-        BenchmarkPayload, BenchmarkResult, BenchmarkSample, Compute, Payload, ProgramLimits, Requirements, Sampling,
-        VerifyPayload, WorkKey,
-    },
+use crate::benchmark::{BenchmarkRow, Graded, PromptStyle, graded, task};
+use crate::contract::{DatasetRow, Plan, PlanError, StepView, Want, WorkItem};
+use crate::dataset::problem;
+use crate::evaluations::BenchmarkSubject;
+use crate::id::DatasetId;
+use crate::verify::{Check, Task, Verdict};
+use crate::work::{
+    BenchmarkPayload, BenchmarkResult, BenchmarkSample, Compute, Payload, ProgramLimits, Requirements, Sampling,
+    VerifyPayload, WorkKey,
 };
 
 /// Rows of a dataset, and who answers them how.
@@ -152,11 +150,7 @@ impl<'a> EvaluationSet<'a> {
             seed,
         };
         let payload = Payload::Benchmark(payload);
-        WorkItem {
-            key,
-            requirements: Requirements::of(&payload),
-            payload,
-        }
+        WorkItem { key, requirements: Requirements::of(&payload), payload }
     }
 
     /// Refuses a result that is not of this chunk: counting it would count samples twice or not at all.

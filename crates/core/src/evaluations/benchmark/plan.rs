@@ -3,16 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use super::EvaluationSet;
-use crate::{
-    benchmark::{BenchmarkRow, Cell, Graded, PromptStyle, Protocol, Score, Subject, SubjectRole, Suite, Table, suite},
-    config::RunConfig,
-    contract::{BenchmarkResultRecord, BenchmarkSampleRecord, Plan, PlanError, RunState, StepView},
-    evaluations::read,
-    fault::{Fault, Faults},
-    id::{DatasetId, ExecutionId, MemberId},
-    seed::derive,
-    work::{AdapterRef, BaseModel, BenchmarkResult, BenchmarkSample, Compute},
+use crate::benchmark::{
+    BenchmarkRow, Cell, Graded, PromptStyle, Protocol, Score, Subject, SubjectRole, Suite, Table, suite,
 };
+use crate::config::RunConfig;
+use crate::contract::{BenchmarkResultRecord, BenchmarkSampleRecord, Plan, PlanError, RunState, StepView};
+use crate::evaluations::read;
+use crate::fault::{Fault, Faults};
+use crate::id::{DatasetId, ExecutionId, MemberId};
+use crate::seed::derive;
+use crate::work::{AdapterRef, BaseModel, BenchmarkResult, BenchmarkSample, Compute};
 
 /// What is measured, on what, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -229,26 +229,15 @@ impl<'a> SuiteStep<'a> {
                         member: subject.member.map(|member| member.0),
                     },
                     suite: self.slice.name().to_owned(),
-                    cell: Cell {
-                        pass_at_1: spread.mean,
-                        standard_error: spread.standard_error,
-                    },
+                    cell: Cell { pass_at_1: spread.mean, standard_error: spread.standard_error },
                 });
             }
-            plan.records
-                .benchmark_results
-                .push(self.result(at as u32, subject, count));
+            plan.records.benchmark_results.push(self.result(at as u32, subject, count));
         }
         let next = self.parameters.suites.get(self.run.step as usize + 1);
-        let next = self
-            .run
-            .next(next.map(|slice| slice.name().to_owned()).unwrap_or_default(), &scored)?;
+        let next = self.run.next(next.map(|slice| slice.name().to_owned()).unwrap_or_default(), &scored)?;
         if next.completed {
-            let table = Table::of(
-                scored
-                    .into_iter()
-                    .map(|scored| (scored.subject, scored.suite, scored.cell)),
-            );
+            let table = Table::of(scored.into_iter().map(|scored| (scored.subject, scored.suite, scored.cell)));
             plan.result = Some(serde_json::to_value(table)?);
         }
         plan.finish = Some(next);
@@ -266,10 +255,7 @@ impl<'a> SuiteStep<'a> {
             fields.insert("prompts_sha256".to_owned(), count.prompts_sha256.into());
             fields.insert("chat_template_sha256".to_owned(), count.chat_template_sha256.into());
             fields.insert("stop".to_owned(), self.style.stops(self.suite).into());
-            fields.insert(
-                "compute".to_owned(),
-                serde_json::to_value(self.parameters.compute).unwrap_or_default(),
-            );
+            fields.insert("compute".to_owned(), serde_json::to_value(self.parameters.compute).unwrap_or_default());
         }
         BenchmarkResultRecord {
             suite: self.slice.name().to_owned(),

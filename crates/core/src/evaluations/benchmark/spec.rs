@@ -2,13 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    benchmark::{MAX_SAMPLES, SuiteChoice},
-    contract::Role,
-    evaluations::one,
-    id::{ExecutionId, VersionId},
-    work::{BaseModel, Compute, MAX_TEMPERATURE},
-};
+use crate::benchmark::{MAX_SAMPLES, SuiteChoice};
+use crate::contract::Role;
+use crate::evaluations::one;
+use crate::id::{ExecutionId, VersionId};
+use crate::work::{BaseModel, Compute, MAX_TEMPERATURE};
 
 /// Measures versions on suites.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]

@@ -1,18 +1,19 @@
-use crate::{contract::Planner, id::ExecutionId};
+use crate::contract::Planner;
+use crate::id::ExecutionId;
 use rand::seq::SliceRandom as _;
 use serde::Deserialize as _;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    benchmark::{BenchmarkRow, Protocol, Question, SubjectRole},
-    contract::{DatasetRow, Want, WorkState},
-    evaluations::{MajorityVoteEvaluation, MajorityVoteResult},
-    id::DatasetId,
-    seed::stream,
-    verify::{Check, Status, Verdict},
-    work::{BaseModel, BenchmarkResult, BenchmarkSample, FinishReason, Outcome, Payload, RolloutUsage, VerifyResult},
+use crate::benchmark::{BenchmarkRow, Protocol, Question, SubjectRole};
+use crate::contract::{DatasetRow, Want, WorkState};
+use crate::evaluations::{MajorityVoteEvaluation, MajorityVoteResult};
+use crate::id::DatasetId;
+use crate::seed::stream;
+use crate::verify::{Check, Status, Verdict};
+use crate::work::{
+    BaseModel, BenchmarkResult, BenchmarkSample, FinishReason, Outcome, Payload, RolloutUsage, VerifyResult,
 };
 
 const DATASET: DatasetId = DatasetId(Uuid::from_u128(5));
@@ -42,10 +43,7 @@ fn config(n: u32) -> RunConfig {
         run: None,
         member: None,
         step: None,
-        base_model: BaseModel {
-            name: "tiny".to_owned(),
-            revision: None,
-        },
+        base_model: BaseModel { name: "tiny".to_owned(), revision: None },
         adapter: None,
     };
     let slice = |suite: &str| SuiteSlice {
@@ -84,11 +82,7 @@ fn perform(payload: &Payload) -> Outcome {
                     finish_reason: FinishReason::Stop,
                     tokens: 2,
                     solution: (row != 3).then(|| {
-                        if sample % 2 == 0 && (row != 5 || sample == 0) {
-                            row.to_string()
-                        } else {
-                            "no".to_owned()
-                        }
+                        if sample % 2 == 0 && (row != 5 || sample == 0) { row.to_string() } else { "no".to_owned() }
                     }),
                     reason: (row == 3).then(|| "there is no answer in it".to_owned()),
                 })
@@ -105,10 +99,7 @@ fn perform(payload: &Payload) -> Outcome {
             let verdicts = payload.tasks.iter().map(|task| {
                 let bare = Verdict::bare(Some(task.id.clone()), Status::Ok, "");
                 match &task.check {
-                    Check::Math(pair) => Verdict {
-                        correct: Some(pair.gold == pair.answer),
-                        ..bare
-                    },
+                    Check::Math(pair) => Verdict { correct: Some(pair.gold == pair.answer), ..bare },
                     Check::Cluster(answers) => {
                         let first = |answer: &String| answers.iter().position(|other| other == answer);
                         Verdict {
@@ -119,9 +110,7 @@ fn perform(payload: &Payload) -> Outcome {
                     other => panic!("{other:?}"),
                 }
             });
-            Outcome::Verify(VerifyResult {
-                verdicts: verdicts.collect(),
-            })
+            Outcome::Verify(VerifyResult { verdicts: verdicts.collect() })
         }
         other => panic!("{other:?}"),
     }
@@ -139,23 +128,14 @@ fn play(planner: &dyn Planner, config: &RunConfig, order: u64) -> Vec<Plan> {
             let plan = planner.plan(&state, &view).unwrap();
             if !plan.wants.is_empty() {
                 for want in plan.wants {
-                    let Want::Row(dataset, index) = want else {
-                        panic!("{want:?}")
-                    };
+                    let Want::Row(dataset, index) = want else { panic!("{want:?}") };
                     let value = serde_json::to_value(row(index)).unwrap();
-                    assert!(
-                        view.rows.insert((dataset, index), DatasetRow(value)).is_none(),
-                        "{want:?} again"
-                    );
+                    assert!(view.rows.insert((dataset, index), DatasetRow(value)).is_none(), "{want:?} again");
                 }
                 continue;
             }
             for item in &plan.work {
-                assert!(
-                    view.work.insert(item.key.clone(), WorkState::Open).is_none(),
-                    "{} again",
-                    item.key
-                );
+                assert!(view.work.insert(item.key.clone(), WorkState::Open).is_none(), "{} again", item.key);
                 open.push(item.clone());
             }
             if let Some(next) = plan.finish.clone() {
@@ -193,15 +173,8 @@ fn every_sample_is_counted_once_whatever_ends_first() {
         assert_eq!(result.score.correct, right);
         assert_eq!(result.protocol["prompts_sha256"], "hash");
         assert_eq!(result.base, None);
-        let unread = records
-            .benchmark_samples
-            .iter()
-            .find(|record| record.sample.row == 3)
-            .unwrap();
-        assert_eq!(
-            (unread.graded.correct, unread.graded.status),
-            (false, Status::Malformed)
-        );
+        let unread = records.benchmark_samples.iter().find(|record| record.sample.row == 3).unwrap();
+        assert_eq!((unread.graded.correct, unread.graded.status), (false, Status::Malformed));
         let table = ends[1].result.as_ref().unwrap();
         assert_eq!(table["suites"], json!(["gsm8k", "math500"]));
         assert_eq!(ends[0].result, None);
@@ -237,9 +210,7 @@ fn a_suite_may_be_measured_twice_in_two_ways() {
 #[test]
 fn a_result_of_other_rows_stops_the_evaluation() {
     let config = config(1);
-    let state = BenchmarkEvaluation
-        .begin(ExecutionId(Uuid::from_u128(1)), &config)
-        .unwrap();
+    let state = BenchmarkEvaluation.begin(ExecutionId(Uuid::from_u128(1)), &config).unwrap();
     let mut view = StepView::default();
     let plan = BenchmarkEvaluation.plan(&state, &view).unwrap();
     assert_eq!(plan.work.len(), 4, "7 rows in items of 6, for two subjects");
@@ -249,10 +220,7 @@ fn a_result_of_other_rows_stops_the_evaluation() {
     }
     view.work.insert(plan.work[0].key.clone(), WorkState::Done(outcome));
     let error = BenchmarkEvaluation.plan(&state, &view).unwrap_err().to_string();
-    assert!(
-        error.contains("0/generate/0/0: 5 samples that are not 1 of each row from 0 to 5"),
-        "{error}"
-    );
+    assert!(error.contains("0/generate/0/0: 5 samples that are not 1 of each row from 0 to 5"), "{error}");
 }
 
 #[test]
@@ -265,10 +233,7 @@ fn what_cannot_be_measured_is_refused_with_its_place() {
     let said = faulty(&|parameters| parameters["suites"] = json!([]));
     assert!(said.contains("/parameters/suites: there is no suite"), "{said}");
     let said = faulty(&|parameters| parameters["n"] = json!(3));
-    assert!(
-        said.contains("/parameters/suites/0: 3 samples at temperature 0"),
-        "{said}"
-    );
+    assert!(said.contains("/parameters/suites/0: 3 samples at temperature 0"), "{said}");
     let said = faulty(&|parameters| parameters["suites"][1]["protocol"]["prompts"] = json!("seedling"));
     assert!(
         said.contains("/parameters/suites/1: the prompt style `seedling` has no prompt for problems of math"),
@@ -287,13 +252,8 @@ fn the_majority_of_answers_is_counted_whatever_ends_first() {
     }
     assert_eq!(ends[0].records.benchmark_samples.len() as u32, 2 * ROWS * 3);
     let result = MajorityVoteResult::deserialize(ends[1].result.as_ref().unwrap()).unwrap();
-    let [.., vote] = result.votes.as_slice() else {
-        panic!("{result:?}")
-    };
-    assert_eq!(
-        (vote.subject.name.as_str(), vote.suite.as_str(), vote.rows, vote.n),
-        ("s0", "math500", ROWS, 3)
-    );
+    let [.., vote] = result.votes.as_slice() else { panic!("{result:?}") };
+    assert_eq!((vote.subject.name.as_str(), vote.suite.as_str(), vote.rows, vote.n), ("s0", "math500", ROWS, 3));
     // Two of three answers are right to five rows, one to row 5, and none to row 3 can be read.
     let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-12, "{value}, not {expected}");
     near(vote.majority, 5.0 / 7.0);

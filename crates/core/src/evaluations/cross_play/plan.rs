@@ -4,22 +4,15 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::result::Solves;
-use crate::{
-    config::RunConfig,
-    contract::{
-        Plan, PlanError, Role, RunState, StepView,
-        phase::{GRADE, SOLVE},
-    },
-    evaluations::read,
-    fault::{Fault, Faults},
-    id::{ExecutionId, MemberId, ProblemId, VersionId},
-    kit::{
-        Member, Progress,
-        code::{Assignment, AttemptBatch, Play, Problem, Scene},
-        join,
-    },
-    work::AdapterRef,
-};
+use crate::config::RunConfig;
+use crate::contract::phase::{GRADE, SOLVE};
+use crate::contract::{Plan, PlanError, Role, RunState, StepView};
+use crate::evaluations::read;
+use crate::fault::{Fault, Faults};
+use crate::id::{ExecutionId, MemberId, ProblemId, VersionId};
+use crate::kit::code::{Assignment, AttemptBatch, Play, Problem, Scene};
+use crate::kit::{Member, Progress, join};
+use crate::work::AdapterRef;
 
 /// The pairs to play, and their problems.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -151,23 +144,17 @@ impl<'a> CrossPlayStep<'a> {
     /// Every student attempts the problems of its cells, and the solve rates of the cells are the result.
     fn play(&mut self) -> Progress<RunState> {
         let cells = self.parameters.cells.iter();
-        self.scene
-            .readable(cells.flat_map(|cell| cell.problems.iter().copied()))?;
+        self.scene.readable(cells.flat_map(|cell| cell.problems.iter().copied()))?;
         let students = 0..self.parameters.students.len();
-        let asked = students
-            .map(|student| self.asked_of(student))
-            .collect::<Result<Vec<_>, _>>()?;
+        let asked = students.map(|student| self.asked_of(student)).collect::<Result<Vec<_>, _>>()?;
         let parts = asked.iter().enumerate().flat_map(|(student, asked)| {
             let parts = asked.chunks(self.per_item);
             parts.map(move |part| (student, part))
         });
         let parts: Vec<_> = (0..).zip(parts).collect();
         let graded = join(&parts, |(chunk, (student, part))| {
-            let assignments = part.iter().map(|asked| Assignment {
-                number: asked.number,
-                problem: &asked.problem,
-                solver: *student,
-            });
+            let assignments =
+                part.iter().map(|asked| Assignment { number: asked.number, problem: &asked.problem, solver: *student });
             let batch = AttemptBatch {
                 phases: [SOLVE, GRADE],
                 round: 0,
@@ -197,16 +184,7 @@ impl<'a> CrossPlayStep<'a> {
         let cells = self.parameters.cells.iter().enumerate();
         let own = cells.filter(|(_, cell)| cell.student as usize == student);
         let problems = own.flat_map(|(place, cell)| cell.problems.iter().map(move |id| (place, *id)));
-        (0..)
-            .zip(problems)
-            .map(|(number, (cell, id))| {
-                Ok(Asked {
-                    number,
-                    cell,
-                    problem: self.problem(id)?,
-                })
-            })
-            .collect()
+        (0..).zip(problems).map(|(number, (cell, id))| Ok(Asked { number, cell, problem: self.problem(id)? })).collect()
     }
 
     fn problem(&self, id: ProblemId) -> Result<Problem, PlanError> {
@@ -226,14 +204,7 @@ struct Asked {
 /// execution, here an evaluation, and the name; in a fork even the run's own identifiers differ from that.
 fn weights(parameters: &CrossPlayParameters, run: &RunState) -> BTreeMap<MemberId, (MemberId, VersionId)> {
     let students = parameters.students.iter();
-    students
-        .map(|student| {
-            (
-                MemberId::of(run.run, &student.name),
-                (student.member, student.adapter.version),
-            )
-        })
-        .collect()
+    students.map(|student| (MemberId::of(run.run, &student.name), (student.member, student.adapter.version))).collect()
 }
 
 fn result(parameters: &CrossPlayParameters, solves: &[Solves]) -> serde_json::Value {

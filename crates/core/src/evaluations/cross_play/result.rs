@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-use crate::{id::MemberId, verify::ProblemKind, wilson::Interval};
+use crate::id::MemberId;
+use crate::verify::ProblemKind;
+use crate::wilson::Interval;
 
 /// A student's attempts at a teacher's problems, and how many solved theirs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

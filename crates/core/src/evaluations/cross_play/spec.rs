@@ -3,10 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    evaluations::one,
-    id::{ExecutionId, MemberId},
-};
+use crate::evaluations::one;
+use crate::id::{ExecutionId, MemberId};
 
 /// Lets students attempt the newest valid problems of teachers they have not met.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -1,18 +1,18 @@
-use crate::{contract::Planner as _, id::ExecutionId};
+use crate::contract::Planner as _;
+use crate::id::ExecutionId;
 use rand::seq::SliceRandom as _;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    contract::{AttemptRecord, Records, Role, Want, WorkState},
-    id::{MemberId, ProblemId},
-    recipes::{Populora, azr, small_run::small_run},
-    seed::stream,
-    simulation::{Order, Players, Simulation, Skill},
-    work::{AdapterRef, Outcome},
-};
+use crate::contract::{AttemptRecord, Records, Role, Want, WorkState};
+use crate::id::{MemberId, ProblemId};
+use crate::recipes::small_run::small_run;
+use crate::recipes::{Populora, azr};
+use crate::seed::stream;
+use crate::simulation::{Order, Players, Simulation, Skill};
+use crate::work::{AdapterRef, Outcome};
 
 const RUN: ExecutionId = ExecutionId(Uuid::from_u128(6));
 const EVALUATION: ExecutionId = ExecutionId(Uuid::from_u128(9));
@@ -29,27 +29,14 @@ fn played() -> (RunConfig, Players, Records) {
 
 /// Every cell of the run, with each teacher's first three problems.
 fn parameters(config: &RunConfig, records: &Records) -> CrossPlayParameters {
-    let of_role = |role| {
-        records
-            .members
-            .iter()
-            .filter(move |member| member.roles.contains(&role))
-    };
+    let of_role = |role| records.members.iter().filter(move |member| member.roles.contains(&role));
     let weights = |member: MemberId| {
         let own = records.versions.iter().filter(|version| version.member == member);
         let newest = own.max_by_key(|version| version.ordinal).unwrap();
-        AdapterRef {
-            version: newest.id,
-            artifact: newest.artifact,
-            optimizer: None,
-        }
+        AdapterRef { version: newest.id, artifact: newest.artifact, optimizer: None }
     };
     let students: Vec<Contestant> = of_role(Role::Student)
-        .map(|member| Contestant {
-            member: member.id,
-            name: member.name.clone(),
-            adapter: weights(member.id),
-        })
+        .map(|member| Contestant { member: member.id, name: member.name.clone(), adapter: weights(member.id) })
         .collect();
     let problems = |teacher: MemberId| -> Vec<ProblemId> {
         let valid = records.problems.iter().filter(|problem| problem.valid);
@@ -147,27 +134,16 @@ fn every_cell_is_filled_by_exact_weights_whatever_ends_first() {
     assert_eq!(asked.steps, 1);
     let (result, attempts) = play(&asked, &players, &records, 1);
     for order in 2..6 {
-        assert_eq!(
-            play(&asked, &players, &records, order),
-            (result.clone(), attempts.clone())
-        );
+        assert_eq!(play(&asked, &players, &records, order), (result.clone(), attempts.clone()));
     }
     assert_eq!(attempts.len(), 4 * 3 * 2);
-    let exact: Vec<_> = parameters
-        .students
-        .iter()
-        .map(|student| (student.member, student.adapter.version))
-        .collect();
+    let exact: Vec<_> = parameters.students.iter().map(|student| (student.member, student.adapter.version)).collect();
     assert!(attempts.values().all(|attempt| exact.contains(&attempt.solver)));
     let cells = result["cells"].as_array().unwrap();
     assert_eq!(cells.len(), 4);
     for (cell, filled) in parameters.cells.iter().zip(cells) {
         let solver = exact[cell.student as usize].0;
-        let own = || {
-            attempts
-                .values()
-                .filter(|one| one.solver.0 == solver && cell.problems.contains(&one.problem))
-        };
+        let own = || attempts.values().filter(|one| one.solver.0 == solver && cell.problems.contains(&one.problem));
         let solved = own().filter(|attempt| attempt.correct).count();
         assert_eq!((own().count(), &filled["attempts"]), (6, &json!(6)));
         assert_eq!(filled["solved"], json!(solved));
@@ -179,10 +155,7 @@ fn every_cell_is_filled_by_exact_weights_whatever_ends_first() {
     };
     assert!(of_student(0) < of_student(1), "the abler student solves more: {result}");
     let ids: HashSet<Uuid> = records.attempts.iter().map(|attempt| attempt.id.0).collect();
-    assert!(
-        attempts.keys().all(|id| !ids.contains(id)),
-        "no attempt of the run is taken for another"
-    );
+    assert!(attempts.keys().all(|id| !ids.contains(id)), "no attempt of the run is taken for another");
 }
 
 #[test]
@@ -192,22 +165,13 @@ fn what_cannot_be_played_is_refused_with_its_place() {
     let refused = |change: &dyn Fn(&mut CrossPlayParameters)| {
         let mut parameters = good.clone();
         change(&mut parameters);
-        CrossPlayEvaluation
-            .resolve(asked(&config, &parameters))
-            .unwrap_err()
-            .to_string()
+        CrossPlayEvaluation.resolve(asked(&config, &parameters)).unwrap_err().to_string()
     };
     assert!(refused(&|parameters| parameters.cells.clear()).contains("/parameters/cells: there is no cell"));
     let said = refused(&|parameters| parameters.cells[1] = parameters.cells[0].clone());
-    assert!(
-        said.contains("/parameters/cells/1: this teacher and this student"),
-        "{said}"
-    );
+    assert!(said.contains("/parameters/cells/1: this teacher and this student"), "{said}");
     let said = refused(&|parameters| parameters.cells[0].problems.clear());
-    assert!(
-        said.contains("/parameters/cells/0: teacher teacher-0 has no problem"),
-        "{said}"
-    );
+    assert!(said.contains("/parameters/cells/0: teacher teacher-0 has no problem"), "{said}");
     assert!(refused(&|parameters| parameters.cells[0].student = 2).contains("/parameters/cells/0: student 2 of 2"));
     assert!(refused(&|parameters| parameters.samples = 0).contains("/parameters/samples"));
     assert!(refused(&|parameters| parameters.play = json!({"batch": 3})).contains("/parameters/play: "));

@@ -1,17 +1,16 @@
 //! A check asks for every test once and writes what it finds, however its items end.
 
-use crate::{contract::Planner as _, id::ExecutionId};
+use crate::contract::Planner as _;
+use crate::id::ExecutionId;
 use proptest::prelude::*;
 use serde_json::json;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    contract::{DatasetRow, Want, WorkState},
-    dataset::TestFaultKind,
-    verify::{Check, Status, Verdict},
-    work::{Outcome, Payload, VerifyResult},
-};
+use crate::contract::{DatasetRow, Want, WorkState};
+use crate::dataset::TestFaultKind;
+use crate::verify::{Check, Status, Verdict};
+use crate::work::{Outcome, Payload, VerifyResult};
 
 const DATASET: DatasetId = DatasetId(Uuid::from_u128(5));
 
@@ -35,32 +34,21 @@ fn expected(place: u32) -> Option<TestFaultKind> {
 
 fn judged(task: &Task) -> Verdict {
     let (place, program) = task.id.split_once('/').unwrap();
-    let Check::Tests(tests) = &task.check else {
-        panic!("{task:?}")
-    };
+    let Check::Tests(tests) = &task.check else { panic!("{task:?}") };
     assert_eq!(tests.program.is_empty(), program == "empty");
     let fault = expected(place.parse().unwrap());
     let is_right = match program {
         "empty" => fault == Some(TestFaultKind::PassesEmpty),
         _ => fault != Some(TestFaultKind::FailsCanonical),
     };
-    Verdict {
-        correct: Some(is_right),
-        ..Verdict::bare(Some(task.id.clone()), Status::Ok, "")
-    }
+    Verdict { correct: Some(is_right), ..Verdict::bare(Some(task.id.clone()), Status::Ok, "") }
 }
 
 /// Plays a check whose items end in an order drawn by `order`; the records of its steps.
 fn played(rows: u32, order: u64) -> Vec<DatasetCheckRecord> {
-    let parameters = DatasetCheckParameters {
-        dataset: DATASET,
-        rows,
-        dry_run: None,
-    };
+    let parameters = DatasetCheckParameters { dataset: DATASET, rows, dry_run: None };
     let config = DatasetCheckEvaluation.config(parameters).unwrap();
-    let mut run = DatasetCheckEvaluation
-        .begin(ExecutionId(Uuid::from_u128(9)), &config)
-        .unwrap();
+    let mut run = DatasetCheckEvaluation.begin(ExecutionId(Uuid::from_u128(9)), &config).unwrap();
     let mut records = Vec::new();
     while !run.completed {
         let mut view = StepView::default();
@@ -73,9 +61,7 @@ fn played(rows: u32, order: u64) -> Vec<DatasetCheckRecord> {
             }
             assert!(plan.records.is_empty(), "nothing is written before a step ends");
             for want in plan.wants {
-                let Want::Row(dataset, place) = want else {
-                    panic!("{want:?}")
-                };
+                let Want::Row(dataset, place) = want else { panic!("{want:?}") };
                 view.rows.insert((dataset, place), DatasetRow(row(place)));
             }
             for item in plan.work {
@@ -84,12 +70,9 @@ fn played(rows: u32, order: u64) -> Vec<DatasetCheckRecord> {
             }
             if !open.is_empty() {
                 let item = open.swap_remove((order % open.len() as u64) as usize);
-                let Payload::Verify(payload) = item.payload else {
-                    panic!("{item:?}")
-                };
+                let Payload::Verify(payload) = item.payload else { panic!("{item:?}") };
                 let verdicts = payload.tasks.iter().map(judged).collect();
-                view.work
-                    .insert(item.key, WorkState::Done(Outcome::Verify(VerifyResult { verdicts })));
+                view.work.insert(item.key, WorkState::Done(Outcome::Verify(VerifyResult { verdicts })));
             }
         };
     }
@@ -112,20 +95,13 @@ fn a_dry_run_scores_three_answers_to_each_row_by_the_reward_it_is_given_and_note
     .unwrap();
     let (rows, tried) = spec.dry_run().unwrap();
     let file = tried.oracle.as_ref().unwrap().file;
-    let parameters = DatasetCheckParameters {
-        dataset: DATASET,
-        rows,
-        dry_run: Some(tried),
-    };
+    let parameters = DatasetCheckParameters { dataset: DATASET, rows, dry_run: Some(tried) };
     let config = DatasetCheckEvaluation.config(parameters).unwrap();
-    let run = DatasetCheckEvaluation
-        .begin(ExecutionId(Uuid::from_u128(9)), &config)
-        .unwrap();
+    let run = DatasetCheckEvaluation.begin(ExecutionId(Uuid::from_u128(9)), &config).unwrap();
     let mut view = StepView::default();
     let plan = DatasetCheckEvaluation.plan(&run, &view).unwrap();
     assert_eq!(plan.wants, [Want::Reward(file)]);
-    view.rewards
-        .insert(file, "def score(p, c, r): return len(c)".to_owned());
+    view.rewards.insert(file, "def score(p, c, r): return len(c)".to_owned());
     let math = json!({"task_id": "a", "question": "2+2?", "canonical": "4", "oracle": {"type": "math", "gold": "4"}});
     let mut own = math.clone();
     own["oracle"] = json!({"type": "python", "file": "1".repeat(64), "row": {"level": 3}});
@@ -133,22 +109,11 @@ fn a_dry_run_scores_three_answers_to_each_row_by_the_reward_it_is_given_and_note
         view.rows.insert((DATASET, place), DatasetRow(row.clone()));
     }
     let plan = DatasetCheckEvaluation.plan(&run, &view).unwrap();
-    let Payload::Verify(payload) = &plan.work[0].payload else {
-        panic!("{plan:?}")
-    };
+    let Payload::Verify(payload) = &plan.work[0].payload else { panic!("{plan:?}") };
     let judged = |task: &Task| {
-        let Check::Reward(reward) = &task.check else {
-            panic!("{task:?}")
-        };
-        assert_eq!(
-            (reward.file, reward.timeout, payload.rewards.contains_key(&file)),
-            (file, 9, true)
-        );
-        let wanted = if task.id.starts_with('0') {
-            &math
-        } else {
-            &json!({"level": 3})
-        };
+        let Check::Reward(reward) = &task.check else { panic!("{task:?}") };
+        assert_eq!((reward.file, reward.timeout, payload.rewards.contains_key(&file)), (file, 9, true));
+        let wanted = if task.id.starts_with('0') { &math } else { &json!({"level": 3}) };
         let row: serde_json::Value = serde_json::from_str(reward.row.as_str()).unwrap();
         assert_eq!(row, *wanted, "a row of another oracle is given as it is stored");
         Verdict {
@@ -162,11 +127,7 @@ fn a_dry_run_scores_three_answers_to_each_row_by_the_reward_it_is_given_and_note
     let plan = DatasetCheckEvaluation.plan(&run, &view).unwrap();
     assert!(plan.records.is_empty() && plan.finish.unwrap().completed);
     let result: DatasetCheckResult = serde_json::from_value(plan.result.unwrap()).unwrap();
-    let scores: Vec<_> = result
-        .scores
-        .iter()
-        .map(|of| (of.row, of.answer.as_str(), of.parts["length"]))
-        .collect();
+    let scores: Vec<_> = result.scores.iter().map(|of| (of.row, of.answer.as_str(), of.parts["length"])).collect();
     let each = |row| [(row, "empty", 0.0), (row, "canonical", 1.0), (row, "completion", 8.0)];
     assert_eq!(scores, [each(0), each(1)].concat());
     assert!(result.dry_run);

@@ -1,29 +1,19 @@
 //! Plans a frozen-side evaluation: exact weights on both sides, in a single step.
 
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{HashMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use super::result::Rates;
-use crate::{
-    config::RunConfig,
-    contract::{
-        Plan, PlanError, Records, Role, RunState, StepView,
-        phase::{GRADE, SOLVE},
-    },
-    evaluations::FrozenSideResult,
-    evaluations::read,
-    fault::{Fault, Faults},
-    id::{ExecutionId, MemberId},
-    kit::{
-        Member, Pause, Pool, Progress,
-        code::{Ask, Assignment, AttemptBatch, Judged, Play, Problem, Scene},
-        join,
-    },
-    work::AdapterRef,
-};
+use crate::config::RunConfig;
+use crate::contract::phase::{GRADE, SOLVE};
+use crate::contract::{Plan, PlanError, Records, Role, RunState, StepView};
+use crate::evaluations::{FrozenSideResult, read};
+use crate::fault::{Fault, Faults};
+use crate::id::{ExecutionId, MemberId};
+use crate::kit::code::{Ask, Assignment, AttemptBatch, Judged, Play, Problem, Scene};
+use crate::kit::{Member, Pause, Pool, Progress, join};
+use crate::work::AdapterRef;
 
 /// The versions of both sides, and how they play.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,11 +131,7 @@ impl<'a> Matrix<'a> {
         };
         let students = parameters.students.iter().map(|version| member(version, Role::Student));
         let teachers = parameters.teachers.iter().map(|version| member(version, Role::Teacher));
-        Ok(Self {
-            scene: Scene::new(run, view, play.groups(), students.chain(teachers).collect())?,
-            parameters,
-            play,
-        })
+        Ok(Self { scene: Scene::new(run, view, play.groups(), students.chain(teachers).collect())?, parameters, play })
     }
 
     /// Everything that should exist by now.
@@ -161,10 +147,8 @@ impl<'a> Matrix<'a> {
     fn fill(&mut self) -> Progress<RunState> {
         let view = self.scene.draft.view;
         let posed = view.once("posed", || self.pose())?;
-        let mut rates: Vec<Vec<Rates>> = posed
-            .iter()
-            .map(|posed| vec![vec![None; posed.problems.len()]; self.parameters.students.len()])
-            .collect();
+        let mut rates: Vec<Vec<Rates>> =
+            posed.iter().map(|posed| vec![vec![None; posed.problems.len()]; self.parameters.students.len()]).collect();
         let mut is_waiting = false;
         for (chunk, part) in (0..).zip(self.parts(&posed)) {
             match self.attempts(chunk, &part, &posed[part.teacher]) {
@@ -195,8 +179,7 @@ impl<'a> Matrix<'a> {
             if asks.is_empty() {
                 break;
             }
-            self.scene
-                .readable(asks.iter().flat_map(|ask| ask.shown.iter().copied()))?;
+            self.scene.readable(asks.iter().flat_map(|ask| ask.shown.iter().copied()))?;
             let chunks = (chunk..).zip(asks.chunks(self.parameters.samples_per_item as usize));
             let judged = join(chunks, |(chunk, asks)| {
                 let proposed = self.scene.propose(chunk, asks, 1)?;
@@ -244,11 +227,7 @@ impl<'a> Matrix<'a> {
                 let size = (self.parameters.samples_per_item as usize / each).max(1);
                 let problems: Vec<usize> = (0..posed.problems.len()).collect();
                 for problems in problems.chunks(size) {
-                    parts.push(Part {
-                        teacher,
-                        problems: problems.to_vec(),
-                        students: students.to_vec(),
-                    });
+                    parts.push(Part { teacher, problems: problems.to_vec(), students: students.to_vec() });
                 }
             }
         }

@@ -4,11 +4,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use super::plan::Posed;
-use crate::{
-    csv::{Csv, maybe},
-    evaluations::{FrozenSideParameters, FrozenVersion},
-    wilson::Interval,
-};
+use crate::csv::{Csv, maybe};
+use crate::evaluations::{FrozenSideParameters, FrozenVersion};
+use crate::wilson::Interval;
 
 /// For each problem of a teacher, how often a student solved it and how often it tried; `None` before it has.
 pub(super) type Rates = Vec<Option<(u64, u64)>>;
@@ -66,17 +64,13 @@ pub struct FrozenCell {
 
 impl FrozenSideResult {
     pub(super) fn new(parameters: &FrozenSideParameters, posed: &[Posed], rates: &[Vec<Rates>]) -> Self {
-        let teachers = parameters
-            .teachers
-            .iter()
-            .zip(posed)
-            .map(|(version, posed)| FrozenTeacher {
-                version: version.clone(),
-                proposed: posed.asked,
-                valid: posed.valid,
-                problems: posed.problems.len() as u32,
-                distinct: posed.distinct(),
-            });
+        let teachers = parameters.teachers.iter().zip(posed).map(|(version, posed)| FrozenTeacher {
+            version: version.clone(),
+            proposed: posed.asked,
+            valid: posed.valid,
+            problems: posed.problems.len() as u32,
+            distinct: posed.distinct(),
+        });
         let rows = (0..).zip(rates.iter().zip(posed));
         let cells = rows.flat_map(|(teacher, (rates, posed))| {
             let columns = (0..).zip(rates);
@@ -84,10 +78,7 @@ impl FrozenSideResult {
         });
         let is_complete = rates.iter().flatten().flatten().all(Option::is_some);
         let (along_students, along_teachers) = match is_complete {
-            true => (
-                along_students(parameters, posed, rates),
-                along_teachers(parameters, posed, rates),
-            ),
+            true => (along_students(parameters, posed, rates), along_teachers(parameters, posed, rates)),
             false => (None, None),
         };
         Self {
@@ -128,10 +119,9 @@ impl FrozenSideResult {
             "high",
         ]);
         for cell in &self.cells {
-            let (Some(teacher), Some(student)) = (
-                self.teachers.get(cell.teacher as usize),
-                self.students.get(cell.student as usize),
-            ) else {
+            let (Some(teacher), Some(student)) =
+                (self.teachers.get(cell.teacher as usize), self.students.get(cell.student as usize))
+            else {
                 continue;
             };
             csv.row(&[
@@ -164,9 +154,8 @@ impl FrozenCell {
             sum.1 += attempts;
         }
         let sums: Vec<(u64, u64)> = by_cluster.into_values().collect();
-        let (solved, attempts) = sums
-            .iter()
-            .fold((0, 0), |(solved, attempts), (more, of)| (solved + more, attempts + of));
+        let (solved, attempts) =
+            sums.iter().fold((0, 0), |(solved, attempts), (more, of)| (solved + more, attempts + of));
         let interval = Interval::clustered(&sums, Interval::Z_95);
         Self {
             teacher,
@@ -200,13 +189,7 @@ pub struct Trend {
 impl Trend {
     fn new([from, to]: [u32; 2], difference: f64, variance: f64) -> Self {
         let half = Interval::Z_95 * variance.sqrt();
-        Self {
-            from,
-            to,
-            difference,
-            low: difference - half,
-            high: difference + half,
-        }
+        Self { from, to, difference, low: difference - half, high: difference + half }
     }
 }
 
@@ -260,10 +243,7 @@ fn ends(versions: &[FrozenVersion]) -> Option<[u32; 2]> {
 
 fn at(versions: &[FrozenVersion], step: u32) -> Vec<usize> {
     let versions = versions.iter().enumerate();
-    versions
-        .filter(|(_, version)| version.step == step)
-        .map(|(at, _)| at)
-        .collect()
+    versions.filter(|(_, version)| version.step == step).map(|(at, _)| at).collect()
 }
 
 /// The mean solve rate of students at a problem.
@@ -300,10 +280,7 @@ mod tests {
         let single: Vec<_> = (0..).zip(values).collect();
         let (mean, variance) = clustered(&single).unwrap();
         // statistics.variance([0.1, 0.4, 0.4, 0.9]) / 4 in Python is 0.0275.
-        assert!(
-            (mean - 0.45).abs() < 1e-12 && (variance - 0.0275).abs() < 1e-12,
-            "{mean} {variance}"
-        );
+        assert!((mean - 0.45).abs() < 1e-12 && (variance - 0.0275).abs() < 1e-12, "{mean} {variance}");
         let doubled: Vec<_> = single.iter().flat_map(|value| [*value, *value]).collect();
         let (mean, twice) = clustered(&doubled).unwrap();
         assert!((mean - 0.45).abs() < 1e-12 && (twice - variance).abs() < 1e-12);

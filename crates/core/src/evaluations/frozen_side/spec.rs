@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{evaluations::one, id::ExecutionId};
+use crate::evaluations::one;
+use crate::id::ExecutionId;
 
 /// Lets student versions attempt fresh problems of teacher versions: a matrix of solve rates. Rates that rise along the
 /// students and fall along the teachers are evidence of an arms race.

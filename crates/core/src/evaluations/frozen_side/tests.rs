@@ -1,28 +1,27 @@
 //! The matrix of players of known skill.
 
-use crate::{contract::Planner as _, id::ExecutionId};
+use crate::contract::Planner as _;
+use crate::id::ExecutionId;
 use rand::seq::SliceRandom as _;
 use serde_json::json;
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use super::{
-    plan::{Clusters, Posed},
-    result::along_students,
-    *,
-};
-use crate::{
-    artifact::Digest,
-    contract::{ProblemRecord, Want, WorkState},
-    id::{MemberId, ProblemId, VersionId},
-    kit::{Pool, code::Problem},
-    problem::Values,
-    recipes::{Populora, small_run::small_run},
-    seed::stream,
-    simulation::{Order, Players, Simulation, Skill},
-    verify::ProblemKind,
-    work::{AdapterRef, Outcome, Payload, WorkKey},
-};
+use super::plan::{Clusters, Posed};
+use super::result::along_students;
+use super::*;
+use crate::artifact::Digest;
+use crate::contract::{ProblemRecord, Want, WorkState};
+use crate::id::{MemberId, ProblemId, VersionId};
+use crate::kit::Pool;
+use crate::kit::code::Problem;
+use crate::problem::Values;
+use crate::recipes::Populora;
+use crate::recipes::small_run::small_run;
+use crate::seed::stream;
+use crate::simulation::{Order, Players, Simulation, Skill};
+use crate::verify::ProblemKind;
+use crate::work::{AdapterRef, Outcome, Payload, WorkKey};
 
 const EVALUATION: ExecutionId = ExecutionId(Uuid::from_u128(9));
 
@@ -83,11 +82,7 @@ impl Evaluated {
             samples_per_item: 40,
             play: config.parameters.clone(),
         };
-        Self {
-            config: asked(&config, &parameters),
-            problems,
-            players,
-        }
+        Self { config: asked(&config, &parameters), problems, players }
     }
 
     /// Plays it with items that end in an order drawn from `order`; also returns its items.
@@ -143,10 +138,7 @@ fn sides_that_both_improve_are_an_arms_race_whatever_ends_first() {
     }
     let rate = |teacher: usize, student: usize| result.cell(teacher, student).unwrap().solve_rate.unwrap();
     for teacher in 0..2 {
-        assert!(
-            rate(teacher, 0) < rate(teacher, 1) && rate(teacher, 1) < rate(teacher, 2),
-            "{result:?}"
-        );
+        assert!(rate(teacher, 0) < rate(teacher, 1) && rate(teacher, 1) < rate(teacher, 2), "{result:?}");
     }
     for student in 0..3 {
         assert!(rate(0, student) > rate(1, student), "{result:?}");
@@ -155,12 +147,7 @@ fn sides_that_both_improve_are_an_arms_race_whatever_ends_first() {
         assert_eq!(cell.attempts, 48 * 2);
         assert!(cell.low < cell.solve_rate && cell.solve_rate < cell.high, "{cell:?}");
     }
-    assert!(
-        result
-            .teachers
-            .iter()
-            .all(|teacher| teacher.problems == 48 && teacher.proposed > 48)
-    );
+    assert!(result.teachers.iter().all(|teacher| teacher.problems == 48 && teacher.proposed > 48));
     let (students, teachers) = (result.along_students.unwrap(), result.along_teachers.unwrap());
     assert_eq!((students.from, students.to, teachers.to), (0, 20, 10));
     assert!(students.low > 0.3 && teachers.high < -0.2, "{students:?} {teachers:?}");
@@ -172,18 +159,8 @@ fn sides_that_both_improve_are_an_arms_race_whatever_ends_first() {
         Payload::Rollout(rollout) => Some((key.phase.as_str(), rollout.adapters.len())),
         _ => None,
     });
-    let most = |phase: &str| {
-        several
-            .clone()
-            .filter(|(of, _)| *of == phase)
-            .map(|(_, count)| count)
-            .max()
-    };
-    assert_eq!(
-        (most("propose"), most("solve")),
-        (Some(2), Some(3)),
-        "versions share a batch"
-    );
+    let most = |phase: &str| several.clone().filter(|(of, _)| *of == phase).map(|(_, count)| count).max();
+    assert_eq!((most("propose"), most("solve")), (Some(2), Some(3)), "versions share a batch");
 }
 
 #[test]
@@ -204,12 +181,7 @@ fn a_teacher_that_proposes_nothing_valid_leaves_an_empty_row() {
         assert_eq!((teacher.valid, teacher.problems), (0, 0));
         assert_eq!(teacher.proposed, 48 + 7 * 96, "it is asked again, but not for ever");
     }
-    assert!(
-        result
-            .cells
-            .iter()
-            .all(|cell| cell.attempts == 0 && cell.solve_rate.is_none())
-    );
+    assert!(result.cells.iter().all(|cell| cell.attempts == 0 && cell.solve_rate.is_none()));
     assert_eq!(result.is_arms_race(), None);
 }
 
@@ -229,18 +201,12 @@ fn what_cannot_be_played_is_refused_with_its_place() {
     let refused = |change: &dyn Fn(&mut FrozenSideParameters)| {
         let mut parameters = good.clone();
         change(&mut parameters);
-        let config = RunConfig {
-            parameters: serde_json::to_value(parameters).unwrap(),
-            ..config.clone()
-        };
+        let config = RunConfig { parameters: serde_json::to_value(parameters).unwrap(), ..config.clone() };
         FrozenSideEvaluation.resolve(config).unwrap_err().to_string()
     };
     assert!(refused(&|parameters| parameters.students.clear()).contains("/parameters/students: at least one"));
     let said = refused(&|parameters| parameters.students[1] = parameters.students[0].clone());
-    assert!(
-        said.contains("/parameters/students/1: student after 0 steps is listed twice"),
-        "{said}"
-    );
+    assert!(said.contains("/parameters/students/1: student after 0 steps is listed twice"), "{said}");
     assert!(refused(&|parameters| parameters.samples = 0).contains("/parameters/samples"));
     assert!(refused(&|parameters| parameters.play = json!({"batch": 3})).contains("/parameters/play: "));
 }
@@ -260,23 +226,12 @@ fn a_problem_that_several_teachers_pose_counts_once_in_an_interval() {
             play: json!({}),
         }
     };
-    let posed = Posed {
-        clusters: vec![0, 1, 2, 3],
-        ..Posed::default()
-    };
+    let posed = Posed { clusters: vec![0, 1, 2, 3], ..Posed::default() };
     let rates = [[0, 0, 0, 1], [0, 1, 2, 4]].map(|solved| solved.map(|solved| Some((solved, 4))).to_vec());
     let once = along_students(&parameters(&[0.0]), std::slice::from_ref(&posed), &[rates.to_vec()]).unwrap();
-    let twice = along_students(
-        &parameters(&[0.0, 0.0]),
-        &[posed.clone(), posed],
-        &[rates.to_vec(), rates.to_vec()],
-    );
+    let twice = along_students(&parameters(&[0.0, 0.0]), &[posed.clone(), posed], &[rates.to_vec(), rates.to_vec()]);
     let twice = twice.unwrap();
-    for (found, wanted) in [
-        (twice.difference, once.difference),
-        (twice.low, once.low),
-        (twice.high, once.high),
-    ] {
+    for (found, wanted) in [(twice.difference, once.difference), (twice.low, once.low), (twice.high, once.high)] {
         assert!((found - wanted).abs() < 1e-12, "{twice:?} is not {once:?}");
     }
 }
@@ -287,10 +242,7 @@ fn identical_problems_are_one_cluster_whoever_poses_them() {
         id: ProblemId(Uuid::from_u128(id)),
         kind: ProblemKind::CodeO,
         program: program.to_owned(),
-        values: Values::Io {
-            input: Some("1".to_owned()),
-            output: Some("2".to_owned()),
-        },
+        values: Values::Io { input: Some("1".to_owned()), output: Some("2".to_owned()) },
     };
     let mut clusters = Clusters::default();
     let mut of = |id: u128, program: &str| clusters.of(&problem(id, program)).unwrap();

@@ -3,16 +3,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::result::Tally;
-use crate::{
-    benchmark::{BenchmarkRow, PromptStyle, Suite, suite},
-    config::RunConfig,
-    contract::{BenchmarkSampleRecord, GoalpostCountRecord, Plan, PlanError, RunState, StepView},
-    evaluations::read,
-    evaluations::{BenchmarkSubject, GoalpostsResult, SuiteSlice, benchmark::EvaluationSet},
-    fault::{Fault, Faults},
-    seed::derive,
-    work::Compute,
-};
+use crate::benchmark::{BenchmarkRow, PromptStyle, Suite, suite};
+use crate::config::RunConfig;
+use crate::contract::{BenchmarkSampleRecord, GoalpostCountRecord, Plan, PlanError, RunState, StepView};
+use crate::evaluations::benchmark::EvaluationSet;
+use crate::evaluations::{BenchmarkSubject, GoalpostsResult, SuiteSlice, read};
+use crate::fault::{Fault, Faults};
+use crate::seed::derive;
+use crate::work::Compute;
 
 /// Who attempts which problems, and how.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

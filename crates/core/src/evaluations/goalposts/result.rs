@@ -3,11 +3,9 @@
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    csv::Csv,
-    evaluations::{GoalpostParameters, GoalpostSubject},
-    id::{DatasetId, ExecutionId, MemberId, VersionId},
-};
+use crate::csv::Csv;
+use crate::evaluations::{GoalpostParameters, GoalpostSubject};
+use crate::id::{DatasetId, ExecutionId, MemberId, VersionId};
 
 /// How many problems each subject solved.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,9 +72,7 @@ impl GoalpostsResult {
 
     /// A line for each subject.
     pub fn to_csv(&self) -> String {
-        let mut csv = Csv::new(&[
-            "name", "run", "step", "control", "problems", "solved", "attempts", "correct",
-        ]);
+        let mut csv = Csv::new(&["name", "run", "step", "control", "problems", "solved", "attempts", "correct"]);
         for subject in &self.subjects {
             csv.row(&[
                 subject.name.clone(),
@@ -188,24 +184,11 @@ impl Ascent {
             for (row, &(correct, attempts)) in (0..).zip(&cells).filter(|(_, (correct, _))| *correct > 0) {
                 now += 1;
                 let line = solved.entry(row).or_insert_with(|| Line { solves: Vec::new() });
-                line.solves.push(Solve {
-                    step,
-                    correct,
-                    attempts,
-                });
+                line.solves.push(Solve { step, correct, attempts });
             }
-            steps.push(Ascended {
-                step,
-                solved: now,
-                solved_so_far: solved.len() as u32,
-                attempts: all,
-            });
+            steps.push(Ascended { step, solved: now, solved_so_far: solved.len() as u32, attempts: all });
         }
-        Self {
-            attempts: steps.iter().map(|at| at.attempts).sum(),
-            steps,
-            solved,
-        }
+        Self { attempts: steps.iter().map(|at| at.attempts).sum(), steps, solved }
     }
 
     /// The problems solved at least once.
@@ -234,10 +217,7 @@ impl Line {
 
 /// The problems that any of these solved.
 pub fn union<'a>(ascents: impl IntoIterator<Item = &'a Ascent>) -> BTreeSet<u32> {
-    ascents
-        .into_iter()
-        .flat_map(|ascent| ascent.solved.keys().copied())
-        .collect()
+    ascents.into_iter().flat_map(|ascent| ascent.solved.keys().copied()).collect()
 }
 
 /// A table with a line for each arm, side (whether it is the control), problem and step at which the problem was solved.
@@ -265,12 +245,7 @@ mod tests {
     use super::*;
 
     fn attempted(step: u32, first_row: u32, correct: &[u32]) -> Attempted {
-        Attempted {
-            step,
-            first_row,
-            n: 100,
-            correct: correct.to_vec(),
-        }
+        Attempted { step, first_row, n: 100, correct: correct.to_vec() }
     }
 
     #[test]
@@ -284,11 +259,8 @@ mod tests {
             attempted(2, 3, &[0]),
             attempted(6, 3, &[0]),
         ]);
-        let solved: Vec<_> = ascent
-            .steps
-            .iter()
-            .map(|at| (at.step, at.solved, at.solved_so_far, at.attempts))
-            .collect();
+        let solved: Vec<_> =
+            ascent.steps.iter().map(|at| (at.step, at.solved, at.solved_so_far, at.attempts)).collect();
         assert_eq!(solved, [(2, 1, 1, 400), (4, 1, 2, 400), (6, 1, 2, 400)]);
         assert_eq!(ascent.rows(), BTreeSet::from([1, 3]));
         assert_eq!(ascent.attempts, 1200);
@@ -302,30 +274,11 @@ mod tests {
 
     #[test]
     fn members_of_a_step_count_together_and_shares_decide_what_is_best() {
-        let more = Attempted {
-            n: 10,
-            ..attempted(1, 0, &[2])
-        };
-        let ascent = Ascent::of([
-            attempted(1, 0, &[1]),
-            attempted(1, 0, &[0]),
-            attempted(2, 0, &[0]),
-            more.clone(),
-        ]);
-        assert_eq!(
-            ascent.solved[&0].solves,
-            [Solve {
-                step: 1,
-                correct: 3,
-                attempts: 210
-            }]
-        );
+        let more = Attempted { n: 10, ..attempted(1, 0, &[2]) };
+        let ascent = Ascent::of([attempted(1, 0, &[1]), attempted(1, 0, &[0]), attempted(2, 0, &[0]), more.clone()]);
+        assert_eq!(ascent.solved[&0].solves, [Solve { step: 1, correct: 3, attempts: 210 }]);
         let ascent = Ascent::of([attempted(1, 0, &[3]), Attempted { step: 2, ..more }]);
-        assert_eq!(
-            ascent.solved[&0].best().unwrap().step,
-            2,
-            "2 of 10 are more than 3 of 100"
-        );
+        assert_eq!(ascent.solved[&0].best().unwrap().step, 2, "2 of 10 are more than 3 of 100");
         assert_eq!(Ascent::of([]), Ascent::default());
     }
 
@@ -334,12 +287,8 @@ mod tests {
         let of = |correct: &[u32]| Ascent::of([attempted(3, 5, correct)]);
         let seeds = [of(&[1, 0, 2]), of(&[0, 0, 4])];
         assert_eq!(union(&seeds), BTreeSet::from([5, 7]));
-        let lines = seeds
-            .iter()
-            .flat_map(|seed| seed.solved.iter().map(|(row, line)| (*row, line.solves[0])));
-        let csv = to_csv(lines.map(|(row, solve)| ("a", row == 5, row, solve)), |row| {
-            format!("task,{row}")
-        });
+        let lines = seeds.iter().flat_map(|seed| seed.solved.iter().map(|(row, line)| (*row, line.solves[0])));
+        let csv = to_csv(lines.map(|(row, solve)| ("a", row == 5, row, solve)), |row| format!("task,{row}"));
         let lines = "arm,control,row,task_id,step,correct,attempts\na,true,5,\"task,5\",3,1,100\na,false,7,\"task,7\",3,2,100\n\
              a,false,7,\"task,7\",3,4,100\n";
         assert_eq!(csv.replace("\r\n", "\n"), lines);

@@ -2,12 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    benchmark::MAX_SAMPLES,
-    dataset::TestPolicy,
-    id::ExecutionId,
-    work::{BaseModel, Compute, MAX_TEMPERATURE},
-};
+use crate::benchmark::MAX_SAMPLES;
+use crate::dataset::TestPolicy;
+use crate::id::ExecutionId;
+use crate::work::{BaseModel, Compute, MAX_TEMPERATURE};
 
 /// Lets the checkpoints of runs attempt hard problems many times: which problem does which checkpoint solve, and how
 /// often? With a control, the untrained base gets as many fresh attempts, so that luck can be told from learning.
@@ -69,10 +67,7 @@ pub struct GoalpostsSpec {
 impl GoalpostsSpec {
     /// What it allows of the tests of its rows.
     pub fn tests(&self) -> TestPolicy {
-        TestPolicy {
-            allow_unchecked: self.allow_unchecked,
-            leave_out_bad_rows: self.leave_out_bad_rows,
-        }
+        TestPolicy { allow_unchecked: self.allow_unchecked, leave_out_bad_rows: self.leave_out_bad_rows }
     }
 }
 

@@ -1,24 +1,22 @@
 //! Checkpoints that solve known problems.
 
-use crate::{contract::Planner as _, id::ExecutionId};
+use crate::contract::Planner as _;
+use crate::id::ExecutionId;
 use rand::seq::SliceRandom as _;
 use serde_json::json;
 use std::collections::HashSet;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    artifact::Digest,
-    benchmark::{BenchmarkRow, Protocol, Question, SubjectRole},
-    contract::{DatasetRow, Want, WorkState},
-    evaluations::{BenchmarkSubject, SuiteSlice},
-    id::{DatasetId, MemberId, VersionId},
-    seed::stream,
-    verify::{Check, Solution, Status, Verdict},
-    work::{
-        AdapterRef, BaseModel, BenchmarkResult, BenchmarkSample, FinishReason, Outcome, Payload, RolloutUsage,
-        VerifyResult,
-    },
+use crate::artifact::Digest;
+use crate::benchmark::{BenchmarkRow, Protocol, Question, SubjectRole};
+use crate::contract::{DatasetRow, Want, WorkState};
+use crate::evaluations::{BenchmarkSubject, SuiteSlice};
+use crate::id::{DatasetId, MemberId, VersionId};
+use crate::seed::stream;
+use crate::verify::{Check, Solution, Status, Verdict};
+use crate::work::{
+    AdapterRef, BaseModel, BenchmarkResult, BenchmarkSample, FinishReason, Outcome, Payload, RolloutUsage, VerifyResult,
 };
 
 const DATASET: DatasetId = DatasetId(Uuid::from_u128(5));
@@ -48,10 +46,7 @@ fn subject(step: Option<u32>, control: bool) -> GoalpostSubject {
             run: Some(RUN),
             member: Some(MemberId(Uuid::from_u128(2))),
             step,
-            base_model: BaseModel {
-                name: "tiny".to_owned(),
-                revision: None,
-            },
+            base_model: BaseModel { name: "tiny".to_owned(), revision: None },
             adapter: is_trained.then(|| AdapterRef {
                 version: VersionId(Uuid::new_v5(&Uuid::nil(), name.as_bytes())),
                 artifact: Digest::of(name.as_bytes()),
@@ -126,17 +121,10 @@ fn perform(payload: &Payload) -> Outcome {
         }
         Payload::Verify(payload) => {
             let verdicts = payload.tasks.iter().map(|task| {
-                let Check::Solve(Solution::Function { answer, .. }) = &task.check else {
-                    panic!("{task:?}")
-                };
-                Verdict {
-                    correct: Some(answer == "true"),
-                    ..Verdict::bare(Some(task.id.clone()), Status::Ok, "")
-                }
+                let Check::Solve(Solution::Function { answer, .. }) = &task.check else { panic!("{task:?}") };
+                Verdict { correct: Some(answer == "true"), ..Verdict::bare(Some(task.id.clone()), Status::Ok, "") }
             });
-            Outcome::Verify(VerifyResult {
-                verdicts: verdicts.collect(),
-            })
+            Outcome::Verify(VerifyResult { verdicts: verdicts.collect() })
         }
         other => panic!("{other:?}"),
     }
@@ -144,9 +132,7 @@ fn perform(payload: &Payload) -> Outcome {
 
 /// Plays an evaluation, items ending in an order drawn from `order`: the plans that ended a step, and all seeds of rows.
 fn play(config: &RunConfig, order: u64) -> (Vec<Plan>, Vec<u64>) {
-    let mut state = GoalpostsEvaluation
-        .begin(ExecutionId(Uuid::from_u128(1)), config)
-        .unwrap();
+    let mut state = GoalpostsEvaluation.begin(ExecutionId(Uuid::from_u128(1)), config).unwrap();
     let (mut ends, mut seeds) = (Vec::new(), Vec::new());
     let mut rng = stream(order, "order", 0);
     while !state.completed {
@@ -155,9 +141,7 @@ fn play(config: &RunConfig, order: u64) -> (Vec<Plan>, Vec<u64>) {
         loop {
             let plan = GoalpostsEvaluation.plan(&state, &view).unwrap();
             for want in &plan.wants {
-                let Want::Row(dataset, index) = want else {
-                    panic!("{want:?}")
-                };
+                let Want::Row(dataset, index) = want else { panic!("{want:?}") };
                 let value = serde_json::to_value(row(*index)).unwrap();
                 view.rows.insert((*dataset, *index), DatasetRow(value));
             }
@@ -194,10 +178,7 @@ fn every_attempt_is_counted_once_in_slices_that_fit_whatever_ends_first() {
         assert_eq!(play(&config, order).0, ends, "order {order}");
     }
     let counts: Vec<_> = ends.iter().flat_map(|plan| &plan.records.goalpost_counts).collect();
-    let places: Vec<_> = counts
-        .iter()
-        .map(|count| (count.subject, count.first_row, count.correct.len()))
-        .collect();
+    let places: Vec<_> = counts.iter().map(|count| (count.subject, count.first_row, count.correct.len())).collect();
     assert_eq!(places[..4], [(0, 0, 3), (0, 3, 3), (0, 6, 1), (1, 0, 3)]);
     let correct = |subject: u32| -> Vec<u32> {
         let of = counts.iter().filter(|count| count.subject == subject);
@@ -212,11 +193,7 @@ fn every_attempt_is_counted_once_in_slices_that_fit_whatever_ends_first() {
     assert!(kept.iter().all(|sample| sample.graded.correct && sample.subject == 1));
     assert_eq!((kept[0].task_id.as_str(), kept[0].sample.row), ("hard/5", 5));
     let distinct: HashSet<u64> = seeds.iter().copied().collect();
-    assert_eq!(
-        distinct.len(),
-        3,
-        "everybody's draws are fresh, and a subject's are the same however rows are cut"
-    );
+    assert_eq!(distinct.len(), 3, "everybody's draws are fresh, and a subject's are the same however rows are cut");
 }
 
 #[test]
@@ -226,9 +203,7 @@ fn the_result_grows_step_by_step() {
         |place: usize| -> GoalpostsResult { serde_json::from_value(ends[place].result.clone().unwrap()).unwrap() };
     let of = |result: &GoalpostsResult| -> Vec<(bool, u32, u64, u64)> {
         let subjects = result.subjects.iter();
-        subjects
-            .map(|of| (of.control, of.solved, of.attempts, of.correct))
-            .collect()
+        subjects.map(|of| (of.control, of.solved, of.attempts, of.correct)).collect()
     };
     assert_eq!(of(&result(0)), [(false, 0, 12, 0)]);
     assert_eq!(of(&result(8)), [(false, 0, 28, 0), (false, 2, 28, 6), (true, 0, 28, 0)]);
@@ -240,26 +215,14 @@ fn what_cannot_be_measured_is_refused() {
     let fault = |change: &dyn Fn(&mut GoalpostParameters), says: &str| {
         let mut parameters = parameters();
         change(&mut parameters);
-        let config = RunConfig {
-            parameters: json!(parameters),
-            ..RunConfig::default()
-        };
+        let config = RunConfig { parameters: json!(parameters), ..RunConfig::default() };
         let faults = GoalpostsEvaluation.resolve(config).unwrap_err().to_string();
         assert!(faults.contains(says), "{faults}");
     };
     fault(&|of| of.subjects.clear(), "no checkpoint to attempt");
     fault(&|of| of.n = 0, "1 is the least");
     fault(&|of| of.problems.rows = 0, "has no rows");
-    fault(
-        &|of| of.problems.protocol.temperature = 0.0,
-        "would be the same 4 times",
-    );
-    fault(
-        &|of| of.problems.protocol.prompts = "completion".to_owned(),
-        "self-play",
-    );
-    fault(
-        &|of| of.problems.protocol.prompts = "nope".to_owned(),
-        "no prompt style",
-    );
+    fault(&|of| of.problems.protocol.temperature = 0.0, "would be the same 4 times");
+    fault(&|of| of.problems.protocol.prompts = "completion".to_owned(), "self-play");
+    fault(&|of| of.problems.protocol.prompts = "nope".to_owned(), "no prompt style");
 }

@@ -2,26 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{
-    ParentPoint, PassRate, RowCounts, TaskResult,
-    plan::{Reference, Step},
-};
-use crate::{
-    contract::{
-        CostClass, Phase, PlanError,
-        phase::{GRADE_MEASURE, MEASURE},
-    },
-    kit::{
-        Member, Progress, join,
-        rows::{Asking, Question, RewardConfig},
-    },
-};
+use super::plan::{Reference, Step};
+use super::{ParentPoint, PassRate, RowCounts, TaskResult};
+use crate::contract::phase::{GRADE_MEASURE, MEASURE};
+use crate::contract::{CostClass, Phase, PlanError};
+use crate::kit::rows::{Asking, Question, RewardConfig};
+use crate::kit::{Member, Progress, join};
 
 /// The phases that measure base and parents.
-const REFER: [Phase; 2] = [
-    Phase::new("refer", CostClass::Measure),
-    Phase::new("grade-refer", CostClass::Measure),
-];
+const REFER: [Phase; 2] = [Phase::new("refer", CostClass::Measure), Phase::new("grade-refer", CostClass::Measure)];
 
 /// A member and a task: positions among both.
 type Subject = (usize, usize);
@@ -58,10 +47,7 @@ impl<'a> Step<'a> {
             let curve: Vec<RowCounts> = counts.by_ref().take(task.curve.len()).collect();
             let point = |(version, counts): (_, &RowCounts)| {
                 let crate::evaluations::ParentVersion { step, .. } = version;
-                ParentPoint {
-                    step,
-                    rate: counts.rate(),
-                }
+                ParentPoint { step, rate: counts.rate() }
             };
             let rate: PassRate = base.rate();
             results.push(TaskResult {
@@ -80,10 +66,7 @@ impl<'a> Step<'a> {
                 place.and_then(|place| curve.get(place)).cloned().ok_or_else(missing)
             };
             let parents = parameters.snapshots.iter().map(of_snapshot);
-            references.push(Reference {
-                parents: parents.collect::<Result<_, _>>()?,
-                base,
-            });
+            references.push(Reference { parents: parents.collect::<Result<_, _>>()?, base });
         }
         Ok((references, results))
     }
@@ -107,17 +90,13 @@ impl<'a> Step<'a> {
         let size = (self.rows_of_item().saturating_mul(training.n) / parameters.n).max(1) as usize;
         let of_subject = |&(member, task): &Subject| -> Vec<Question> {
             let questions = tasks.get(task).map_or(&[][..], |questions| questions.as_slice());
-            let own = questions.iter().map(|question| Question {
-                member,
-                ..question.clone()
-            });
+            let own = questions.iter().map(|question| Question { member, ..question.clone() });
             own.collect()
         };
         let questions: Vec<Vec<Question>> = subjects.iter().map(of_subject).collect();
         let parts = questions.iter().enumerate();
-        let parts: Vec<(usize, &[Question])> = parts
-            .flat_map(|(subject, own)| own.chunks(size).map(move |part| (subject, part)))
-            .collect();
+        let parts: Vec<(usize, &[Question])> =
+            parts.flat_map(|(subject, own)| own.chunks(size).map(move |part| (subject, part))).collect();
         let asking = Asking {
             phases,
             n: parameters.n,

@@ -1,19 +1,17 @@
 //! Parameters of a resolved evaluation: exact weights and exact rows.
 
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, ops::Range};
+use std::collections::BTreeMap;
+use std::ops::Range;
 
-use crate::{
-    config::RunConfig,
-    contract::PlanError,
-    evaluations::arity,
-    evaluations::read,
-    evolution::operator,
-    fault::{Fault, Faults},
-    id::{DatasetId, ExecutionId, MemberId},
-    recipes::rlvr,
-    work::AdapterRef,
-};
+use crate::config::RunConfig;
+use crate::contract::PlanError;
+use crate::evaluations::{arity, read};
+use crate::evolution::operator;
+use crate::fault::{Fault, Faults};
+use crate::id::{DatasetId, ExecutionId, MemberId};
+use crate::recipes::rlvr;
+use crate::work::AdapterRef;
 
 /// The parents with their tasks, and what is done with them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -124,10 +122,7 @@ impl RetentionParameters {
                 fault(&format!("operators/{place}"), format!("{error}: leave it out"));
             }
             if !arity(name).is_ok_and(|arity| arity.max(1) <= parameters.tasks.len()) {
-                fault(
-                    &format!("operators/{place}"),
-                    format!("{name} has too few parents, or is unknown"),
-                );
+                fault(&format!("operators/{place}"), format!("{name} has too few parents, or is unknown"));
             }
         }
         for (place, task) in parameters.tasks.iter().enumerate() {

@@ -1,20 +1,18 @@
 //! Steps of an evaluation of operator retention: children are born, measured and trained further.
 
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, ops::Range, sync::Arc};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::{ChildResult, RetentionResult, RowCounts, TaskResult};
-use crate::{
-    contract::{PlanError, RunState, StepView},
-    evaluations::{RetentionParameters, arity},
-    id::VersionId,
-    kit::{
-        Learner, Lesson, Member, Progress, both, join,
-        rows::{Question, Rows},
-    },
-    recipes::rlvr,
-    work::{AdapterRef, EvolvePayload, MemberUpdated},
-};
+use crate::contract::{PlanError, RunState, StepView};
+use crate::evaluations::{RetentionParameters, arity};
+use crate::id::VersionId;
+use crate::kit::rows::{Question, Rows};
+use crate::kit::{Learner, Lesson, Member, Progress, both, join};
+use crate::recipes::rlvr;
+use crate::work::{AdapterRef, EvolvePayload, MemberUpdated};
 
 /// What is remembered between steps.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -53,18 +51,8 @@ impl<'a> Step<'a> {
         training: &'a rlvr::Parameters,
         memory: Memory,
     ) -> Result<Self, PlanError> {
-        let Memory {
-            members,
-            references,
-            result,
-        } = memory;
-        Ok(Self {
-            rows: Rows::new(run, view, &training.prompts, members)?,
-            parameters,
-            training,
-            references,
-            result,
-        })
+        let Memory { members, references, result } = memory;
+        Ok(Self { rows: Rows::new(run, view, &training.prompts, members)?, parameters, training, references, result })
     }
 
     /// The children, each at its member's position.
@@ -121,13 +109,9 @@ impl<'a> Step<'a> {
     /// Adds a point to every curve. `measured` has the children's answers, child by child and task by task.
     fn record(&mut self, measured: &[RowCounts]) {
         let step = self.rows.draft.run.step;
-        let subjects = self
-            .children()
-            .flat_map(|child| child.tasks().map(move |task| (child, task)));
-        let subjects: Vec<(Child<'_>, usize, &RowCounts)> = subjects
-            .zip(measured)
-            .map(|((child, task), counts)| (child, task, counts))
-            .collect();
+        let subjects = self.children().flat_map(|child| child.tasks().map(move |task| (child, task)));
+        let subjects: Vec<(Child<'_>, usize, &RowCounts)> =
+            subjects.zip(measured).map(|((child, task), counts)| (child, task, counts)).collect();
         let snapshot_of = |snapshot: u32| self.parameters.snapshots.iter().position(|known| *known == snapshot);
         for curve in &mut self.result.children {
             let own = subjects.iter().filter(|(child, task, _)| {
@@ -158,8 +142,7 @@ impl<'a> Step<'a> {
         // Only the children's latest weights are needed further on.
         next.artifacts.clear();
         let adapters: Vec<_> = memory.members.iter().filter_map(|member| member.adapter).collect();
-        next.artifacts
-            .extend(adapters.iter().filter_map(|adapter| adapter.optimizer));
+        next.artifacts.extend(adapters.iter().filter_map(|adapter| adapter.optimizer));
         Ok(next.holding(self.parameters.weights().chain(adapters)))
     }
 }
@@ -176,20 +159,9 @@ pub(super) struct Child<'p> {
 
 /// The children in the order of the members: by snapshot, operator and seed.
 pub(super) fn children(parameters: &RetentionParameters) -> impl Iterator<Item = Child<'_>> {
-    let RetentionParameters {
-        snapshots,
-        operators,
-        seeds,
-        ..
-    } = parameters;
+    let RetentionParameters { snapshots, operators, seeds, .. } = parameters;
     snapshots.iter().flat_map(move |&snapshot| {
-        operators.iter().flat_map(move |operator| {
-            (0..*seeds).map(move |seed| Child {
-                snapshot,
-                operator,
-                seed,
-            })
-        })
+        operators.iter().flat_map(move |operator| (0..*seeds).map(move |seed| Child { snapshot, operator, seed }))
     })
 }
 
@@ -220,10 +192,7 @@ impl Step<'_> {
     }
 
     fn birth(&mut self, place: usize, child: Child<'_>) -> Progress<()> {
-        let parents = child
-            .parents()
-            .map(|task| self.parent(task, child.snapshot))
-            .collect::<Result<Vec<_>, _>>()?;
+        let parents = child.parents().map(|task| self.parent(task, child.snapshot)).collect::<Result<Vec<_>, _>>()?;
         let draft = &mut self.rows.draft;
         let (_, population) = draft.population(place)?;
         let key = draft.key("birth", u32::try_from(place).unwrap_or(u32::MAX));
@@ -264,10 +233,7 @@ impl<'a> Step<'a> {
         let children = self.children().count();
         let learners = self.rows.learners(children, &answers, learning, &training.advantages);
         // Nothing but the weights is read from these updates.
-        let learners: Vec<Learner> = learners
-            .into_iter()
-            .map(|learner| learner.without_idle(learning))
-            .collect();
+        let learners: Vec<Learner> = learners.into_iter().map(|learner| learner.without_idle(learning)).collect();
         self.rows.draft.update(Lesson { learning, items }, &learners)
     }
 
@@ -300,18 +266,13 @@ impl<'a> Step<'a> {
     fn drawn(&self, task: usize) -> Vec<(usize, u32)> {
         let (training, run) = (self.training, self.rows.draft.run);
         let rows = self.parameters.tasks[task].places();
-        let own = self
-            .children()
-            .enumerate()
-            .filter(|(_, child)| child.tasks().contains(&task));
+        let own = self.children().enumerate().filter(|(_, child)| child.tasks().contains(&task));
         let drawn = own.flat_map(|(member, child)| {
             let tasks = child.tasks().len() as u32;
             // The first task of an odd batch has one row more.
             let share = (training.batch + tasks - 1 - task as u32) / tasks;
             let path = format!("rows/{task}/{}", child.seed);
-            let rows = training
-                .sampler
-                .draw(rows.clone(), share, run.config.seed, &path, run.step);
+            let rows = training.sampler.draw(rows.clone(), share, run.config.seed, &path, run.step);
             rows.into_iter().map(move |row| (member, row))
         });
         drawn.collect()

@@ -38,10 +38,7 @@ const WITHIN: f64 = 2.0;
 impl RowCounts {
     /// No correct answer to any of `rows` rows, of `n` each.
     pub fn none(rows: usize, n: u32) -> Self {
-        Self {
-            n,
-            correct: vec![0; rows],
-        }
+        Self { n, correct: vec![0; rows] }
     }
 
     /// The answers of several members to the same rows, together.
@@ -85,10 +82,7 @@ impl Recovery {
         let gap = Spread::of(&gaps).filter(|gap| gap.mean > WITHIN * gap.standard_error)?;
         let value = Spread::of(&gains)?.mean / gap.mean;
         let residuals: Vec<f64> = gains.iter().zip(&gaps).map(|(gain, gap)| gain - value * gap).collect();
-        Some(Self {
-            value,
-            standard_error: Spread::of(&residuals)?.standard_error / gap.mean,
-        })
+        Some(Self { value, standard_error: Spread::of(&residuals)?.standard_error / gap.mean })
     }
 
     /// Whether the child is at its parent's level: above it, or less than two standard errors below.
@@ -104,10 +98,7 @@ mod tests {
     use super::*;
 
     fn counts(n: u32, correct: &[u32]) -> RowCounts {
-        RowCounts {
-            n,
-            correct: correct.to_vec(),
-        }
+        RowCounts { n, correct: correct.to_vec() }
     }
 
     /// By Python's `statistics`, with `gap` and `gain` the differences of the shares to the base's:
@@ -119,17 +110,11 @@ mod tests {
         let child = counts(4, &[2, 4, 1, 3, 2, 1, 0, 2]);
         let recovery = Recovery::of(&child, &parent, &base).unwrap();
         assert!((recovery.value - 0.588_235_294_117_647_1).abs() < 1e-12, "{recovery:?}");
-        assert!(
-            (recovery.standard_error - 0.108_605_486_069_081_23).abs() < 1e-12,
-            "{recovery:?}"
-        );
+        assert!((recovery.standard_error - 0.108_605_486_069_081_23).abs() < 1e-12, "{recovery:?}");
         assert!(!recovery.is_recovered());
         let rate = parent.rate();
         assert!((rate.pass_rate - 0.6875).abs() < 1e-12);
-        assert!(
-            (rate.standard_error - 0.122_747_563_257_745_7).abs() < 1e-12,
-            "{rate:?}"
-        );
+        assert!((rate.standard_error - 0.122_747_563_257_745_7).abs() < 1e-12, "{rate:?}");
     }
 
     #[test]
@@ -138,10 +123,7 @@ mod tests {
         assert_eq!(Recovery::of(&base, &base, &base), None);
         let barely = counts(2, &[2, 1, 0, 2]);
         assert_eq!(Recovery::of(&barely, &barely, &base), None, "one answer more is chance");
-        assert_eq!(
-            Recovery::of(&RowCounts::default(), &RowCounts::default(), &RowCounts::default()),
-            None
-        );
+        assert_eq!(Recovery::of(&RowCounts::default(), &RowCounts::default(), &RowCounts::default()), None);
     }
 
     #[test]

@@ -4,10 +4,8 @@ pub use super::{PassRate, Recovery, RowCounts};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    csv::{Csv, maybe},
-    id::{DatasetId, ExecutionId, MemberId},
-};
+use crate::csv::{Csv, maybe};
+use crate::id::{DatasetId, ExecutionId, MemberId};
 
 /// The curves of parents and children, as far as they are measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -93,17 +91,9 @@ impl ChildResult {
     pub fn measure(&mut self, step: u32, children: &[&RowCounts], parent: &RowCounts, base: &RowCounts) {
         let seed = |child: &RowCounts| {
             let recovery = Recovery::of(child, parent, base);
-            SeedPoint {
-                rate: child.rate(),
-                recovery,
-                recovered: recovery.as_ref().map(Recovery::is_recovered),
-            }
+            SeedPoint { rate: child.rate(), recovery, recovered: recovery.as_ref().map(Recovery::is_recovered) }
         };
-        let SeedPoint {
-            rate,
-            recovery,
-            recovered,
-        } = seed(&RowCounts::sum(children.iter().copied()));
+        let SeedPoint { rate, recovery, recovered } = seed(&RowCounts::sum(children.iter().copied()));
         if recovered == Some(true) {
             self.recovered_at.get_or_insert(step);
         }
@@ -141,13 +131,7 @@ impl RetentionResult {
         let name = |task: usize| self.tasks.get(task).map_or("", |task| task.name.as_str());
         for (place, task) in self.tasks.iter().enumerate() {
             let mut line = |operator: &str, run_step: Option<u32>, rate: PassRate| {
-                let line = Line {
-                    operator,
-                    task: place,
-                    parent: name(place),
-                    run_step,
-                    ..Line::of(rate)
-                };
+                let line = Line { operator, task: place, parent: name(place), run_step, ..Line::of(rate) };
                 csv.row(&line.cells());
             };
             line("base", None, task.base);
@@ -245,18 +229,10 @@ mod tests {
 
     #[test]
     fn the_first_step_at_the_parents_level_is_kept() {
-        let counts = |correct: u32| RowCounts {
-            n: 4,
-            correct: vec![correct; 3],
-        };
+        let counts = |correct: u32| RowCounts { n: 4, correct: vec![correct; 3] };
         let (base, parent) = (counts(0), counts(2));
-        let mut child = ChildResult {
-            operator: "M1".to_owned(),
-            snapshot: 25,
-            task: 0,
-            recovered_at: None,
-            points: Vec::new(),
-        };
+        let mut child =
+            ChildResult { operator: "M1".to_owned(), snapshot: 25, task: 0, recovered_at: None, points: Vec::new() };
         for (step, correct) in [(0, [1, 1]), (5, [1, 3]), (10, [1, 1]), (15, [3, 3])] {
             let children = correct.map(counts);
             child.measure(step, &children.each_ref(), &parent, &base);
@@ -273,14 +249,8 @@ mod tests {
 
     #[test]
     fn every_point_is_a_line() {
-        let rate = PassRate {
-            pass_rate: 0.5,
-            standard_error: 0.125,
-        };
-        let recovery = Some(Recovery {
-            value: 0.75,
-            standard_error: 0.25,
-        });
+        let rate = PassRate { pass_rate: 0.5, standard_error: 0.125 };
+        let recovery = Some(Recovery { value: 0.75, standard_error: 0.25 });
         let result = RetentionResult {
             tasks: vec![TaskResult {
                 run: ExecutionId(Uuid::nil()),
@@ -303,11 +273,7 @@ mod tests {
                     rate,
                     recovery,
                     recovered: Some(true),
-                    seeds: vec![SeedPoint {
-                        rate,
-                        recovery: None,
-                        recovered: None,
-                    }],
+                    seeds: vec![SeedPoint { rate, recovery: None, recovered: None }],
                 }],
             }],
         };

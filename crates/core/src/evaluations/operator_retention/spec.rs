@@ -3,12 +3,10 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-use crate::{
-    benchmark::MAX_SAMPLES,
-    evolution::{CATALOGUE, INIT, OperatorError, operator},
-    fault::Fault,
-    id::ExecutionId,
-};
+use crate::benchmark::MAX_SAMPLES;
+use crate::evolution::{CATALOGUE, INIT, OperatorError, operator};
+use crate::fault::Fault;
+use crate::id::ExecutionId;
 
 /// The most children of an evaluation, over snapshots, operators and seeds.
 const MAX_CHILDREN: usize = 512;
@@ -198,16 +196,8 @@ mod tests {
         let all: Vec<&str> = CATALOGUE.iter().map(|operator| operator.name).collect();
         assert_eq!(spec(&json!({})).operators(), all);
         let one = spec(&json!({"parents": [{"run": Uuid::from_u128(1)}]})).operators();
-        let needs_one = |name: &str| {
-            CATALOGUE
-                .iter()
-                .any(|operator| operator.name == name && operator.arity <= 1)
-        };
-        assert!(
-            all.iter()
-                .all(|name| one.iter().any(|own| own == name) == needs_one(name)),
-            "{one:?}"
-        );
+        let needs_one = |name: &str| CATALOGUE.iter().any(|operator| operator.name == name && operator.arity <= 1);
+        assert!(all.iter().all(|name| one.iter().any(|own| own == name) == needs_one(name)), "{one:?}");
         assert_eq!(spec(&json!({})).faults(), []);
     }
 
@@ -221,18 +211,10 @@ mod tests {
             (json!({"snapshots": [5, 5]}), "/spec/snapshots/1", "listed twice"),
             (json!({"operators": ["M1", "M7"]}), "/spec/operators/1", "did you mean"),
             (json!({"operators": ["M1", "M1"]}), "/spec/operators/1", "listed twice"),
-            (
-                json!({"parents": one, "operators": ["X1"]}),
-                "/spec/operators/0",
-                "takes 2 parents",
-            ),
+            (json!({"parents": one, "operators": ["X1"]}), "/spec/operators/0", "takes 2 parents"),
             (json!({"steps": 4, "every": 5}), "/spec/every", "1 to 4"),
             (json!({"rows": 10_000, "n": 4}), "/spec/n", "at most 1000000"),
-            (
-                json!({"snapshots": [1, 2, 3], "seeds": 64}),
-                "/spec/seeds",
-                "at most 512",
-            ),
+            (json!({"snapshots": [1, 2, 3], "seeds": 64}), "/spec/seeds", "at most 512"),
         ] {
             let faults = spec(&own).faults();
             assert_eq!(faults.len(), 1, "{own}: {faults:?}");

@@ -1,22 +1,22 @@
 //! Evaluations with scripted players, whose skill does not change by training.
 
-use crate::{contract::Planner as _, id::ExecutionId};
+use crate::contract::Planner as _;
+use crate::id::ExecutionId;
 use rand::seq::SliceRandom as _;
 use serde::Deserialize as _;
 use serde_json::{Value, json};
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    artifact::Digest,
-    contract::{DatasetRow, Want, WorkState},
-    evolution::INIT,
-    id::{DatasetId, MemberId, VersionId},
-    seed::stream,
-    simulation::{Players, Skill},
-    work::{AdapterRef, Outcome, Payload, RolloutPayload, UpdatePayload, WorkKey},
-};
+use crate::artifact::Digest;
+use crate::contract::{DatasetRow, Want, WorkState};
+use crate::evolution::INIT;
+use crate::id::{DatasetId, MemberId, VersionId};
+use crate::seed::stream;
+use crate::simulation::{Players, Skill};
+use crate::work::{AdapterRef, Outcome, Payload, RolloutPayload, UpdatePayload, WorkKey};
 
 const RUN: ExecutionId = ExecutionId(Uuid::from_u128(6));
 const EVALUATION: ExecutionId = ExecutionId(Uuid::from_u128(9));
@@ -25,18 +25,11 @@ const DATASET: DatasetId = DatasetId(Uuid::from_u128(7));
 /// Weights of a parent that players know.
 fn weights(parent: u128, step: u32) -> AdapterRef {
     let version = VersionId(Uuid::from_u128(parent << 32 | u128::from(step)));
-    AdapterRef {
-        version,
-        artifact: Digest::of(version.0.as_bytes()),
-        optimizer: None,
-    }
+    AdapterRef { version, artifact: Digest::of(version.0.as_bytes()), optimizer: None }
 }
 
 fn task(parent: u128, first_row: u32) -> RetentionTask {
-    let version = |step| ParentVersion {
-        step,
-        adapter: weights(parent, step),
-    };
+    let version = |step| ParentVersion { step, adapter: weights(parent, step) };
     RetentionTask {
         run: RUN,
         member: MemberId(Uuid::from_u128(parent)),
@@ -147,9 +140,7 @@ fn play(parameters: &RetentionParameters, order: u64) -> Played {
             assert!(plan.records.is_empty(), "nothing of a run is touched");
             if !plan.wants.is_empty() {
                 for want in plan.wants {
-                    let Want::Row(dataset, place) = want else {
-                        panic!("{want:?}")
-                    };
+                    let Want::Row(dataset, place) = want else { panic!("{want:?}") };
                     view.rows.insert((dataset, place), row(place));
                 }
                 continue;
@@ -172,10 +163,7 @@ fn play(parameters: &RetentionParameters, order: u64) -> Played {
         };
         let stored = serde_json::to_string(&next).unwrap();
         let read: RunState = serde_json::from_str(&stored).unwrap();
-        state = RunState {
-            config: Arc::new(config.clone()),
-            ..read
-        };
+        state = RunState { config: Arc::new(config.clone()), ..read };
         played.states.push(state.clone());
     }
     played
@@ -184,21 +172,10 @@ fn play(parameters: &RetentionParameters, order: u64) -> Played {
 #[test]
 fn a_copy_answers_as_its_parent_and_a_fresh_adapter_as_the_base() {
     let played = play(&parameters(&["copy_parent", INIT, "X5"]), 1).retention();
-    let [first, second] = &played.tasks[..] else {
-        panic!("{played:?}")
-    };
-    assert!(
-        first
-            .curve
-            .windows(2)
-            .all(|pair| pair[0].rate.pass_rate <= pair[1].rate.pass_rate)
-    );
+    let [first, second] = &played.tasks[..] else { panic!("{played:?}") };
+    assert!(first.curve.windows(2).all(|pair| pair[0].rate.pass_rate <= pair[1].rate.pass_rate));
     assert_eq!((first.measured, second.first_row), (8, 12));
-    let curves: Vec<_> = played
-        .children
-        .iter()
-        .map(|child| (child.operator.as_str(), child.task))
-        .collect();
+    let curves: Vec<_> = played.children.iter().map(|child| (child.operator.as_str(), child.task)).collect();
     assert_eq!(curves, [("copy_parent", 0), (INIT, 0), ("X5", 0), ("X5", 1)]);
     for child in &played.children {
         let steps: Vec<u32> = child.points.iter().map(|point| point.step).collect();
@@ -211,35 +188,20 @@ fn a_copy_answers_as_its_parent_and_a_fresh_adapter_as_the_base() {
     assert_eq!(copy.recovered_at, Some(0));
     let fresh = &played.children[1];
     assert_eq!(fresh.points[0].rate, first.base);
-    assert_eq!(
-        (fresh.points[0].recovery.unwrap().value, fresh.recovered_at),
-        (0.0, None)
-    );
-    assert_eq!(
-        played.children[3].points[0].rate, second.curve[1].rate,
-        "a mean of equals"
-    );
+    assert_eq!((fresh.points[0].recovery.unwrap().value, fresh.recovered_at), (0.0, None));
+    assert_eq!(played.children[3].points[0].rate, second.curve[1].rate, "a mean of equals");
 }
 
 #[test]
 fn neither_the_order_of_items_nor_a_kill_between_steps_changes_anything() {
-    let parameters = RetentionParameters {
-        seeds: 2,
-        snapshots: vec![4, 6],
-        ..parameters(&["M1", "X1"])
-    };
+    let parameters = RetentionParameters { seeds: 2, snapshots: vec![4, 6], ..parameters(&["M1", "X1"]) };
     let first = play(&parameters, 1);
     for order in 2..5 {
         assert_eq!(play(&parameters, order), first);
     }
     let result = first.retention();
     assert_eq!(result.children.len(), 2 * 3);
-    assert!(
-        result
-            .children
-            .iter()
-            .all(|child| child.points.iter().all(|point| point.seeds.len() == 2))
-    );
+    assert!(result.children.iter().all(|child| child.points.iter().all(|point| point.seeds.len() == 2)));
     let seeds = |payload: &&Payload| matches!(payload, Payload::Evolve(_));
     assert_eq!(first.items.values().filter(seeds).count(), 8);
 }
@@ -274,11 +236,7 @@ fn everybody_answers_the_same_rows_with_the_same_draws_in_every_step() {
 fn children_of_two_parents_learn_both_tasks_from_a_batch_of_the_same_size() {
     let played = play(&parameters(&["M1", "X1"]), 1);
     let updates = played.updates();
-    assert_eq!(
-        updates.len(),
-        3,
-        "one update of all children in every step of retraining"
-    );
+    assert_eq!(updates.len(), 3, "one update of all children in every step of retraining");
     for update in updates {
         // Groups without a difference in reward have no gradient, and are left out whole.
         for member in &update.members {
@@ -297,11 +255,7 @@ fn children_of_two_parents_learn_both_tasks_from_a_batch_of_the_same_size() {
         let digits: String = place.chars().take_while(char::is_ascii_digit).collect();
         split[usize::from(digits.parse::<u32>().expect("a place") >= 12)] += 1;
     }
-    assert_eq!(
-        split,
-        [5 + 3, 2],
-        "M1 five of the first task; X1 three of it and two of the second"
-    );
+    assert_eq!(split, [5 + 3, 2], "M1 five of the first task; X1 three of it and two of the second");
 }
 
 #[test]
@@ -336,9 +290,7 @@ fn what_cannot_be_played_is_refused_with_its_place() {
         for population in config.populations.values_mut() {
             population.lora.r = rank;
         }
-        OperatorRetentionEvaluation
-            .resolve(config)
-            .map_err(|faults| faults.to_string())
+        OperatorRetentionEvaluation.resolve(config).map_err(|faults| faults.to_string())
     };
     let said = of_rank(2).unwrap_err();
     assert!(

@@ -1,16 +1,15 @@
 //! A regenerated sample is compared with the recorded one, bit by bit.
 
-use crate::{contract::Planner as _, id::ExecutionId};
+use crate::contract::Planner as _;
+use crate::id::ExecutionId;
 use uuid::Uuid;
 
 use super::*;
-use crate::{
-    contract::WorkState,
-    id::{ProblemId, WorkId},
-    work::{
-        BaseModel, Completion, FinishReason, Generated, Outcome, Prompt, RolloutPayload, RolloutRequest, RolloutResult,
-        Sampling, TokenDifference,
-    },
+use crate::contract::WorkState;
+use crate::id::{ProblemId, WorkId};
+use crate::work::{
+    BaseModel, Completion, FinishReason, Generated, Outcome, Prompt, RolloutPayload, RolloutRequest, RolloutResult,
+    Sampling, TokenDifference,
 };
 
 fn request(id: &str, n: u32) -> RolloutRequest {
@@ -27,10 +26,7 @@ fn request(id: &str, n: u32) -> RolloutRequest {
 
 fn payload() -> RolloutPayload {
     RolloutPayload {
-        base_model: BaseModel {
-            name: "tiny".to_owned(),
-            revision: None,
-        },
+        base_model: BaseModel { name: "tiny".to_owned(), revision: None },
         compute: Default::default(),
         adapters: Vec::new(),
         sampling: Sampling::default(),
@@ -81,15 +77,12 @@ fn config() -> RunConfig {
 
 /// What the evaluation finds when its item has this result.
 fn found(again: RolloutResult) -> RegenerateResult {
-    let run = RegenerateEvaluation
-        .begin(ExecutionId(Uuid::from_u128(9)), &config())
-        .unwrap();
+    let run = RegenerateEvaluation.begin(ExecutionId(Uuid::from_u128(9)), &config()).unwrap();
     let mut view = StepView::default();
     let plan = RegenerateEvaluation.plan(&run, &view).unwrap();
     assert!(plan.finish.is_none() && plan.result.is_none());
     assert_eq!(plan.work[0].payload, payload().into(), "the item is run as it was");
-    view.work
-        .insert(plan.work[0].key.clone(), WorkState::Done(Outcome::Rollout(again)));
+    view.work.insert(plan.work[0].key.clone(), WorkState::Done(Outcome::Rollout(again)));
     let plan = RegenerateEvaluation.plan(&run, &view).unwrap();
     assert!(plan.finish.unwrap().completed);
     serde_json::from_value(plan.result.unwrap()).unwrap()
@@ -112,10 +105,7 @@ fn an_equal_sample_is_equal_and_the_others_of_its_item_are_counted() {
 #[test]
 fn the_first_difference_is_shown() {
     let mut again = result(["one", "two", "x = 2"]);
-    let other = TokenDifference {
-        first_token: Some(2),
-        logprob: 0.5,
-    };
+    let other = TokenDifference { first_token: Some(2), logprob: 0.5 };
     again.compared = Some(vec![vec![TokenDifference::default()], vec![other, other]]);
     let found = found(again);
     assert!(!found.equal);
@@ -136,13 +126,10 @@ fn without_the_recorded_tokens_entropy_still_tells() {
 
 #[test]
 fn a_result_of_other_requests_is_refused() {
-    let run = RegenerateEvaluation
-        .begin(ExecutionId(Uuid::from_u128(9)), &config())
-        .unwrap();
+    let run = RegenerateEvaluation.begin(ExecutionId(Uuid::from_u128(9)), &config()).unwrap();
     let mut view = StepView::default();
     let key = RegenerateEvaluation.plan(&run, &view).unwrap().work[0].key.clone();
-    view.work
-        .insert(key, WorkState::Done(Outcome::Rollout(RolloutResult::default())));
+    view.work.insert(key, WorkState::Done(Outcome::Rollout(RolloutResult::default())));
     assert!(RegenerateEvaluation.plan(&run, &view).is_err());
     let mut config = config();
     config.parameters["payload"] = "{}".into();

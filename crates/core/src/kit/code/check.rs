@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{Ask, Judged, Problem, Scene, scene::Material};
-use crate::{
-    archive::{Descriptor, descriptor},
-    contract::{
-        ParentRelation, PlanError, ProblemRecord,
-        phase::{CHECK, PROPOSE},
-    },
-    duplicate::fingerprint,
-    id::ProblemId,
-    kit::{Progress, Sample, completions},
-    problem::Values,
-    prompt::ProposalText,
-    verify::{ProblemKind, Proposal, Status, Task, Verdict},
-    work::{Completion, RolloutResult},
-};
+use super::scene::Material;
+use super::{Ask, Judged, Problem, Scene};
+use crate::archive::{Descriptor, descriptor};
+use crate::contract::phase::{CHECK, PROPOSE};
+use crate::contract::{ParentRelation, PlanError, ProblemRecord};
+use crate::duplicate::fingerprint;
+use crate::id::ProblemId;
+use crate::kit::{Progress, Sample, completions};
+use crate::problem::Values;
+use crate::prompt::ProposalText;
+use crate::verify::{ProblemKind, Proposal, Status, Task, Verdict};
+use crate::work::{Completion, RolloutResult};
 
 /// A parsed proposal, or why it cannot be parsed.
 pub(super) type Parsed = Result<Proposal, String>;
@@ -45,9 +42,7 @@ impl Scene<'_> {
         let material = &self.material;
         let parsed = view.once(&format!("parsed/{key}"), || -> Progress<Vec<Parsed>> {
             let read = completions(asks, proposed);
-            Ok(read
-                .map(|(ask, _, completion)| material.parse(ask, completion))
-                .collect())
+            Ok(read.map(|(ask, _, completion)| material.parse(ask, completion)).collect())
         })?;
         view.once(&format!("checked/{key}"), || {
             let number = |ask: &Ask, sample: u32| ask.index * samples + sample;
@@ -124,11 +119,7 @@ impl Scene<'_> {
             values,
             descriptor: admitted.descriptor,
             cell: admitted.cell,
-            parents: ask
-                .shown
-                .iter()
-                .map(|parent| (*parent, ParentRelation::Reference))
-                .collect(),
+            parents: ask.shown.iter().map(|parent| (*parent, ParentRelation::Reference)).collect(),
         };
         self.draft.plan.records.problems.push(record);
         Ok(())
@@ -156,23 +147,13 @@ impl Material<'_> {
         let prompts = &self.setting.prompts;
         let num_inputs = self.groups.problems.num_inputs as usize;
         let (text, finish) = (&completion.text, completion.finish_reason);
-        let read = prompts
-            .grammar
-            .proposal(ask.kind, text, finish, prompts.opening(), num_inputs)?;
+        let read = prompts.grammar.proposal(ask.kind, text, finish, prompts.opening(), num_inputs)?;
         match read {
-            ProposalText::Io { program, input } => Ok(Proposal::Io {
-                problem: ask.kind,
-                program,
-                input,
-            }),
+            ProposalText::Io { program, input } => Ok(Proposal::Io { problem: ask.kind, program, input }),
             ProposalText::Function { inputs, message } => {
                 let about = ask.shown.first().and_then(|id| self.earlier(*id));
                 let about = about.ok_or("the program that it is about is not known")?;
-                Ok(Proposal::Function {
-                    program: about.program,
-                    inputs,
-                    message,
-                })
+                Ok(Proposal::Function { program: about.program, inputs, message })
             }
         }
     }
@@ -189,13 +170,7 @@ impl Material<'_> {
         let descriptor = verdict.and_then(|verdict| verdict.complexity.as_ref()).map(descriptor);
         let place = descriptor.filter(|_| problem.is_some());
         let cell = place.map(|place| self.setting.centroids.nearest(self.groups.archive.normalised(place)));
-        Admitted {
-            problem,
-            status,
-            reason,
-            descriptor,
-            cell,
-        }
+        Admitted { problem, status, reason, descriptor, cell }
     }
 
     fn judge(
@@ -214,17 +189,8 @@ impl Material<'_> {
             Ok(solvable) => solvable,
             Err((status, reason)) => return (None, status, reason),
         };
-        let problem = Problem {
-            id,
-            kind,
-            program,
-            values,
-        };
-        match self
-            .setting
-            .overhead
-            .check(&problem, self.groups.problems.max_prompt_bytes)
-        {
+        let problem = Problem { id, kind, program, values };
+        match self.setting.overhead.check(&problem, self.groups.problems.max_prompt_bytes) {
             Ok(()) => (Some(problem), verdict.status, verdict.reason.clone()),
             Err(reason) => (None, Status::Malformed, reason),
         }
@@ -241,15 +207,7 @@ pub(crate) fn solvable(proposal: &Proposal, verdict: &Verdict) -> Result<(String
             let (input, output) = (Some(input.clone()), Some(output.clone()));
             Ok((program.clone(), Values::Io { input, output }))
         }
-        (
-            Proposal::Function {
-                program,
-                inputs,
-                message,
-            },
-            _,
-            Some(outputs),
-        ) if outputs.len() == inputs.len() => {
+        (Proposal::Function { program, inputs, message }, _, Some(outputs)) if outputs.len() == inputs.len() => {
             let values = Values::function(inputs.clone(), outputs.clone(), message.clone());
             Ok((program.clone(), values))
         }

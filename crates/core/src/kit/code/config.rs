@@ -3,20 +3,16 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    overhead::{Overhead, stretching},
-    seeds,
-};
-use crate::{
-    archive::ArchiveConfig,
-    config::RunConfig,
-    dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy},
-    fault::Fault,
-    id::DatasetId,
-    kit::{ItemConfig, LearningConfig, SamplingConfig},
-    prompt::{PromptConfig, PromptError, PromptSet},
-    verify::ProblemKind,
-};
+use super::overhead::{Overhead, stretching};
+use super::seeds;
+use crate::archive::ArchiveConfig;
+use crate::config::RunConfig;
+use crate::dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy};
+use crate::fault::Fault;
+use crate::id::DatasetId;
+use crate::kit::{ItemConfig, LearningConfig, SamplingConfig};
+use crate::prompt::{PromptConfig, PromptError, PromptSet};
+use crate::verify::ProblemKind;
 
 /// Maximum proposals per step: their rows are numbered, and a step's plan is held in memory.
 pub(crate) const MOST_PROPOSALS: u32 = 1_000_000;
@@ -147,10 +143,7 @@ impl Groups<'_> {
         types.sort_unstable();
         types.dedup();
         if types.is_empty() || types.len() != problems.types.len() {
-            fault(
-                "problems/types",
-                "list at least one of code_i, code_o and code_f, each at most once".to_owned(),
-            );
+            fault("problems/types", "list at least one of code_i, code_o and code_f, each at most once".to_owned());
         }
         if problems.seed_dataset.is_none() && seeds::shipped_text(&problems.seeds).is_none() {
             let detail = format!("there are no seeds `{}`: valid are seedling and azr", problems.seeds);
@@ -163,10 +156,7 @@ impl Groups<'_> {
             }
         }
         let sampled = [&self.sampling.propose, &self.sampling.solve];
-        faults.extend(
-            self.learning
-                .faults("/parameters/learning", batch, config.compute, &sampled),
-        );
+        faults.extend(self.learning.faults("/parameters/learning", batch, config.compute, &sampled));
         faults.extend(self.items.faults("/parameters/items", config.compute, &[self.learning]));
         faults.extend(self.sampling.faults(self.learns));
         faults.extend(self.length_faults(config));
@@ -191,10 +181,7 @@ impl Groups<'_> {
         if overhead.largest() >= limit {
             faults.push(Fault::new(
                 "/parameters/problems/max_prompt_bytes",
-                format!(
-                    "{limit} is too small: the templates alone take {} bytes",
-                    overhead.largest()
-                ),
+                format!("{limit} is too small: the templates alone take {} bytes", overhead.largest()),
             ));
         }
         let limit = ("problems.max_prompt_bytes", self.problems.max_prompt_bytes);
@@ -207,10 +194,7 @@ impl Groups<'_> {
         let prompts = PromptSet::compile(self.prompts).ok()?;
         let problems = self.problems;
         let template = stretching(&prompts, &problems.types, problems.num_inputs as usize).ok()??;
-        Some(Fault::new(
-            format!("/parameters/prompts/templates/{}", template.name),
-            STRETCHED,
-        ))
+        Some(Fault::new(format!("/parameters/prompts/templates/{}", template.name), STRETCHED))
     }
 }
 

@@ -5,22 +5,17 @@ mod scope;
 pub(crate) use self::scope::Tally;
 
 use self::scope::{Scope, Scoped};
-use crate::{
-    advantage::has_signal,
-    contract::{
-        COST, Chart, ChartGroup, CostClass, Expense,
-        Highlight::{Comparison, Learnability, StepLine},
-        LEARNING, Metric, MetricRecord, PROPOSING, Role, SOLVING, Side, metric,
-        metric::{Measure, chart, mean, parts, share},
-    },
-    id::MemberId,
-    kit::measures::{STEPS, UPDATES, halvings, policy, seconds, tokens, updates},
-    verdict::Signal,
-    verify::{
-        ProblemKind,
-        ProblemKind::{CodeF, CodeI, CodeO},
-    },
+use crate::advantage::has_signal;
+use crate::contract::Highlight::{Comparison, Learnability, StepLine};
+use crate::contract::metric::{Measure, chart, mean, parts, share};
+use crate::contract::{
+    COST, Chart, ChartGroup, CostClass, Expense, LEARNING, Metric, MetricRecord, PROPOSING, Role, SOLVING, Side, metric,
 };
+use crate::id::MemberId;
+use crate::kit::measures::{STEPS, UPDATES, halvings, policy, seconds, tokens, updates};
+use crate::verdict::Signal;
+use crate::verify::ProblemKind;
+use crate::verify::ProblemKind::{CodeF, CodeI, CodeO};
 
 /// The metrics, in the order of their values.
 pub(crate) fn metrics() -> Vec<Metric> {
@@ -45,14 +40,8 @@ impl Tally<'_> {
 
 type Measures<'t> = Vec<Measure<'t, Scoped<'t>>>;
 
-const COSTS: [CostClass; 6] = [
-    CostClass::Propose,
-    CostClass::Check,
-    CostClass::Solve,
-    CostClass::Grade,
-    CostClass::Update,
-    CostClass::Evolve,
-];
+const COSTS: [CostClass; 6] =
+    [CostClass::Propose, CostClass::Check, CostClass::Solve, CostClass::Grade, CostClass::Update, CostClass::Evolve];
 
 /// All metrics, in the order of their values. Stored rows depend on the order: add new ones at the end.
 fn measures<'t>() -> Measures<'t> {
@@ -69,9 +58,8 @@ fn of_types<'t>() -> Measures<'t> {
         .summary("Attempts that solved their problem.")
         .highlighted(&[StepLine, Comparison])
         .signal(Signal::Solved);
-    let format_rate = Metric::share("format_rate", &[&FORMAT_RATE])
-        .summary("Attempts in the required form.")
-        .signal(Signal::Format);
+    let format_rate =
+        Metric::share("format_rate", &[&FORMAT_RATE]).summary("Attempts in the required form.").signal(Signal::Format);
     let difficulty = Metric::share("difficulty", &[&DIFFICULTY])
         .summary("1 − solve rate, over the attempts at a teacher's problems.")
         .highlighted(&[Comparison]);
@@ -97,12 +85,7 @@ fn of_types<'t>() -> Measures<'t> {
     ];
     let mut measures = by_type(Scoped::solve_rate, solve_rate, &[&SOLVE_RATE_BY_TYPE], solve_rates);
     measures.push(format_rate.of(well_formed));
-    measures.extend(by_type(
-        Scoped::difficulty,
-        difficulty,
-        &[&DIFFICULTY_BY_TYPE],
-        difficulties,
-    ));
+    measures.extend(by_type(Scoped::difficulty, difficulty, &[&DIFFICULTY_BY_TYPE], difficulties));
     measures.extend(by_type(Scoped::validity, validity, &[&VALIDITY_BY_TYPE], validities));
     measures
 }
@@ -114,13 +97,10 @@ fn by_type<'t>(
     charts: &'static [&'static Chart],
     parts: [(&'static str, &'static str); 3],
 ) -> Measures<'t> {
-    let parts = [CodeI, CodeO, CodeF]
-        .into_iter()
-        .zip(parts)
-        .map(|(kind, (name, summary))| {
-            let part = Metric::share(name, charts).summary(summary);
-            part.computed_by(move |of: &Scoped<'t>| value(of, Some(kind)))
-        });
+    let parts = [CodeI, CodeO, CodeF].into_iter().zip(parts).map(|(kind, (name, summary))| {
+        let part = Metric::share(name, charts).summary(summary);
+        part.computed_by(move |of: &Scoped<'t>| value(of, Some(kind)))
+    });
     let whole = whole.computed_by(move |of: &Scoped<'t>| value(of, None));
     std::iter::once(whole).chain(parts).collect()
 }
@@ -218,9 +198,7 @@ fn of_costs<'t>() -> Measures<'t> {
             .summary("Proposals.")
             .expense(Expense::Proposals)
             .of(|of| of.proposals.len() as f64),
-        Metric::number("valid_problems", &[&COUNTS])
-            .summary("Valid problems.")
-            .of(|of| of.valid().count() as f64),
+        Metric::number("valid_problems", &[&COUNTS]).summary("Valid problems.").of(|of| of.valid().count() as f64),
         Metric::number("attempts", &[&COUNTS])
             .summary("Attempts.")
             .expense(Expense::Attempts)

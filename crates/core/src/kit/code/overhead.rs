@@ -3,12 +3,10 @@
 use uuid::Uuid;
 
 use super::Problem;
-use crate::{
-    id::ProblemId,
-    problem::Values,
-    prompt::{CODE_TEMPLATES, PromptError, PromptSet, Template},
-    verify::ProblemKind,
-};
+use crate::id::ProblemId;
+use crate::problem::Values;
+use crate::prompt::{CODE_TEMPLATES, PromptError, PromptSet, Template};
+use crate::verify::ProblemKind;
 
 /// The size of a prompt as a function of the bytes of its contents.
 #[derive(Clone, Copy, Debug)]
@@ -78,11 +76,7 @@ impl Overhead {
                 Cost::measure(|[program, _]| Ok((prompts.propose_function(program, num_inputs)?.text, program.len())))?
             }
         };
-        Ok(Self {
-            solve,
-            propose_function,
-            propose_io,
-        })
+        Ok(Self { solve, propose_function, propose_io })
     }
 
     /// The size of the largest empty template.
@@ -98,9 +92,9 @@ impl Overhead {
         let solve = self.solve[index].of(problem.statement().bytes());
         let propose = self.propose_function.of(problem.program.len());
         match solve.max(propose) {
-            needed if needed > limit as usize => Err(format!(
-                "it takes up to {needed} bytes to show, above max_prompt_bytes of {limit}"
-            )),
+            needed if needed > limit as usize => {
+                Err(format!("it takes up to {needed} bytes to show, above max_prompt_bytes of {limit}"))
+            }
             _ => Ok(()),
         }
     }
@@ -133,17 +127,9 @@ fn probe(kind: ProblemKind, [text, value]: [&str; 2], num_inputs: usize) -> Prob
             let pairs = vec![value.to_owned(); num_inputs];
             Values::function(pairs.clone(), pairs, text.to_owned())
         }
-        _ => Values::Io {
-            input: Some(value.to_owned()),
-            output: Some(value.to_owned()),
-        },
+        _ => Values::Io { input: Some(value.to_owned()), output: Some(value.to_owned()) },
     };
-    Problem {
-        id: ProblemId(Uuid::nil()),
-        kind,
-        program: text.to_owned(),
-        values,
-    }
+    Problem { id: ProblemId(Uuid::nil()), kind, program: text.to_owned(), values }
 }
 
 #[cfg(test)]
@@ -161,11 +147,7 @@ mod tests {
                     let problem = probe(kind, [&"1".repeat(length); 2], 6);
                     let real = problem.prompt(&prompts).unwrap().text.len();
                     let real = u32::try_from(real).unwrap();
-                    assert!(
-                        overhead
-                            .check(&problem, real.max(overhead.propose_function.of(length) as u32))
-                            .is_ok()
-                    );
+                    assert!(overhead.check(&problem, real.max(overhead.propose_function.of(length) as u32)).is_ok());
                     assert!(overhead.check(&problem, real - 1).is_err());
                 }
             }

@@ -2,13 +2,11 @@
 
 use serde::Deserialize as _;
 
-use crate::{
-    contract::ProblemRecord,
-    id::ProblemId,
-    problem::{Statement, Values},
-    prompt::{PromptError, PromptSet, Reference, Rendered},
-    verify::{ProblemKind, Solution, Task},
-};
+use crate::contract::ProblemRecord;
+use crate::id::ProblemId;
+use crate::problem::{Statement, Values};
+use crate::prompt::{PromptError, PromptSet, Reference, Rendered};
+use crate::verify::{ProblemKind, Solution, Task};
 
 /// A valid problem.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,10 +23,7 @@ impl Problem {
         Some(Self {
             id: record.id,
             kind: record.kind,
-            program: record
-                .program
-                .clone()
-                .filter(|_| record.valid && record.kind.is_triple())?,
+            program: record.program.clone().filter(|_| record.valid && record.kind.is_triple())?,
             values: Values::deserialize(&record.values).ok()?,
         })
     }
@@ -40,11 +35,7 @@ impl Problem {
             Values::Function { inputs, outputs, .. } => (inputs.first()?, outputs.first()?),
             Values::Math { .. } | Values::Code { .. } => return None,
         };
-        Some(Reference {
-            program: self.program.clone(),
-            input: input.clone(),
-            output: output.clone(),
-        })
+        Some(Reference { program: self.program.clone(), input: input.clone(), output: output.clone() })
     }
 
     /// What a solver sees.
@@ -61,29 +52,15 @@ impl Problem {
     pub(crate) fn task(&self, id: String, answer: String) -> Task {
         let program = self.program.clone();
         let solution = match self.statement() {
-            Statement::Output { input, .. } => Solution::Output {
-                program,
-                input: input.to_owned(),
-                answer,
-            },
-            Statement::Input { output, .. } => Solution::Input {
-                program,
-                output: output.to_owned(),
-                answer,
-            },
+            Statement::Output { input, .. } => Solution::Output { program, input: input.to_owned(), answer },
+            Statement::Input { output, .. } => Solution::Input { program, output: output.to_owned(), answer },
             _ => {
                 let pairs = self.values.hidden_pairs();
                 let pairs = pairs.map(|(input, output)| (input.to_owned(), output.to_owned()));
-                Solution::Function {
-                    pairs: pairs.collect(),
-                    answer,
-                }
+                Solution::Function { pairs: pairs.collect(), answer }
             }
         };
-        Task {
-            id,
-            check: solution.into(),
-        }
+        Task { id, check: solution.into() }
     }
 }
 
@@ -95,12 +72,7 @@ mod tests {
     use crate::verify::Check;
 
     fn problem(kind: ProblemKind, values: Values) -> Problem {
-        Problem {
-            id: ProblemId(Uuid::from_u128(1)),
-            kind,
-            program: "def f(a):\n return a+1".to_owned(),
-            values,
-        }
+        Problem { id: ProblemId(Uuid::from_u128(1)), kind, program: "def f(a):\n return a+1".to_owned(), values }
     }
 
     fn function() -> Problem {
@@ -112,19 +84,10 @@ mod tests {
     #[test]
     fn a_solver_never_sees_what_it_must_find() {
         let prompts = PromptSet::shipped("seedling").unwrap();
-        let io = Values::Io {
-            input: Some("41".to_owned()),
-            output: Some("42".to_owned()),
-        };
+        let io = Values::Io { input: Some("41".to_owned()), output: Some("42".to_owned()) };
         let shown = |problem: &Problem| problem.prompt(&prompts).unwrap().text;
-        assert_eq!(
-            shown(&problem(ProblemKind::CodeO, io.clone())),
-            "<so>def f(a):\n return a+1<in>41<out>"
-        );
-        assert_eq!(
-            shown(&problem(ProblemKind::CodeI, io)),
-            "<si>def f(a):\n return a+1<out>42<in>"
-        );
+        assert_eq!(shown(&problem(ProblemKind::CodeO, io.clone())), "<so>def f(a):\n return a+1<in>41<out>");
+        assert_eq!(shown(&problem(ProblemKind::CodeI, io)), "<si>def f(a):\n return a+1<out>42<in>");
         assert_eq!(shown(&function()), "<sf><msg>next<in>0<out>1<in>1<out>2<prog>");
     }
 
@@ -143,13 +106,7 @@ mod tests {
         let prompts = PromptSet::shipped("seedling").unwrap();
         for problem in [
             function(),
-            problem(
-                ProblemKind::CodeO,
-                Values::Io {
-                    input: Some("[1, 2]".to_owned()),
-                    output: Some("3".to_owned()),
-                },
-            ),
+            problem(ProblemKind::CodeO, Values::Io { input: Some("[1, 2]".to_owned()), output: Some("3".to_owned()) }),
         ] {
             let markers = "<sf><msg><in><out><in><out><prog>".len();
             assert!(problem.prompt(&prompts).unwrap().text.len() <= problem.statement().bytes() + markers);

@@ -1,20 +1,17 @@
 //! Asks for proposals.
 
-use super::{
-    Attempt, Problem, Scene,
-    scene::{Material, prompt_error},
-};
-use crate::{
-    archive::Descriptor,
-    contract::{PlanError, phase::PROPOSE},
-    id::ProblemId,
-    kit::{Generation, Pool, PoolFilter, Progress, Sample},
-    prompt::{Reference, Rendered},
-    reward::Solved,
-    seed::stream,
-    verify::ProblemKind,
-    work::RolloutResult,
-};
+use super::scene::{Material, prompt_error};
+use super::{Attempt, Problem, Scene};
+use crate::archive::Descriptor;
+use crate::contract::PlanError;
+use crate::contract::phase::PROPOSE;
+use crate::id::ProblemId;
+use crate::kit::{Generation, Pool, PoolFilter, Progress, Sample};
+use crate::prompt::{Reference, Rendered};
+use crate::reward::Solved;
+use crate::seed::stream;
+use crate::verify::ProblemKind;
+use crate::work::RolloutResult;
 
 /// One prompt for a proposal.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,9 +73,7 @@ impl Material<'_> {
                 )
             })?;
             let num_inputs = self.groups.problems.num_inputs as usize;
-            return prompts
-                .propose_function(&program.program, num_inputs)
-                .map_err(prompt_error);
+            return prompts.propose_function(&program.program, num_inputs).map_err(prompt_error);
         }
         let shown = ask.shown.iter().filter_map(|id| self.earlier(*id)?.reference());
         let mut references: Vec<Reference> = shown.collect();

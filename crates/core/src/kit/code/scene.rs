@@ -1,19 +1,16 @@
 //! A step of a recipe that plays with code problems.
 
 use serde::{Deserialize, Serialize};
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
-use super::{Groups, Judged, Problem, ProblemConfig, overhead::Overhead};
-use crate::{
-    archive::{Archive, Centroids},
-    contract::{ArchiveInsertionRecord, PlanError, ProblemRecord, RunState, StepView},
-    id::{ExecutionId, ProblemId},
-    kit::{Draft, Member, Pool, Progress},
-    prompt::{PromptError, PromptSet},
-};
+use super::overhead::Overhead;
+use super::{Groups, Judged, Problem, ProblemConfig};
+use crate::archive::{Archive, Centroids};
+use crate::contract::{ArchiveInsertionRecord, PlanError, ProblemRecord, RunState, StepView};
+use crate::id::{ExecutionId, ProblemId};
+use crate::kit::{Draft, Member, Pool, Progress};
+use crate::prompt::{PromptError, PromptSet};
 
 /// A step being planned, with programs with inputs and outputs as its problems.
 pub(crate) struct Scene<'a> {
@@ -40,11 +37,7 @@ pub(super) struct Setting {
 impl Setting {
     fn of(groups: &Groups<'_>) -> Result<Self, PromptError> {
         let prompts = PromptSet::compile(groups.prompts)?;
-        Ok(Self {
-            overhead: groups.overhead(&prompts)?,
-            prompts,
-            centroids: groups.archive.centroids(),
-        })
+        Ok(Self { overhead: groups.overhead(&prompts)?, prompts, centroids: groups.archive.centroids() })
     }
 }
 
@@ -160,9 +153,7 @@ impl Experience {
     fn near_duplicates(&self, judged: &[(Judged, f32)]) -> Vec<bool> {
         let mut seen: HashSet<u32> = self.fingerprints.iter().copied().collect();
         let fingerprints = judged.iter().map(|(judged, _)| judged.fingerprint);
-        fingerprints
-            .map(|fingerprint| fingerprint.is_some_and(|fingerprint| !seen.insert(fingerprint)))
-            .collect()
+        fingerprints.map(|fingerprint| fingerprint.is_some_and(|fingerprint| !seen.insert(fingerprint))).collect()
     }
 
     /// Adds the step's problems to the pool, given `samples` proposals per prompt. Marks proposals that are near
@@ -178,12 +169,10 @@ impl Experience {
         self.valid += judged.iter().filter(|(judged, _)| judged.problem.is_some()).count() as u64;
         for (judged, _) in judged.iter().filter(|(judged, _)| judged.enters(problems.pool_filter)) {
             let sample = &judged.sample;
-            self.pool
-                .add(judged.kind, run, &sample.source, sample.request, sample.index, samples);
+            self.pool.add(judged.kind, run, &sample.source, sample.request, sample.index, samples);
         }
         self.pool.trim(problems.pool_size);
-        self.fingerprints
-            .extend(judged.iter().filter_map(|(judged, _)| judged.fingerprint));
+        self.fingerprints.extend(judged.iter().filter_map(|(judged, _)| judged.fingerprint));
         let beyond = self.fingerprints.len().saturating_sub(FINGERPRINTS);
         self.fingerprints.drain(..beyond);
         duplicates

@@ -3,15 +3,14 @@
 use serde::Deserialize as _;
 use std::sync::Arc;
 
-use super::{Scene, check::Parsed, shown};
-use crate::{
-    contract::{CostClass, Phase, PlanError, ProblemRecord},
-    dataset::SeedProblem,
-    id::{ProblemId, WorkId},
-    kit::{Pool, Progress, join},
-    verify::{ProblemKind, Proposal, Task},
-    work::WorkKey,
-};
+use super::check::Parsed;
+use super::{Scene, shown};
+use crate::contract::{CostClass, Phase, PlanError, ProblemRecord};
+use crate::dataset::SeedProblem;
+use crate::id::{ProblemId, WorkId};
+use crate::kit::{Pool, Progress, join};
+use crate::verify::{ProblemKind, Proposal, Task};
+use crate::work::WorkKey;
 
 pub(crate) const SEED: Phase = Phase::new("seed", CostClass::Check);
 
@@ -44,26 +43,14 @@ impl SeedProblem {
             };
             proposals.extend(io.into_iter().filter(is_played).map(|problem| {
                 let input = input.clone();
-                (
-                    problem,
-                    Proposal::Io {
-                        problem,
-                        program: program(),
-                        input,
-                    },
-                )
+                (problem, Proposal::Io { problem, program: program(), input })
             }));
         }
-        if let Some(message) = self
-            .message
-            .as_ref()
-            .filter(|_| self.inputs.len() > 1 && types.contains(&ProblemKind::CodeF))
+        if let Some(message) =
+            self.message.as_ref().filter(|_| self.inputs.len() > 1 && types.contains(&ProblemKind::CodeF))
         {
-            let proposal = Proposal::Function {
-                program: program(),
-                inputs: self.inputs.clone(),
-                message: message.clone(),
-            };
+            let proposal =
+                Proposal::Function { program: program(), inputs: self.inputs.clone(), message: message.clone() };
             proposals.push((ProblemKind::CodeF, proposal));
         }
         proposals
@@ -90,9 +77,7 @@ impl Scene<'_> {
         let types = &self.material.groups.problems.types;
         let proposals: Vec<_> = rows.iter().flat_map(|row| row.proposals(types)).collect();
         let numbered: Vec<_> = (0..).zip(proposals).collect();
-        let seeds = join((0..).zip(numbered.chunks(PER_ITEM)), |(chunk, part)| {
-            self.checked(chunk, part, first)
-        })?;
+        let seeds = join((0..).zip(numbered.chunks(PER_ITEM)), |(chunk, part)| self.checked(chunk, part, first))?;
         let seeds: Vec<Seed> = seeds.into_iter().flatten().collect();
         let records = seeds.iter().map(|seed| seed.record.clone());
         self.draft.plan.records.problems.extend(records);
@@ -132,10 +117,7 @@ impl Scene<'_> {
                 cell: admitted.cell,
                 parents: Vec::new(),
             };
-            seeds.push(Seed {
-                source: key.clone(),
-                record,
-            });
+            seeds.push(Seed { source: key.clone(), record });
         }
         Ok(seeds)
     }
@@ -173,11 +155,7 @@ mod tests {
             let seeds = shipped_seeds(name).unwrap();
             for kind in [CodeI, CodeO, CodeF] {
                 let count = seeds.iter().flat_map(|seed| seed.proposals(&[CodeI, CodeO, CodeF]));
-                assert!(
-                    count.filter(|(of, _)| *of == kind).count() >= 8,
-                    "{name} has too few of {}",
-                    kind.name()
-                );
+                assert!(count.filter(|(of, _)| *of == kind).count() >= 8, "{name} has too few of {}", kind.name());
             }
         }
         assert_eq!(shipped_seeds("none"), None);
@@ -187,12 +165,7 @@ mod tests {
     fn a_row_is_a_seed_of_both_types_that_share_its_form() {
         let row = r#"{"snippet": "def f(a):\n return a", "input": "1", "output": "1", "imports": []}"#;
         let seed: SeedProblem = serde_json::from_str(row).unwrap();
-        let kinds = |types: &[ProblemKind]| {
-            seed.proposals(types)
-                .into_iter()
-                .map(|(kind, _)| kind)
-                .collect::<Vec<_>>()
-        };
+        let kinds = |types: &[ProblemKind]| seed.proposals(types).into_iter().map(|(kind, _)| kind).collect::<Vec<_>>();
         assert_eq!(kinds(&[CodeI, CodeO, CodeF]), [CodeI, CodeO]);
         assert_eq!(kinds(&[CodeI]), [CodeI]);
         assert_eq!(kinds(&[CodeF]), [CodeO], "its program is needed all the same");

@@ -2,18 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{Judged, Problem, Scene, scene::prompt_error};
-use crate::{
-    contract::{
-        AttemptRecord, Phase, ProblemOutcomeRecord, Role,
-        phase::{GRADE, SOLVE},
-    },
-    kit::{Draft, Generation, Progress, Sample, completions},
-    prompt::{Answer, PromptSet},
-    reward::{Solved, student_reward},
-    verify::{ProblemKind, Status, Task, Verdict},
-    work::{Completion, RolloutResult, Sampling},
-};
+use super::scene::prompt_error;
+use super::{Judged, Problem, Scene};
+use crate::contract::phase::{GRADE, SOLVE};
+use crate::contract::{AttemptRecord, Phase, ProblemOutcomeRecord, Role};
+use crate::kit::{Draft, Generation, Progress, Sample, completions};
+use crate::prompt::{Answer, PromptSet};
+use crate::reward::{Solved, student_reward};
+use crate::verify::{ProblemKind, Status, Task, Verdict};
+use crate::work::{Completion, RolloutResult, Sampling};
 
 /// The problems attempted in one item, and how.
 #[derive(Clone, Debug)]
@@ -63,11 +60,7 @@ impl<'p> Part<'p> {
     /// Gives every valid problem to the member it was proposed for.
     pub(crate) fn batch(self, samples: u32, role: Role, keep_tokens: bool) -> AttemptBatch<'p> {
         let assignment = |judged: &'p Judged| {
-            judged.problem.as_ref().map(|problem| Assignment {
-                number: judged.index,
-                problem,
-                solver: judged.solver,
-            })
+            judged.problem.as_ref().map(|problem| Assignment { number: judged.index, problem, solver: judged.solver })
         };
         AttemptBatch {
             phases: [SOLVE, GRADE],
@@ -87,19 +80,14 @@ impl<'a> Scene<'a> {
         let items = self.material.groups.items;
         let parts = items.propose.div_ceil(items.solve.max(1)).max(1);
         let size = (items.solve * samples).max(1) as usize;
-        let part = |(part, judged)| Part {
-            chunk: chunk * parts + part,
-            judged,
-        };
+        let part = |(part, judged)| Part { chunk: chunk * parts + part, judged };
         (0..).zip(judged.chunks(size)).map(part).collect()
     }
 
     /// The solutions of a batch; `None` if it attempts nothing.
     pub(crate) fn solve(&mut self, batch: &AttemptBatch<'_>) -> Progress<Option<&'a RolloutResult>> {
-        let protocol = SolveProtocol {
-            prompts: &self.material.setting.prompts,
-            sampling: &self.material.groups.sampling.solve,
-        };
+        let protocol =
+            SolveProtocol { prompts: &self.material.setting.prompts, sampling: &self.material.groups.sampling.solve };
         self.draft.solve(protocol, batch)
     }
 
@@ -121,9 +109,7 @@ impl<'a> Scene<'a> {
         reward: fn(Option<Solved>) -> f32,
     ) -> Progress<Arc<Vec<(Judged, f32)>>> {
         let view = self.draft.view;
-        view.once(&format!("rewarded/{}", part.chunk), || {
-            Ok(self.rewarded(part.judged, graded, reward))
-        })
+        view.once(&format!("rewarded/{}", part.chunk), || Ok(self.rewarded(part.judged, graded, reward)))
     }
 
     fn rewarded(
@@ -175,13 +161,7 @@ impl<'a> Draft<'a> {
             }
             let mut sampling = sampling.clone();
             sampling.stop.extend(prompts.grammar.solver_stops());
-            Ok(Generation {
-                sampling,
-                samples: batch.samples,
-                keep_tokens: batch.keep_tokens,
-                draws: None,
-                requests,
-            })
+            Ok(Generation { sampling, samples: batch.samples, keep_tokens: batch.keep_tokens, draws: None, requests })
         })?;
         Ok(Some(solved))
     }
@@ -196,15 +176,11 @@ impl<'a> Draft<'a> {
         let Some(solved) = solved else {
             return Ok(Arc::default());
         };
-        let [source, key] = batch
-            .phases
-            .map(|phase| self.key(phase, batch.chunk).round(batch.round));
+        let [source, key] = batch.phases.map(|phase| self.key(phase, batch.chunk).round(batch.round));
         let view = self.view;
         let answers = view.once(&format!("answers/{key}"), || -> Progress<Vec<Answer>> {
             let answers = completions(&batch.assignments, solved);
-            Ok(answers
-                .map(|(assignment, _, completion)| answer(prompts, assignment.problem, completion))
-                .collect())
+            Ok(answers.map(|(assignment, _, completion)| answer(prompts, assignment.problem, completion)).collect())
         })?;
         view.once(&format!("graded/{key}"), || {
             let verdicts = self.verify_some(&key, answers.iter().map(Result::is_ok), || {
@@ -232,11 +208,7 @@ impl<'a> Draft<'a> {
             }
             let mut graded = graded.into_iter();
             let samples = batch.samples as usize;
-            Ok(batch
-                .assignments
-                .iter()
-                .map(|_| graded.by_ref().take(samples).collect())
-                .collect())
+            Ok(batch.assignments.iter().map(|_| graded.by_ref().take(samples).collect()).collect())
         })
     }
 

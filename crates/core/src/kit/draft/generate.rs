@@ -1,14 +1,12 @@
 //! Asks members for completions.
 
-use crate::{
-    advantage::Sampled,
-    contract::PlanError,
-    id::{AttemptId, ExecutionId, ProblemId, WorkId},
-    kit::{Draft, Progress, Sequence},
-    seed::derive,
-    work::{
-        AdapterRef, Completion, FinishReason, Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, WorkKey,
-    },
+use crate::advantage::Sampled;
+use crate::contract::PlanError;
+use crate::id::{AttemptId, ExecutionId, ProblemId, WorkId};
+use crate::kit::{Draft, Progress, Sequence};
+use crate::seed::derive;
+use crate::work::{
+    AdapterRef, Completion, FinishReason, Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, WorkKey,
 };
 
 /// The work of one generation item: requests to members of one population.
@@ -171,11 +169,7 @@ impl Sample {
             sample: self.index,
             truncated: self.truncated,
             has_steps: self.has_steps,
-            sampled: Sampled {
-                reward,
-                group,
-                tokens: self.tokens,
-            },
+            sampled: Sampled { reward, group, tokens: self.tokens },
         }
     }
 }

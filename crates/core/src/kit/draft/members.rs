@@ -1,19 +1,18 @@
 //! Members: how they are kept in a run's memory, their births, and the populations of a config.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-use crate::{
-    config::{RunConfig, Schema, fill_in, leave_out_nulls, pointer_token},
-    contract::{BirthRecord, MemberRecord, PlanError, PopulationRecord, Role, Side, VersionRecord},
-    evolution::INIT,
-    fault::{Fault, Faults},
-    id::{ExecutionId, MemberId, PopulationId, VersionId},
-    kit::{Draft, Progress, join},
-    work::{AdapterRef, EvolvePayload},
-};
+use crate::config::{RunConfig, Schema, fill_in, leave_out_nulls, pointer_token};
+use crate::contract::{BirthRecord, MemberRecord, PlanError, PopulationRecord, Role, Side, VersionRecord};
+use crate::evolution::INIT;
+use crate::fault::{Fault, Faults};
+use crate::id::{ExecutionId, MemberId, PopulationId, VersionId};
+use crate::kit::{Draft, Progress, join};
+use crate::work::{AdapterRef, EvolvePayload};
 
 /// A living member.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -39,15 +38,7 @@ pub struct Member {
 impl Member {
     /// A member that has no weights yet.
     pub fn unborn(name: String, roles: Vec<Role>, born: u32) -> Self {
-        Self {
-            name,
-            population: None,
-            roles,
-            adapter: None,
-            ordinal: 0,
-            born,
-            learning_rate: None,
-        }
+        Self { name, population: None, roles, adapter: None, ordinal: 0, born, learning_rate: None }
     }
 
     /// Its identifier in `run`.

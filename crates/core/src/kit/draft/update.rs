@@ -2,16 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::{
-    advantage::Sampled,
-    artifact::Digest,
-    contract::{GeometryRecord, PlanError, VersionRecord},
-    id::{VersionId, WorkId},
-    kit::{Draft, ItemConfig, LearningConfig, Pause, Progress, join},
-    work::{
-        AdapterRef, Loss, LossAggregation, MemberUpdate, MemberUpdated, Payload, Piece, SequenceRef, UpdatePayload,
-        UpdateResult, WorkKey,
-    },
+use crate::advantage::Sampled;
+use crate::artifact::Digest;
+use crate::contract::{GeometryRecord, PlanError, VersionRecord};
+use crate::id::{VersionId, WorkId};
+use crate::kit::{Draft, ItemConfig, LearningConfig, Pause, Progress, join};
+use crate::work::{
+    AdapterRef, Loss, LossAggregation, MemberUpdate, MemberUpdated, Payload, Piece, SequenceRef, UpdatePayload,
+    UpdateResult, WorkKey,
 };
 
 /// A sequence sampled by a member, and its reward.
@@ -85,10 +83,8 @@ impl Learner {
         }
         let share = active.iter().map(|(sequence, _)| weight(sequence)).sum::<f64>() / all;
         let scaled = |advantage: f32| (f64::from(advantage) * share) as f32;
-        (whole.sequences, whole.advantages) = active
-            .into_iter()
-            .map(|(sequence, advantage)| (sequence.clone(), scaled(advantage)))
-            .unzip();
+        (whole.sequences, whole.advantages) =
+            active.into_iter().map(|(sequence, advantage)| (sequence.clone(), scaled(advantage))).unzip();
         whole
     }
 }
@@ -162,11 +158,7 @@ impl<'a> Draft<'a> {
     fn gradient(&mut self, chunk: u32, piece: Piece, update: &UpdatePayload, place: usize) -> Progress<Digest> {
         let key = self.key("gradient", chunk);
         if !self.is_asked(&key) {
-            let payload = UpdatePayload {
-                piece: Some(piece),
-                measure: false,
-                ..update.clone()
-            };
+            let payload = UpdatePayload { piece: Some(piece), measure: false, ..update.clone() };
             let (_, population) = self.population(place)?;
             self.ask(key.clone(), Payload::Update(payload), Some(population));
         }
@@ -282,11 +274,7 @@ mod tests {
             sample: 0,
             truncated: false,
             has_steps: false,
-            sampled: Sampled {
-                reward: 0.0,
-                group: 0,
-                tokens: 10 * (request + 1),
-            },
+            sampled: Sampled { reward: 0.0, group: 0, tokens: 10 * (request + 1) },
         };
         Learner {
             sequences: (0..).zip(advantages).map(sequence).collect(),

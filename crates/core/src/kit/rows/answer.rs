@@ -1,20 +1,17 @@
 //! Answers to rows: samples, reads and grades them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::{
-    Asking, PlacedRow, Question, Rows,
-    judge::{JUDGE, Score},
-    reward::Reward,
-};
-use crate::{
-    benchmark::{Graded, graded, task},
-    contract::{AttemptRecord, PlanError, Role, Side},
-    id::{AttemptId, ProblemId, WorkId},
-    kit::{Generation, Progress, Sample, Sequence, both, completions, join},
-    verify::Task,
-    work::{Completion, RolloutResult, WorkKey},
-};
+use super::judge::{JUDGE, Score};
+use super::reward::Reward;
+use super::{Asking, PlacedRow, Question, Rows};
+use crate::benchmark::{Graded, graded, task};
+use crate::contract::{AttemptRecord, PlanError, Role, Side};
+use crate::id::{AttemptId, ProblemId, WorkId};
+use crate::kit::{Generation, Progress, Sample, Sequence, both, completions, join};
+use crate::verify::Task;
+use crate::work::{Completion, RolloutResult, WorkKey};
 
 /// A graded answer.
 #[derive(Clone, Debug)]
@@ -134,9 +131,7 @@ impl<'a> Rows<'a> {
                 let mut graded = verdict.map_or_else(unreadable, |verdict| graded(row, verdict));
                 if let Some(Err(unscored)) = &score {
                     let before = if graded.reason.is_empty() { "" } else { "; " };
-                    graded
-                        .reason
-                        .push_str(&format!("{before}no score from the judge: {unscored}"));
+                    graded.reason.push_str(&format!("{before}no score from the judge: {unscored}"));
                 }
                 let judged = Judged {
                     question,
@@ -162,37 +157,24 @@ impl<'a> Rows<'a> {
             return Ok(None);
         };
         let source = self.draft.reward(oracle.file)?;
-        let own = self
-            .draft
-            .view
-            .once(&format!("own/{key}"), || -> Progress<Vec<Question>> {
-                let judged = questions.iter().map(|question| Question {
-                    row: Arc::new(PlacedRow {
-                        row: oracle.judging(&question.row.row, source),
-                        ..*question.row
-                    }),
-                    ..*question
-                });
-                Ok(judged.collect())
-            })?;
+        let own = self.draft.view.once(&format!("own/{key}"), || -> Progress<Vec<Question>> {
+            let judged = questions.iter().map(|question| Question {
+                row: Arc::new(PlacedRow { row: oracle.judging(&question.row.row, source), ..*question.row }),
+                ..*question
+            });
+            Ok(judged.collect())
+        })?;
         Ok(Some(own))
     }
 
     fn write(&mut self, judged: Judged<'_>, answer: &Answer) {
         let run = self.draft.run.run;
-        let Sequence {
-            source,
-            sample,
-            sampled,
-            ..
-        } = &answer.sequence;
+        let Sequence { source, sample, sampled, .. } = &answer.sequence;
         let record = AttemptRecord {
             id: AttemptId::of(WorkId::of(run, source), &judged.question.number.to_string(), *sample),
             problem: answer.problem,
             solver: self.draft.members[answer.member].playing(run),
-            role: self.draft.members[answer.member]
-                .role_of(Side::Solves)
-                .unwrap_or(Role::Solver),
+            role: self.draft.members[answer.member].role_of(Side::Solves).unwrap_or(Role::Solver),
             sample: *sample,
             text: judged.completion.text.clone(),
             answer: judged.solution.clone().ok(),
@@ -227,9 +209,8 @@ impl Judged<'_> {
     /// The parts of its reward, where they say more than their sum.
     fn charted(&self) -> BTreeMap<String, f64> {
         let parts = self.reward.parts.as_object().into_iter().flatten();
-        let parts: BTreeMap<String, f64> = parts
-            .filter_map(|(name, part)| Some((name.clone(), part.as_f64()?)))
-            .collect();
+        let parts: BTreeMap<String, f64> =
+            parts.filter_map(|(name, part)| Some((name.clone(), part.as_f64()?))).collect();
         match self.is_own || parts.len() > 1 {
             true => parts,
             false => BTreeMap::new(),

@@ -2,18 +2,15 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
+use std::sync::Arc;
 
 use super::{Answer, Asking, RewardConfig, Rows};
-use crate::{
-    contract::{
-        HeldOutRecord, RunState,
-        phase::{GRADE_MEASURE, MEASURE},
-    },
-    id::DatasetId,
-    kit::Progress,
-    work::{MAX_TEMPERATURE, Sampling},
-};
+use crate::contract::phase::{GRADE_MEASURE, MEASURE};
+use crate::contract::{HeldOutRecord, RunState};
+use crate::id::DatasetId;
+use crate::kit::Progress;
+use crate::work::{MAX_TEMPERATURE, Sampling};
 
 /// The most answers to a held-out row, and the largest k of its pass@k.
 pub(crate) const MAX_HELD_OUT: u32 = 128;
@@ -76,10 +73,7 @@ impl HeldOut {
 
     /// How these rows are answered by members that train with `sampling`.
     pub fn sampling(self, sampling: &Sampling) -> Sampling {
-        Sampling {
-            temperature: self.temperature.unwrap_or(sampling.temperature),
-            ..sampling.clone()
-        }
+        Sampling { temperature: self.temperature.unwrap_or(sampling.temperature), ..sampling.clone() }
     }
 }
 
@@ -99,9 +93,7 @@ impl Rows<'_> {
         }
         let members = 0..self.draft.members.len();
         let questions = view.once("held-out questions", || {
-            let places = members
-                .clone()
-                .flat_map(|member| held_out.places(rows).map(move |place| (member, place)));
+            let places = members.clone().flat_map(|member| held_out.places(rows).map(move |place| (member, place)));
             self.read(dataset, &places.collect::<Vec<_>>())
         })?;
         view.once("measured", || {
@@ -136,10 +128,7 @@ impl Rows<'_> {
 /// Correct answers of a member to each of the rows at `places`.
 fn counts(answers: &[Answer], member: usize, places: Range<u32>) -> Vec<u32> {
     let mut counts = vec![0; places.len()];
-    for answer in answers
-        .iter()
-        .filter(|answer| answer.member == member && answer.correct)
-    {
+    for answer in answers.iter().filter(|answer| answer.member == member && answer.correct) {
         if let Some(count) = counts.get_mut((answer.place - places.start) as usize) {
             *count += 1;
         }

@@ -5,15 +5,15 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Question, Rows};
-use crate::{
-    benchmark::BenchmarkRow,
-    config::Ancestor,
-    contract::{CostClass, Phase, PlanError, gates::number},
-    fault::Fault,
-    kit::{Draft, Progress, completions, judge::prompt_error, sampling_faults},
-    prompt::{Field, PromptConfig, PromptSet, Template, Variable},
-    work::{Completion, Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, WorkKey},
-};
+use crate::benchmark::BenchmarkRow;
+use crate::config::Ancestor;
+use crate::contract::gates::number;
+use crate::contract::{CostClass, Phase, PlanError};
+use crate::fault::Fault;
+use crate::kit::judge::prompt_error;
+use crate::kit::{Draft, Progress, completions, sampling_faults};
+use crate::prompt::{Field, PromptConfig, PromptSet, Template, Variable};
+use crate::work::{Completion, Prompt, RolloutPayload, RolloutRequest, RolloutResult, Sampling, WorkKey};
 
 pub(crate) const JUDGE: Phase = Phase::new("judge", CostClass::Grade);
 
@@ -58,14 +58,8 @@ impl Default for JudgeConfig {
     fn default() -> Self {
         Self {
             from: None,
-            prompts: PromptConfig {
-                set: TEMPLATE.name.to_owned(),
-                ..PromptConfig::default()
-            },
-            sampling: Sampling {
-                temperature: 0.0,
-                ..Sampling::default()
-            },
+            prompts: PromptConfig { set: TEMPLATE.name.to_owned(), ..PromptConfig::default() },
+            sampling: Sampling { temperature: 0.0, ..Sampling::default() },
             lowest: 1.0,
             highest: 10.0,
         }
@@ -79,25 +73,14 @@ impl JudgeConfig {
     /// Fills in the templates, and returns the faults; `at` is the pointer of this config.
     pub(super) fn resolve(&mut self, at: &str) -> Vec<Fault> {
         let from = self.from.as_ref();
-        let mut faults: Vec<Fault> = from
-            .and_then(|from| from.fault(&format!("{at}/from")))
-            .into_iter()
-            .collect();
-        match self
-            .prompts
-            .clone()
-            .resolve_for(&format!("{at}/prompts"), &[TEMPLATE], |_| true)
-        {
+        let mut faults: Vec<Fault> = from.and_then(|from| from.fault(&format!("{at}/from"))).into_iter().collect();
+        match self.prompts.clone().resolve_for(&format!("{at}/prompts"), &[TEMPLATE], |_| true) {
             Ok(prompts) => self.prompts = prompts,
             Err(found) => faults.extend(found),
         }
         // One completion a prompt, so greedy ones are fine.
         let warm = Sampling {
-            temperature: if self.sampling.temperature == 0.0 {
-                1.0
-            } else {
-                self.sampling.temperature
-            },
+            temperature: if self.sampling.temperature == 0.0 { 1.0 } else { self.sampling.temperature },
             ..self.sampling.clone()
         };
         faults.extend(sampling_faults(&format!("{at}/sampling"), &warm, false));
@@ -117,9 +100,7 @@ impl JudgeConfig {
             reference => row.own_answer().unwrap_or_default(),
         };
         let rendered = prompts.render(TEMPLATE.name, variables);
-        rendered
-            .map(|rendered| rendered.prompt)
-            .map_err(|error| error.to_string())
+        rendered.map(|rendered| rendered.prompt).map_err(|error| error.to_string())
     }
 
     fn score(&self, prompts: &PromptSet, said: Option<&Completion>) -> Score {
@@ -130,10 +111,7 @@ impl JudgeConfig {
         let stated = number(stated).ok_or("there is no number in its score")?;
         match (self.lowest..=self.highest).contains(&stated) {
             true => Ok((stated - self.lowest) / (self.highest - self.lowest)),
-            false => Err(format!(
-                "its score {stated} is not from {} to {}",
-                self.lowest, self.highest
-            )),
+            false => Err(format!("its score {stated} is not from {} to {}", self.lowest, self.highest)),
         }
     }
 }
@@ -149,9 +127,7 @@ impl Rows<'_> {
         solved: &RolloutResult,
     ) -> Progress<Vec<Score>> {
         let view = self.draft.view;
-        let prompts = view.once("judge prompts", || {
-            PromptSet::compile(&judge.prompts).map_err(prompt_error)
-        })?;
+        let prompts = view.once("judge prompts", || PromptSet::compile(&judge.prompts).map_err(prompt_error))?;
         let asked = view.once(&format!("asked/{key}"), || -> Result<_, PlanError> {
             Ok(completions(questions, solved)
                 .map(|(question, _, answer)| JudgeConfig::prompt(&prompts, &question.row.row, answer))
@@ -223,11 +199,7 @@ mod tests {
             judge.score(&prompts, Some(&said))
         };
         for (text, wanted) in [("1", 0.0), ("10", 1.0), ("5.5", 0.5), ("4/10", 3.0 / 9.0)] {
-            assert_eq!(
-                score(&judge, &format!("Fine.\n<score>{text}</score>")),
-                Ok(wanted),
-                "{text}"
-            );
+            assert_eq!(score(&judge, &format!("Fine.\n<score>{text}</score>")), Ok(wanted), "{text}");
         }
         for text in [
             "10",

@@ -2,26 +2,22 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Answer, FIT, HeldOut, JUDGE, Measured, held_out::MAX_HELD_OUT};
-use crate::{
-    benchmark::pass_at_k,
-    contract::{
-        Chart, CostClass,
-        Highlight::{Comparison, Learnability, StepLine},
-        LEARNING, Metric, MetricRecord, Phase, PlanError, RowAnswersRecord, SOLVING, metric,
-        metric::{Measure, chart, mean, parts, share},
-        phase::{GRADE, GRADE_MEASURE, MEASURE, SOLVE},
-    },
-    id::ProblemId,
-    kit::{
-        Draft,
-        measures::{
-            Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_entropy, mean_reward, no_signal_share,
-            of_cost, of_prompts, pass_rate, policy, response_length, seconds, steps_share,
-        },
-    },
-    work::MemberUpdated,
+use super::held_out::MAX_HELD_OUT;
+use super::{Answer, FIT, HeldOut, JUDGE, Measured};
+use crate::benchmark::pass_at_k;
+use crate::contract::Highlight::{Comparison, Learnability, StepLine};
+use crate::contract::metric::{Measure, chart, mean, parts, share};
+use crate::contract::phase::{GRADE, GRADE_MEASURE, MEASURE, SOLVE};
+use crate::contract::{
+    Chart, CostClass, LEARNING, Metric, MetricRecord, Phase, PlanError, RowAnswersRecord, SOLVING, metric,
 };
+use crate::id::ProblemId;
+use crate::kit::Draft;
+use crate::kit::measures::{
+    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_entropy, mean_reward, no_signal_share,
+    of_cost, of_prompts, pass_rate, policy, response_length, seconds, steps_share,
+};
+use crate::work::MemberUpdated;
 
 const REWARD: Chart = chart(&SOLVING, "Reward").about("Mean reward of an answer, before it is scaled.");
 const SAMPLED_ENTROPY: Chart =
@@ -70,9 +66,7 @@ fn of_answers<'t>() -> Measures<'t> {
     vec![
         pass_rate().highlighted(&[StepLine, Comparison]),
         format_rate().highlighted(&[StepLine, Comparison]),
-        Metric::number("reward", &[&REWARD])
-            .summary("Mean reward of an answer.")
-            .of(mean_reward),
+        Metric::number("reward", &[&REWARD]).summary("Mean reward of an answer.").of(mean_reward),
         no_signal_share().highlighted(&[StepLine, Learnability]),
         response_length().highlighted(&[StepLine, Comparison, Learnability]),
         Metric::nats("sampled_entropy", &[&SAMPLED_ENTROPY])
@@ -97,11 +91,7 @@ pub(crate) fn records(
     outcomes: Outcomes<'_>,
     held_out: Option<HeldOut>,
 ) -> Result<Vec<MetricRecord>, PlanError> {
-    let Outcomes {
-        answers,
-        updated,
-        measured,
-    } = outcomes;
+    let Outcomes { answers, updated, measured } = outcomes;
     let members = draft.members.iter().enumerate().map(|(place, member)| {
         let id = member.id(draft.run.run);
         let tally = Tally {
@@ -132,13 +122,7 @@ pub(crate) fn records(
 impl Tally<'_> {
     /// The mean of each of these parts. An answer without a part counts as 0, so that parts add up to the mean reward.
     fn reward_parts(&self, names: &BTreeSet<&String>) -> BTreeMap<String, f64> {
-        let of = |name: &String| {
-            mean(
-                self.answers
-                    .iter()
-                    .map(|answer| answer.parts.get(name).copied().unwrap_or(0.0)),
-            )
-        };
+        let of = |name: &String| mean(self.answers.iter().map(|answer| answer.parts.get(name).copied().unwrap_or(0.0)));
         names.iter().map(|name| ((*name).clone(), of(name))).collect()
     }
 }
@@ -204,10 +188,7 @@ const PASS_AT_K: Chart = parts(&SOLVING, "Held-out pass@k")
     .about("Probability that at least one of k answers to a row that is never learned from is correct.");
 
 const METRICS: [(u32, Metric); 8] = [
-    (
-        1,
-        Metric::share("held_out_pass_at_1", &[&PASS_AT_1, &PASS_AT_K]).highlighted(&[StepLine, Comparison]),
-    ),
+    (1, Metric::share("held_out_pass_at_1", &[&PASS_AT_1, &PASS_AT_K]).highlighted(&[StepLine, Comparison])),
     (2, Metric::share("held_out_pass_at_2", &[&PASS_AT_K])),
     (4, Metric::share("held_out_pass_at_4", &[&PASS_AT_K])),
     (8, Metric::share("held_out_pass_at_8", &[&PASS_AT_K])),

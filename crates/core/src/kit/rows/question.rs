@@ -1,18 +1,17 @@
 //! Reads a step's rows, and enters those that are learned from as problems.
 
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::{RewardConfig, Rows};
-use crate::{
-    benchmark::BenchmarkRow,
-    contract::{CostClass, Phase, PlanError, ProblemRecord},
-    dataset::problem,
-    id::{DatasetId, ProblemId, WorkId},
-    kit::{Draft, Pause, Progress, join},
-    verify::Status,
-    work::{RolloutPayload, RolloutRequest, Sampling, WorkKey},
-};
+use crate::benchmark::BenchmarkRow;
+use crate::contract::{CostClass, Phase, PlanError, ProblemRecord};
+use crate::dataset::problem;
+use crate::id::{DatasetId, ProblemId, WorkId};
+use crate::kit::{Draft, Pause, Progress, join};
+use crate::verify::Status;
+use crate::work::{RolloutPayload, RolloutRequest, Sampling, WorkKey};
 
 #[derive(Clone, Debug)]
 pub struct PlacedRow {
@@ -40,10 +39,8 @@ impl Rows<'_> {
         let view = self.draft.view;
         view.once("questions", || {
             let questions = self.read(dataset, places)?;
-            let distinct: BTreeMap<u32, &PlacedRow> = questions
-                .iter()
-                .map(|question| (question.row.place, question.row.as_ref()))
-                .collect();
+            let distinct: BTreeMap<u32, &PlacedRow> =
+                questions.iter().map(|question| (question.row.place, question.row.as_ref())).collect();
             for row in distinct.values() {
                 self.enter(row)?;
             }
@@ -53,9 +50,7 @@ impl Rows<'_> {
 
     /// The same without entering them as problems.
     pub(crate) fn read(&mut self, dataset: DatasetId, places: &[(usize, u32)]) -> Progress<Vec<Question>> {
-        let read = self
-            .draft
-            .placed_rows(dataset, places.iter().map(|(_, place)| *place))?;
+        let read = self.draft.placed_rows(dataset, places.iter().map(|(_, place)| *place))?;
         let question = |(number, (member, place)): (u32, &(usize, u32))| {
             let (row, member) = (Arc::clone(read.get(place)?), *member);
             Some(Question { number, row, member })
@@ -65,10 +60,8 @@ impl Rows<'_> {
 
     fn enter(&mut self, placed: &PlacedRow) -> Result<(), PlanError> {
         let place = placed.place;
-        let prompt = self
-            .style
-            .render(&placed.row)
-            .map_err(|error| PlanError::Other(format!("row {place}: {error}")))?;
+        let prompt =
+            self.style.render(&placed.row).map_err(|error| PlanError::Other(format!("row {place}: {error}")))?;
         self.draft.plan.records.problems.push(placed.record(prompt.text())?);
         Ok(())
     }

@@ -6,12 +6,10 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use super::judge::{self, JudgeConfig};
-use crate::{
-    artifact::Digest,
-    config::pointer_token,
-    fault::Fault,
-    verify::{Verdict, is_part_name},
-};
+use crate::artifact::Digest;
+use crate::config::pointer_token;
+use crate::fault::Fault;
+use crate::verify::{Verdict, is_part_name};
 
 /// The reward of an answer: what its solution earns, minus a penalty if there is no solution in it. An attempt's
 /// `reward_parts` name both parts, and its reward is their sum.
@@ -73,10 +71,7 @@ impl RewardConfig {
                 });
                 let format = if verdict.is_some() { 0.0 } else { -self.format_penalty };
                 let format = (self.format_penalty > 0.0).then(|| ("format".to_owned(), f64::from(format)));
-                [(name.to_owned(), f64::from(earned))]
-                    .into_iter()
-                    .chain(format)
-                    .collect()
+                [(name.to_owned(), f64::from(earned))].into_iter().chain(format).collect()
             }
         };
         if let Some(score) = score {
@@ -85,10 +80,7 @@ impl RewardConfig {
         for (name, part) in &mut parts {
             *part *= self.weights.get(name).copied().unwrap_or(1.0);
         }
-        Reward {
-            total: parts.values().sum::<f64>() as f32,
-            parts: json!(parts),
-        }
+        Reward { total: parts.values().sum::<f64>() as f32, parts: json!(parts) }
     }
 
     /// The weights of the judge.
@@ -156,22 +148,11 @@ mod tests {
             ..verdict(false, None)
         };
         let reward = config.reward(Some(&scored(&[("right", 2.0), ("brief", 3.0)])), None);
-        assert_eq!(
-            (reward.total, reward.parts),
-            (0.5, json!({"right": 2.0, "brief": -1.5}))
-        );
+        assert_eq!((reward.total, reward.parts), (0.5, json!({"right": 2.0, "brief": -1.5})));
         let unscored = config.reward(Some(&scored(&[])), None);
-        assert_eq!(
-            (unscored.total, unscored.parts),
-            (0.0, json!({})),
-            "it could not be scored"
-        );
+        assert_eq!((unscored.total, unscored.parts), (0.0, json!({})), "it could not be scored");
         let wrong: RewardConfig = serde_json::from_value(json!({"weights": {"a b": 1.0, "c": 1e9}})).unwrap();
-        let pointers: Vec<String> = wrong
-            .weight_faults("/reward")
-            .into_iter()
-            .map(|fault| fault.pointer)
-            .collect();
+        let pointers: Vec<String> = wrong.weight_faults("/reward").into_iter().map(|fault| fault.pointer).collect();
         assert_eq!(pointers, ["/reward/weights/a b", "/reward/weights/c"]);
     }
 
@@ -185,14 +166,7 @@ mod tests {
         let both = |earned: f32, format: f32| (earned + format, json!({ "tests_passed": earned, "format": format }));
         assert_eq!(
             rewards(json!({"solution": "tests_passed", "format_penalty": 0.5})),
-            [
-                both(1.0, 0.0),
-                both(0.75, 0.0),
-                both(1.0, 0.0),
-                both(0.0, 0.0),
-                both(0.0, 0.0),
-                both(0.0, -0.5)
-            ]
+            [both(1.0, 0.0), both(0.75, 0.0), both(1.0, 0.0), both(0.0, 0.0), both(0.0, 0.0), both(0.0, -0.5)]
         );
         let wrong = rewards(json!({"format_penalty": 1.0}));
         assert_eq!(wrong[3].0, 0.0, "a wrong solution is not a missing one");

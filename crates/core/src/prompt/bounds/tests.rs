@@ -30,9 +30,7 @@ fn prompt(template: &str) -> Result<String, String> {
             templates: [("solve".to_owned(), template.to_owned())].into(),
             ..PromptConfig::default()
         };
-        let config = config
-            .resolve_for("/prompts", &[SOLVE], |_| true)
-            .map_err(|faults| faults[0].to_string())?;
+        let config = config.resolve_for("/prompts", &[SOLVE], |_| true).map_err(|faults| faults[0].to_string())?;
         let set = PromptSet::compile(&config).map_err(|error| error.to_string())?;
         let measured = set.stretched(&SOLVE, &[]).map_err(|error| error.to_string());
         measured?;
@@ -106,11 +104,7 @@ fn a_template_as_deep_as_is_valid_is_rendered() {
 #[test]
 fn values_that_grow_or_nest_without_end_are_refused() {
     let doubled = "{% set a = question %}".to_owned() + &"{% set a = a ~ a %}".repeat(30);
-    assert!(
-        refused(&doubled).contains("64 copies of a value"),
-        "{}",
-        refused(&doubled)
-    );
+    assert!(refused(&doubled).contains("64 copies of a value"), "{}", refused(&doubled));
     let listed = "{% set a = question %}".to_owned() + &"{% set a = [a, a] %}".repeat(30);
     assert!(refused(&listed).contains("copies"));
     let sliced = "{% set a = question %}".to_owned() + &"{% set a = a[:] ~ a[:] %}".repeat(30);
@@ -121,18 +115,9 @@ fn values_that_grow_or_nest_without_end_are_refused() {
         "{% macro m(a) %}{{ a }}{% endmacro %}{{ question }}".to_owned() + &"{{ m(question ~ question) }}".repeat(30);
     assert!(refused(&called).contains("copies"));
     for (template, words) in [
-        (
-            "{% macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m(question) }}",
-            "a macro calls another",
-        ),
-        (
-            "{% macro m(a=n()) %}{% endmacro %}{{ question }}",
-            "a macro calls another",
-        ),
-        (
-            "{% for i in [1] %}{% macro m() %}{% endmacro %}{% endfor %}",
-            "at the top",
-        ),
+        ("{% macro m(a) %}{{ m(a ~ a) }}{% endmacro %}{{ m(question) }}", "a macro calls another"),
+        ("{% macro m(a=n()) %}{% endmacro %}{{ question }}", "a macro calls another"),
+        ("{% for i in [1] %}{% macro m() %}{% endmacro %}{% endfor %}", "at the top"),
         ("{% for a in [1] recursive %}{{ loop([1]) }}{% endfor %}", "recursive"),
         ("{% include 'solve' %}", "`include` is not available"),
         ("{% extends 'solve' %}", "`extends`"),
@@ -176,11 +161,7 @@ fn plain_text_in_a_loop_is_bounded_by_the_instructions() {
         format!("{{% for i in range(9999) %}}{plain}{{% endfor %}}"),
         format!("{{% set a %}}{{% for i in range(9999) %}}{plain}{{% endfor %}}{{% endset %}}{{{{ a }}}}"),
     ] {
-        assert!(
-            refused(&template).contains("out of fuel"),
-            "{:.200}",
-            refused(&template)
-        );
+        assert!(refused(&template).contains("out of fuel"), "{:.200}", refused(&template));
     }
     assert!(prompt(&plain).is_ok());
 }

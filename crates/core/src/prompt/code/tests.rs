@@ -1,5 +1,6 @@
 use super::*;
-use crate::{prompt::Style, work::Prompt};
+use crate::prompt::Style;
+use crate::work::Prompt;
 use sha2::{Digest as _, Sha256};
 
 const TYPES: [ProblemKind; 3] = [ProblemKind::CodeI, ProblemKind::CodeO, ProblemKind::CodeF];
@@ -21,25 +22,13 @@ fn the_compact_set_writes_what_its_readme_says() {
         text(set.propose_io(ProblemKind::CodeI, &[reference()])),
         "<pi><ref>def f(a):\n return a<in>[1,2],'a b'<out>{'k':1}<prog>"
     );
-    assert_eq!(
-        text(set.propose_function("def f(a):\n return a", 6)),
-        "<pf>def f(a):\n return a<in>"
-    );
+    assert_eq!(text(set.propose_function("def f(a):\n return a", 6)), "<pf>def f(a):\n return a<in>");
     let solve = |statement| text(set.solve(&statement));
-    let output = Statement::Output {
-        program: "P",
-        input: "1, 2",
-    };
+    let output = Statement::Output { program: "P", input: "1, 2" };
     assert_eq!(solve(output), "<so>P<in>1,2<out>");
-    let input = Statement::Input {
-        program: "P",
-        output: "(1, 2)",
-    };
+    let input = Statement::Input { program: "P", output: "(1, 2)" };
     assert_eq!(solve(input), "<si>P<out>(1,2)<in>");
-    let function = Statement::Function {
-        message: "adds",
-        pairs: vec![("1", "'a b'"); 2],
-    };
+    let function = Statement::Function { message: "adds", pairs: vec![("1", "'a b'"); 2] };
     assert_eq!(solve(function), "<sf><msg>adds<in>1<out>'a b'<in>1<out>'a b'<prog>");
     let mathematics = set.solve(&Statement::Math { question: "1 + 1?" });
     assert_eq!(mathematics, Err(PromptError::Missing("solve_math".to_owned())));
@@ -51,12 +40,7 @@ fn the_fenced_set_frames_each_prompt_and_opens_the_thought() {
     assert!(set.opening().ends_with("<think>"), "{}", set.opening());
     let prompt = set.propose_io(ProblemKind::CodeO, &[reference(), reference()]).unwrap();
     assert!(prompt.text.ends_with("<think>") && matches!(prompt.prompt, Prompt::Text(_)));
-    for part in [
-        "```python\ndef f(a):",
-        "```input\n[1, 2], 'a b'",
-        "```output\n{'k': 1}",
-        "<snippet_2>",
-    ] {
+    for part in ["```python\ndef f(a):", "```input\n[1, 2], 'a b'", "```output\n{'k': 1}", "<snippet_2>"] {
         assert!(prompt.text.contains(part), "{part} is missing in\n{}", prompt.text);
     }
     let function = set.propose_function("def f(a):\n    return a", 10).unwrap();
@@ -65,15 +49,9 @@ fn the_fenced_set_frames_each_prompt_and_opens_the_thought() {
 
 #[test]
 fn a_chat_model_gets_a_message_that_asks_for_the_tags() {
-    let config = PromptConfig {
-        style: Some(Style::Chat),
-        ..PromptConfig::default()
-    };
+    let config = PromptConfig { style: Some(Style::Chat), ..PromptConfig::default() };
     let set = PromptSet::compile(&config.resolve("", &[]).unwrap()).unwrap();
-    let statement = Statement::Output {
-        program: "P",
-        input: "1",
-    };
+    let statement = Statement::Output { program: "P", input: "1" };
     let prompt = set.solve(&statement).unwrap();
     assert_eq!(set.opening(), "");
     assert!(matches!(&prompt.prompt, Prompt::Messages(messages) if messages[0].role == "user"));
@@ -88,25 +66,14 @@ fn a_wrong_template_is_a_fault_at_its_place() {
             templates: [(name.to_owned(), text.to_owned())].into(),
             ..PromptConfig::default()
         };
-        config
-            .resolve("/parameters/prompts", &[ProblemKind::CodeO])
-            .unwrap_err()
+        config.resolve("/parameters/prompts", &[ProblemKind::CodeO]).unwrap_err()
     };
-    assert_eq!(
-        broken("solve_code_o", "{{ x")[0].pointer,
-        "/parameters/prompts/templates/solve_code_o"
-    );
-    assert_eq!(
-        broken("solve_code_o", "{{ message }}")[0].pointer,
-        "/parameters/prompts/templates/solve_code_o"
-    );
+    assert_eq!(broken("solve_code_o", "{{ x")[0].pointer, "/parameters/prompts/templates/solve_code_o");
+    assert_eq!(broken("solve_code_o", "{{ message }}")[0].pointer, "/parameters/prompts/templates/solve_code_o");
     assert!(broken("sovle", "x")[0].detail.contains("solve_code_o"));
     let endless = "{% for a in range(9999) %}{% for b in range(9999) %}.{% endfor %}{% endfor %}";
     assert!(broken("solve_code_o", endless)[0].detail.contains("fuel"));
-    let unknown = PromptConfig {
-        set: "none".to_owned(),
-        ..PromptConfig::default()
-    };
+    let unknown = PromptConfig { set: "none".to_owned(), ..PromptConfig::default() };
     let sets = &unknown.resolve("", &[]).unwrap_err()[0].detail;
     assert_eq!(
         sets,
@@ -116,9 +83,7 @@ fn a_wrong_template_is_a_fault_at_its_place() {
 
 #[test]
 fn each_task_has_its_template() {
-    let tasks = ["propose", "solve"]
-        .iter()
-        .flat_map(|act| TYPES.map(|problem| task_name(act, problem)));
+    let tasks = ["propose", "solve"].iter().flat_map(|act| TYPES.map(|problem| task_name(act, problem)));
     let named = CODE_TEMPLATES.map(|template| template.name.to_owned());
     assert_eq!(tasks.collect::<Vec<_>>(), named);
 }
@@ -128,27 +93,11 @@ fn each_task_has_its_template() {
 #[test]
 fn resolved_configs_of_the_shipped_sets_keep_their_bytes() {
     for (set, style, expected) in [
-        (
-            "azr",
-            None,
-            "ca1559d99c1ed0793c5dc196ec670826c113f9d225c8df24c2f3d90deb604b46",
-        ),
-        (
-            "azr",
-            Some(Style::Chat),
-            "f847ae857a07b0ade37b40dfab4718efb02d128a981e3c152ece65a1d21b844d",
-        ),
-        (
-            "seedling",
-            None,
-            "51633c97b0ec59ea9d6445131365c38d8dbdd62df2d6bc8752ed6972b916a324",
-        ),
+        ("azr", None, "ca1559d99c1ed0793c5dc196ec670826c113f9d225c8df24c2f3d90deb604b46"),
+        ("azr", Some(Style::Chat), "f847ae857a07b0ade37b40dfab4718efb02d128a981e3c152ece65a1d21b844d"),
+        ("seedling", None, "51633c97b0ec59ea9d6445131365c38d8dbdd62df2d6bc8752ed6972b916a324"),
     ] {
-        let config = PromptConfig {
-            set: set.to_owned(),
-            style,
-            ..PromptConfig::default()
-        };
+        let config = PromptConfig { set: set.to_owned(), style, ..PromptConfig::default() };
         let resolved = config.resolve("", &TYPES).unwrap();
         let bytes = serde_json::to_vec(&resolved).unwrap();
         assert_eq!(format!("{:x}", Sha256::digest(&bytes)), expected, "{set}");

@@ -1,8 +1,6 @@
 use super::*;
-use crate::{
-    fault::Fault,
-    prompt::{CODE_TEMPLATES, Template, Variable},
-};
+use crate::fault::Fault;
+use crate::prompt::{CODE_TEMPLATES, Template, Variable};
 
 /// The declaration of a possible mathematics recipe.
 const CATALOGUE: [Template; 2] = [
@@ -14,10 +12,7 @@ const CATALOGUE: [Template; 2] = [
     Template {
         name: "critique_plan",
         doc: "Asks for a score of a plan.",
-        variables: &[
-            Variable::text("question", "1 + 1?"),
-            Variable::any_records("plans", &[("text", "Add.")]),
-        ],
+        variables: &[Variable::text("question", "1 + 1?"), Variable::any_records("plans", &[("text", "Add.")])],
     },
 ];
 
@@ -44,34 +39,22 @@ fn refused(templates: &[(&str, &str)]) -> Vec<Fault> {
 
 #[test]
 fn a_system_message_comes_first_in_text_and_by_itself_in_a_conversation() {
-    let templates = [
-        ("solve-system", "Follow the plan: {{ plan }}"),
-        ("frame", "[{{ content }}]"),
-        ("chat", "({{ content }})"),
-    ];
+    let templates =
+        [("solve-system", "Follow the plan: {{ plan }}"), ("frame", "[{{ content }}]"), ("chat", "({{ content }})")];
     let variables = context! { question => "2 + 2?", plan => "Add." };
     let render = |style: Style, name: &str| {
         let config = resolved(style, &templates).unwrap();
-        PromptSet::compile(&config)
-            .unwrap()
-            .render(name, variables.clone())
-            .unwrap()
+        PromptSet::compile(&config).unwrap().render(name, variables.clone()).unwrap()
     };
     let text = render(Style::Base, "solve");
     assert_eq!(text.text, "[Follow the plan: Add.\n\n2 + 2?]");
     assert_eq!(text.prompt, Prompt::Text(text.text.clone()));
     let conversation = render(Style::Chat, "solve");
     assert_eq!(conversation.text, "Follow the plan: Add.\n\n(2 + 2?)");
-    let messages = [("system", "Follow the plan: Add."), ("user", "(2 + 2?)")].map(|(role, content)| Message {
-        role: role.to_owned(),
-        content: content.to_owned(),
-    });
+    let messages = [("system", "Follow the plan: Add."), ("user", "(2 + 2?)")]
+        .map(|(role, content)| Message { role: role.to_owned(), content: content.to_owned() });
     assert_eq!(conversation.prompt, Prompt::Messages(messages.to_vec()));
-    assert_eq!(
-        render(Style::Base, "critique_plan").text,
-        "[2 + 2?]",
-        "without a system message"
-    );
+    assert_eq!(render(Style::Base, "critique_plan").text, "[2 + 2?]", "without a system message");
 }
 
 #[test]
@@ -93,10 +76,7 @@ fn every_fault_names_its_template_what_is_valid_and_a_cure() {
         ("frame", "User:"),
         ("critique", "{{ question }}"),
     ]);
-    let named: Vec<(&str, &str)> = faults
-        .iter()
-        .map(|fault| (fault.pointer.as_str(), fault.detail.as_str()))
-        .collect();
+    let named: Vec<(&str, &str)> = faults.iter().map(|fault| (fault.pointer.as_str(), fault.detail.as_str())).collect();
     for (pointer, words) in [
         ("critique", "critique_plan"),
         ("frame", "{{ content }}"),
@@ -106,9 +86,7 @@ fn every_fault_names_its_template_what_is_valid_and_a_cure() {
     ] {
         let pointer = format!("/prompts/templates/{pointer}");
         assert!(
-            named
-                .iter()
-                .any(|(at, detail)| *at == pointer && detail.contains(words)),
+            named.iter().any(|(at, detail)| *at == pointer && detail.contains(words)),
             "{pointer}: {words} in {named:?}"
         );
     }
@@ -130,11 +108,7 @@ fn a_template_that_is_needed_must_be_there_and_others_need_not() {
     for words in ["`seedling` lacks it", "write it here", "Asks for a score of a plan."] {
         assert!(faults[0].detail.contains(words), "{}", faults[0].detail);
     }
-    assert!(
-        config()
-            .resolve_for("", &CATALOGUE, |template| template.name == "solve")
-            .is_ok()
-    );
+    assert!(config().resolve_for("", &CATALOGUE, |template| template.name == "solve").is_ok());
 }
 
 #[test]

@@ -31,12 +31,7 @@ fn shown(prompts: &PromptSet, program: usize, records: usize, text: usize) -> us
 
 fn bound(size: &Size, program: usize, records: usize, text: usize) -> usize {
     let texts = records * text;
-    size.bound(&[
-        ("program", program),
-        ("pairs", records),
-        ("pairs.input", texts),
-        ("pairs.output", texts),
-    ])
+    size.bound(&[("program", program), ("pairs", records), ("pairs.input", texts), ("pairs.output", texts)])
 }
 
 #[test]
@@ -86,10 +81,7 @@ fn filters_that_write_letters_longer_are_found_with_the_text_they_change() {
     for (template, found) in [
         ("{{ program }}", None),
         ("{{ program|escape }}", Some("program")),
-        (
-            "{% for p in pairs %}{{ p.output|indent(4) }}{% endfor %}.",
-            Some("pairs.output"),
-        ),
+        ("{% for p in pairs %}{{ p.output|indent(4) }}{% endfor %}.", Some("pairs.output")),
     ] {
         let stretched = set(template).stretched(&TEMPLATE, &[]).unwrap();
         assert_eq!(stretched.as_deref(), found, "{template}");
@@ -115,11 +107,7 @@ fn the_bound_of_the_shipped_templates_is_tight() {
                     Sample::Number(_) => Value::from(6),
                     Sample::Records { fields, .. } => {
                         amounts.push((variable.name.to_owned(), 3));
-                        amounts.extend(
-                            fields
-                                .iter()
-                                .map(|(field, _)| (format!("{}.{field}", variable.name), 3 * 20)),
-                        );
+                        amounts.extend(fields.iter().map(|(field, _)| (format!("{}.{field}", variable.name), 3 * 20)));
                         let record: BTreeMap<&str, Value> =
                             fields.iter().map(|(field, _)| (*field, text(20))).collect();
                         Value::from(vec![Value::from(record); 3])
@@ -132,11 +120,7 @@ fn the_bound_of_the_shipped_templates_is_tight() {
             let amounts: Vec<(&str, usize)> = amounts.iter().map(|(name, amount)| (name.as_str(), *amount)).collect();
             let bound = size.bound(&amounts);
             let second_digits = 4 * 3;
-            assert!(
-                (real..=real + second_digits).contains(&bound),
-                "{name}/{}: {real} and {bound}",
-                template.name
-            );
+            assert!((real..=real + second_digits).contains(&bound), "{name}/{}: {real} and {bound}", template.name);
         }
     }
 }

@@ -1,10 +1,8 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::{
-    prompt::Format,
-    work::FinishReason::{Length, Stop},
-};
+use crate::prompt::Format;
+use crate::work::FinishReason::{Length, Stop};
 
 const QUESTION: Field = Field::last("question");
 const ANSWER: Field = Field::last("answer");
@@ -38,11 +36,7 @@ fn the_format_is_exact_redundant_or_broken() {
     for (text, format, found) in [
         ("<answer>1</answer>", Format::Exact, Some("1")),
         ("<answer>1</answer><answer>2</answer>", Format::Redundant, Some("2")),
-        (
-            "<answer>1<answer>2</answer></answer>",
-            Format::Redundant,
-            Some("1<answer>2</answer>"),
-        ),
+        ("<answer>1<answer>2</answer></answer>", Format::Redundant, Some("1<answer>2</answer>")),
         ("<answer> or <answer>2</answer>", Format::Broken, Some("2")),
         ("<answer>1</answer></answer>", Format::Broken, Some("1")),
         ("</answer>1<answer>", Format::Broken, None),
@@ -95,12 +89,7 @@ fn a_tag_at_the_end_of_the_prompt_opens_the_completion() {
     let fields = [Field::last("think"), ANSWER];
     let opened = read(&fields, "easy</think><answer>4</answer>", Stop, "Assistant: <think>\n");
     assert_eq!((opened.text("think"), opened.score()), (Ok("easy"), 1.0));
-    let not_read = read(
-        &[ANSWER],
-        "easy</think><answer>4</answer>",
-        Stop,
-        "Assistant: <think>\n",
-    );
+    let not_read = read(&[ANSWER], "easy</think><answer>4</answer>", Stop, "Assistant: <think>\n");
     assert_eq!((not_read.text("answer"), not_read.score()), (Ok("4"), 1.0));
 }
 
@@ -168,15 +157,9 @@ fn soup() -> impl Strategy<Value = String> {
 /// Text without the tags of `field`, except for whole fields within it.
 fn contents(field: &'static str) -> impl Strategy<Value = String> {
     soup().prop_map(move |text| {
-        let plain = text
-            .replace(&format!("<{field}>"), "")
-            .replace(&format!("</{field}>"), "");
+        let plain = text.replace(&format!("<{field}>"), "").replace(&format!("</{field}>"), "");
         // The remaining text may have joined to form a tag.
-        if plain.contains(&format!("{field}>")) {
-            String::new()
-        } else {
-            plain
-        }
+        if plain.contains(&format!("{field}>")) { String::new() } else { plain }
     })
 }
 
@@ -247,15 +230,9 @@ proptest! {
 #[test]
 fn a_text_of_tags_alone_is_read_once() {
     // With a new search for tags after each one, these would take minutes.
-    for part in [
-        "<answer>",
-        "</answer>",
-        "<answer></answer>",
-        "<question><answer>",
-        "<",
-        "\\boxed{",
-        "<answer>\\boxed{",
-    ] {
+    for part in
+        ["<answer>", "</answer>", "<answer></answer>", "<question><answer>", "<", "\\boxed{", "<answer>\\boxed{"]
+    {
         let text = part.repeat(100_000);
         let reading = reading(&[QUESTION, ANSWER, Field::boxed("box")], &text);
         assert!(reading.text("question").is_err(), "{part}");

@@ -4,24 +4,17 @@ use rand::seq::SliceRandom as _;
 use std::sync::Arc;
 
 use super::{Memory, Parameters};
-use crate::{
-    advantage::task_relative_reinforce_plus_plus,
-    contract::{
-        CostClass, Phase, PlanError, Role, RunState, StepView,
-        phase::{CHECK, GRADE, PROPOSE, SOLVE},
-    },
-    id::ProblemId,
-    kit::{
-        Learner, Lesson, Progress, Sequence, both,
-        code::{Ask, Assignment, Attempt, AttemptBatch, Judged, Problem, SEED, Scene, Tally},
-        join,
-        measures::Costs,
-    },
-    reward::proposer_reward,
-    seed::stream,
-    verify::ProblemKind,
-    work::MemberUpdated,
-};
+use crate::advantage::task_relative_reinforce_plus_plus;
+use crate::contract::phase::{CHECK, GRADE, PROPOSE, SOLVE};
+use crate::contract::{CostClass, Phase, PlanError, Role, RunState, StepView};
+use crate::id::ProblemId;
+use crate::kit::code::{Ask, Assignment, Attempt, AttemptBatch, Judged, Problem, SEED, Scene, Tally};
+use crate::kit::measures::Costs;
+use crate::kit::{Learner, Lesson, Progress, Sequence, both, join};
+use crate::reward::proposer_reward;
+use crate::seed::stream;
+use crate::verify::ProblemKind;
+use crate::work::MemberUpdated;
 
 /// The lowest possible objective of a valid problem, the zero point of qd_score.
 const LOWEST_OBJECTIVE: f32 = -0.5;
@@ -45,11 +38,7 @@ impl<'a> Step<'a> {
         mut memory: Memory,
     ) -> Result<Self, PlanError> {
         let members = std::mem::take(&mut memory.members);
-        Ok(Self {
-            scene: Scene::new(run, view, parameters.groups(), members)?,
-            parameters,
-            memory,
-        })
+        Ok(Self { scene: Scene::new(run, view, parameters.groups(), members)?, parameters, memory })
     }
 
     /// Propose → check → estimate difficulty, and practise alongside → update both roles.
@@ -123,18 +112,9 @@ impl<'a> Step<'a> {
 
     /// One attempt at each practice problem, from which the solver learns.
     fn practise(&mut self, problems: &[ProblemId]) -> Progress<Vec<Attempt>> {
-        let problems: Vec<Problem> = problems
-            .iter()
-            .filter_map(|id| self.scene.material.earlier(*id))
-            .collect();
-        let assignments: Vec<Assignment<'_>> = (0..)
-            .zip(&problems)
-            .map(|(number, problem)| Assignment {
-                number,
-                problem,
-                solver: 0,
-            })
-            .collect();
+        let problems: Vec<Problem> = problems.iter().filter_map(|id| self.scene.material.earlier(*id)).collect();
+        let assignments: Vec<Assignment<'_>> =
+            (0..).zip(&problems).map(|(number, problem)| Assignment { number, problem, solver: 0 }).collect();
         let parts = (0..).zip(assignments.chunks(self.parameters.items.solve as usize));
         let graded = join(parts, |(chunk, part)| {
             let batch = AttemptBatch {
@@ -154,10 +134,7 @@ impl<'a> Step<'a> {
 
     /// Updates the member from one batch of both roles.
     fn update(&mut self, judged: &[(Judged, f32)], practice: &[Attempt]) -> Progress<Vec<&'a MemberUpdated>> {
-        let lesson = Lesson {
-            learning: &self.parameters.learning,
-            items: &self.parameters.items,
-        };
+        let lesson = Lesson { learning: &self.parameters.learning, items: &self.parameters.items };
         let learner = self.learner(judged, practice);
         self.scene.draft.update(lesson, &[learner])
     }

@@ -4,17 +4,15 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use crate::{
-    config,
-    config::{RunConfig, apply_overrides},
-    contract::{Planner as _, Recipe as _, Registry, Role, StepView, WorkState},
-    fault::Faults,
-    id::{ExecutionId, ProblemId, WorkId},
-    recipes::Azr,
-    reward::{Solved, proposer_reward},
-    simulation::{Order, Players, Simulation, Skill, Step},
-    work::{MemberUpdate, Outcome, Payload, WorkKey},
-};
+use crate::config;
+use crate::config::{RunConfig, apply_overrides};
+use crate::contract::{Planner as _, Recipe as _, Registry, Role, StepView, WorkState};
+use crate::fault::Faults;
+use crate::id::{ExecutionId, ProblemId, WorkId};
+use crate::recipes::Azr;
+use crate::reward::{Solved, proposer_reward};
+use crate::simulation::{Order, Players, Simulation, Skill, Step};
+use crate::work::{MemberUpdate, Outcome, Payload, WorkKey};
 
 const RUN: ExecutionId = ExecutionId(Uuid::from_u128(1));
 
@@ -53,12 +51,7 @@ fn steps(document: &Value, order: Order, count: u32) -> Vec<Step> {
 
 fn value(step: &Step, name: &str) -> f64 {
     let place = Azr.metrics().iter().position(|metric| metric.name == name).unwrap();
-    step.records
-        .metrics
-        .iter()
-        .find(|row| row.member.is_none())
-        .unwrap()
-        .values[place]
+    step.records.metrics.iter().find(|row| row.member.is_none()).unwrap().values[place]
 }
 
 #[test]
@@ -67,34 +60,15 @@ fn a_step_proposes_estimates_practises_and_updates_once() {
     let step = &all[3];
     let valid = step.records.problems.iter().filter(|problem| problem.valid).count();
     assert_eq!(step.records.problems.len(), 24);
-    assert_eq!(
-        step.records.attempts.len(),
-        valid * 4 + 24,
-        "estimates and one attempt at each of a full batch"
-    );
+    assert_eq!(step.records.attempts.len(), valid * 4 + 24, "estimates and one attempt at each of a full batch");
     let own: Vec<ProblemId> = step.records.problems.iter().map(|problem| problem.id).collect();
-    let practice: Vec<_> = step
-        .records
-        .attempts
-        .iter()
-        .filter(|attempt| !own.contains(&attempt.problem))
-        .collect();
+    let practice: Vec<_> = step.records.attempts.iter().filter(|attempt| !own.contains(&attempt.problem)).collect();
     assert_eq!(practice.len(), 24);
     let before: Vec<ProblemId> = all[2].records.problems.iter().map(|problem| problem.id).collect();
-    let recent = practice
-        .iter()
-        .filter(|attempt| before.contains(&attempt.problem))
-        .count();
+    let recent = practice.iter().filter(|attempt| before.contains(&attempt.problem)).count();
     let entered = all[2].records.problems.iter().filter(|problem| problem.valid).count();
     assert_eq!(recent, entered, "the last step's problems come first");
-    assert_eq!(
-        step.records
-            .versions
-            .iter()
-            .map(|version| version.ordinal)
-            .collect::<Vec<_>>(),
-        [4]
-    );
+    assert_eq!(step.records.versions.iter().map(|version| version.ordinal).collect::<Vec<_>>(), [4]);
     assert!(step.records.matchups.is_empty() && step.records.ratings.is_empty());
     assert_eq!((value(step, "updates"), value(step, "proposals")), (1.0, 24.0));
     assert!(value(step, "coverage") > 0.0 && value(step, "teacher_mu").is_nan());
@@ -140,14 +114,8 @@ fn first_update(document: &Value) -> MemberUpdate {
 fn advantages(member: &MemberUpdate, phase: &str, kind: usize) -> Vec<f32> {
     let is_of = |request: &str| request.parse::<usize>().unwrap() % 3 == kind;
     let source = |chunk| WorkId::of(RUN, &WorkKey::new(0, phase).chunk(chunk));
-    let sequences = member
-        .sequences
-        .iter()
-        .filter(|sequence| (0..10).any(|chunk| source(chunk) == sequence.rollout));
-    sequences
-        .filter(|sequence| is_of(&sequence.request))
-        .map(|sequence| sequence.advantage)
-        .collect()
+    let sequences = member.sequences.iter().filter(|sequence| (0..10).any(|chunk| source(chunk) == sequence.rollout));
+    sequences.filter(|sequence| is_of(&sequence.request)).map(|sequence| sequence.advantage).collect()
 }
 
 #[test]
@@ -176,12 +144,7 @@ fn shuffled_rewards_stay_in_their_role_and_type() {
     assert_eq!(random, first_update(&shuffled), "the seed decides");
     assert_ne!(earned, random);
     // Requests of practice are numbered within their items, so its types are not told apart here.
-    for (phase, kinds) in [
-        ("propose", 0..1),
-        ("propose", 1..2),
-        ("propose", 2..3),
-        ("practise", 0..3),
-    ] {
+    for (phase, kinds) in [("propose", 0..1), ("propose", 1..2), ("propose", 2..3), ("practise", 0..3)] {
         let sorted = |member| {
             let mut all: Vec<f32> = kinds.clone().flat_map(|kind| advantages(member, phase, kind)).collect();
             all.sort_by(f32::total_cmp);
@@ -199,23 +162,14 @@ fn rows_do_not_depend_on_the_order_in_which_work_ends() {
     let shuffled = steps(&document(), Order::Shuffled(1), 3);
     for (one, other) in together.iter().zip(&shuffled) {
         let attempts = |step: &Step| {
-            let mut rows: Vec<_> = step
-                .records
-                .attempts
-                .iter()
-                .map(|row| (row.id, row.reward.to_bits()))
-                .collect();
+            let mut rows: Vec<_> = step.records.attempts.iter().map(|row| (row.id, row.reward.to_bits())).collect();
             rows.sort_unstable();
             rows
         };
         assert_eq!(attempts(one), attempts(other));
         let outcomes = |step: &Step| {
-            let mut rows: Vec<_> = step
-                .records
-                .outcomes
-                .iter()
-                .map(|row| (row.problem, row.reward.to_bits()))
-                .collect();
+            let mut rows: Vec<_> =
+                step.records.outcomes.iter().map(|row| (row.problem, row.reward.to_bits())).collect();
             rows.sort_unstable();
             rows
         };
@@ -254,12 +208,9 @@ fn only_one_member_in_both_roles_can_play() {
 #[test]
 fn a_result_of_another_kind_is_refused_by_name() {
     let config = resolved(&document()).unwrap();
-    let state = Azr
-        .begin(crate::id::ExecutionId(uuid::Uuid::from_u128(1)), &config)
-        .unwrap();
+    let state = Azr.begin(crate::id::ExecutionId(uuid::Uuid::from_u128(1)), &config).unwrap();
     let mut view = StepView::default();
     let key = WorkKey::new(0, "birth");
-    view.work
-        .insert(key, WorkState::Done(Outcome::Rollout(Default::default())));
+    view.work.insert(key, WorkState::Done(Outcome::Rollout(Default::default())));
     assert!(Azr.plan(&state, &view).unwrap_err().to_string().contains("0/birth/0/0"));
 }

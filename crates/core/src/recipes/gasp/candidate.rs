@@ -2,33 +2,25 @@
 
 use minijinja::{Value, context};
 use rand::Rng as _;
-use std::{ops::Range, sync::Arc};
+use std::ops::Range;
+use std::sync::Arc;
 
-use super::{
-    Axis,
-    round::Novelty,
-    step::{Step, Stone},
-};
-use crate::{
-    archive::{Descriptor, descriptor},
-    contract::{
-        ParentRelation, PlanError, ProblemOutcomeRecord, ProblemRecord, Role,
-        phase::{CHECK, PROPOSE},
-    },
-    id::ProblemId,
-    kit::{
-        Generation, Progress, Sample,
-        code::{Problem, shown, solvable},
-        completions, join,
-        judge::prompt_error,
-    },
-    problem::Values,
-    prompt::Rendered,
-    reward::Solved,
-    seed::stream,
-    verify::{ProblemKind, Proposal, Status, Task, Verdict},
-    work::Completion,
-};
+use super::Axis;
+use super::round::Novelty;
+use super::step::{Step, Stone};
+use crate::archive::{Descriptor, descriptor};
+use crate::contract::phase::{CHECK, PROPOSE};
+use crate::contract::{ParentRelation, PlanError, ProblemOutcomeRecord, ProblemRecord, Role};
+use crate::id::ProblemId;
+use crate::kit::code::{Problem, shown, solvable};
+use crate::kit::judge::prompt_error;
+use crate::kit::{Generation, Progress, Sample, completions, join};
+use crate::problem::Values;
+use crate::prompt::Rendered;
+use crate::reward::Solved;
+use crate::seed::stream;
+use crate::verify::{ProblemKind, Proposal, Status, Task, Verdict};
+use crate::work::Completion;
 
 /// What becomes of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,10 +86,7 @@ impl Step<'_> {
                 problem,
                 sample: checked.sample.clone(),
                 row: novelty.as_ref().map(|novelty| novelty.row),
-                similarity: novelty
-                    .as_ref()
-                    .and_then(|novelty| novelty.nearest)
-                    .map(|(value, _)| value),
+                similarity: novelty.as_ref().and_then(|novelty| novelty.nearest).map(|(value, _)| value),
                 dissimilarity: novelty.as_ref().and_then(|novelty| novelty.dissimilarity),
                 solved,
                 fate,
@@ -159,9 +148,7 @@ impl Step<'_> {
     /// Pairs of input and output as the templates show them.
     pub(super) fn shown_pairs<T: AsRef<str>>(&self, pairs: &[(T, T)]) -> Vec<Value> {
         let spell = |text: &T| self.prompts.spell(text.as_ref());
-        let shown = pairs
-            .iter()
-            .map(|(input, output)| context! { input => spell(input), output => spell(output) });
+        let shown = pairs.iter().map(|(input, output)| context! { input => spell(input), output => spell(output) });
         shown.collect()
     }
 }
@@ -206,10 +193,7 @@ impl Step<'_> {
             let said = || completions(asks, proposed);
             let read: Vec<Result<Proposal, String>> = said().map(|(_, _, said)| self.read(said)).collect();
             let tasks = asks.iter().zip(&read).filter_map(|(ask, proposal)| {
-                Some(Task {
-                    id: ask.number.to_string(),
-                    check: proposal.clone().ok()?.into(),
-                })
+                Some(Task { id: ask.number.to_string(), check: proposal.clone().ok()?.into() })
             });
             let judged = read.iter().map(Result::is_ok);
             let verdicts = self.draft.verify_some(&key, judged, || tasks.collect())?;
@@ -247,17 +231,12 @@ impl Step<'_> {
         if let Values::Function { shown, .. } = &mut values {
             *shown = self.parameters.shown as usize;
         }
-        let problem = Problem {
-            id: sample.problem(self.draft.run.run),
-            kind: ProblemKind::CodeF,
-            program,
-            values,
-        };
+        let problem = Problem { id: sample.problem(self.draft.run.run), kind: ProblemKind::CodeF, program, values };
         let limit = self.parameters.max_prompt_bytes as usize;
         match self.sizes.needed(&problem) {
-            needed if needed > limit => Err(malformed(&format!(
-                "it takes up to {needed} bytes to show, above max_prompt_bytes of {limit}"
-            ))),
+            needed if needed > limit => {
+                Err(malformed(&format!("it takes up to {needed} bytes to show, above max_prompt_bytes of {limit}")))
+            }
             _ => Ok(problem),
         }
     }

@@ -3,7 +3,9 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{fault::Fault, kit::Band, reward::Solved};
+use crate::fault::Fault;
+use crate::kit::Band;
+use crate::reward::Solved;
 
 /// The shape of a learnability reward.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -96,15 +98,9 @@ mod tests {
     #[test]
     fn rewards_of_the_paper() {
         let lemma = LemmaReward::default().learnability();
-        assert_values(
-            lemma,
-            &[(0.3, 0.418), (0.4, 0.815), (0.5, 1.0), (0.6, 0.815), (0.7, 0.418)],
-        );
+        assert_values(lemma, &[(0.3, 0.418), (0.4, 0.815), (0.5, 1.0), (0.6, 0.815), (0.7, 0.418)]);
         let lift = LiftReward::default().learnability();
-        assert_values(
-            lift,
-            &[(0.1, 1.0), (0.2, 0.693), (0.3, 0.312), (0.4, 0.104), (0.5, 0.025)],
-        );
+        assert_values(lift, &[(0.1, 1.0), (0.2, 0.693), (0.3, 0.312), (0.4, 0.104), (0.5, 0.025)]);
         let medium = Learnability { a: 0.3, b: 5.0, ..lift };
         // Python: ((p / .3) * ((1 - p) / .7) ** (7 / 3)) ** 5
         assert_values(medium, &[(0.1, 0.0772), (0.3, 1.0), (0.5, 0.2539)]);

@@ -3,29 +3,23 @@
 use minijinja::context;
 use std::sync::Arc;
 
-use super::{
-    Axis,
-    candidate::Ask,
-    metrics::Tally,
-    step::{Lemma, Step, Stone},
-};
-use crate::{
-    contract::{ParentRelation, PlanError},
-    kit::{Progress, rows::PlacedRow},
-    problem::Statement,
-    prompt::Rendered,
-    verify::CodePair,
-};
+use super::Axis;
+use super::candidate::Ask;
+use super::metrics::Tally;
+use super::step::{Lemma, Step, Stone};
+use crate::contract::{ParentRelation, PlanError};
+use crate::kit::Progress;
+use crate::kit::rows::PlacedRow;
+use crate::problem::Statement;
+use crate::prompt::Rendered;
+use crate::verify::CodePair;
 
 impl<'a> Step<'a> {
     pub(super) fn make_lemmas(&mut self) -> Progress<Tally<'a>> {
         self.check_goalposts()?;
         let posed = self.rounds(Stone::Lemma, Self::ask_for_lemmas)?;
         let updated = self.update_teacher(&posed)?;
-        let lemmas = posed.accepted().map(|candidate| Lemma {
-            problem: candidate.problem,
-            axis: candidate.axis,
-        });
+        let lemmas = posed.accepted().map(|candidate| Lemma { problem: candidate.problem, axis: candidate.axis });
         self.memory.lemmas = lemmas.collect();
         self.memory.lifts.clear();
         Ok(self.buffered(Stone::Lemma, posed, updated))
@@ -58,10 +52,7 @@ impl<'a> Step<'a> {
         let (dataset, rows) = self.parameters.goalposts.settled()?;
         let path = format!("goalposts/{}", run.step);
         let size = self.parameters.rounds.candidates;
-        let drawn = self
-            .parameters
-            .sampler
-            .draw(0..rows, size, run.config.seed, &path, round);
+        let drawn = self.parameters.sampler.draw(0..rows, size, run.config.seed, &path, round);
         let goalposts = self.draft.placed_rows_as("goalposts", dataset, drawn.iter().copied())?;
         let view = self.draft.view;
         view.once(&format!("asks/{round}"), || {
@@ -115,23 +106,14 @@ fn shown(goalpost: &PlacedRow) -> Result<(String, Vec<CodePair>), PlanError> {
     let values = goalpost.row.values();
     match values.statement(kind, "") {
         Statement::Function { message, pairs } => {
-            let pairs = pairs
-                .into_iter()
-                .map(|(input, output)| (input.to_owned(), output.to_owned()));
+            let pairs = pairs.into_iter().map(|(input, output)| (input.to_owned(), output.to_owned()));
             Ok((message.to_owned(), pairs.collect()))
         }
-        Statement::Code {
-            question,
-            starter_code: Some(code),
-            ..
-        } => Ok((format!("{question}\n\n{code}"), Vec::new())),
+        Statement::Code { question, starter_code: Some(code), .. } => Ok((format!("{question}\n\n{code}"), Vec::new())),
         Statement::Code { question, .. } => Ok((question.to_owned(), Vec::new())),
         _ => {
-            let detail = format!(
-                "goalpost {} is a problem of type {}: code or code_f is valid",
-                goalpost.place,
-                kind.name()
-            );
+            let detail =
+                format!("goalpost {} is a problem of type {}: code or code_f is valid", goalpost.place, kind.name());
             Err(PlanError::Other(detail))
         }
     }
@@ -155,10 +137,7 @@ impl<'a> Step<'a> {
         let path = format!("lemmas/{}", run.step);
         let size = self.parameters.rounds.candidates;
         let count = u32::try_from(lemmas.len()).unwrap_or(u32::MAX);
-        let drawn = self
-            .parameters
-            .sampler
-            .draw(0..count, size, run.config.seed, &path, round);
+        let drawn = self.parameters.sampler.draw(0..count, size, run.config.seed, &path, round);
         self.draft.problems(lemmas.iter().map(|lemma| lemma.problem))?;
         let view = self.draft.view;
         view.once(&format!("asks/{round}"), || {
@@ -182,11 +161,6 @@ impl<'a> Step<'a> {
         };
         // It is short enough: a lemma that is not is invalid.
         let (prompt, _) = self.teacher_prompt(&format!("lift_{axis}"), variables)?;
-        Ok(Ask {
-            number,
-            axis,
-            parent: (problem, ParentRelation::Lemma),
-            prompt,
-        })
+        Ok(Ask { number, axis, parent: (problem, ParentRelation::Lemma), prompt })
     }
 }

@@ -2,55 +2,32 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    Parameters, ROLES,
-    candidate::{Candidate, Fate},
-    round::{EMBED, Posed},
-    step::{Memory, Stone},
+use super::candidate::{Candidate, Fate};
+use super::round::{EMBED, Posed};
+use super::step::{Memory, Stone};
+use super::{Parameters, ROLES};
+use crate::contract::Highlight::{Comparison, Learnability, StepLine};
+use crate::contract::metric::{Measure, chart, mean, of_side, parts, share};
+use crate::contract::phase::{CHECK, ESTIMATE, GRADE, GRADE_ESTIMATE, PROPOSE, SOLVE};
+use crate::contract::{
+    Chart, CostClass, Metric, MetricRecord, PROPOSING, Phase, PlanError, Role, SOLVING, Side, metric,
 };
-use crate::{
-    contract::{
-        Chart, CostClass,
-        Highlight::{Comparison, Learnability, StepLine},
-        Metric, MetricRecord, PROPOSING, Phase, PlanError, Role, SOLVING, Side, metric,
-        metric::{Measure, chart, mean, of_side, parts, share},
-        phase::{CHECK, ESTIMATE, GRADE, GRADE_ESTIMATE, PROPOSE, SOLVE},
-    },
-    kit::{
-        Draft,
-        code::Attempt,
-        measures::{
-            Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_reward, no_signal_share, of_cost,
-            of_prompts, pass_rate, policy, response_length, steps_share,
-        },
-        rows::{Answer, FIT, JUDGE},
-    },
-    verdict::Signal,
-    verify::ProblemKind,
-    work::MemberUpdated,
+use crate::kit::Draft;
+use crate::kit::code::Attempt;
+use crate::kit::measures::{
+    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_reward, no_signal_share, of_cost, of_prompts,
+    pass_rate, policy, response_length, steps_share,
 };
+use crate::kit::rows::{Answer, FIT, JUDGE};
+use crate::verdict::Signal;
+use crate::verify::ProblemKind;
+use crate::work::MemberUpdated;
 
 type Measures<'t> = Vec<Measure<'t, Scope<'t>>>;
 
-const PHASES: [Phase; 9] = [
-    PROPOSE,
-    CHECK,
-    EMBED,
-    ESTIMATE,
-    GRADE_ESTIMATE,
-    SOLVE,
-    JUDGE,
-    GRADE,
-    FIT,
-];
-const COSTS: [CostClass; 6] = [
-    CostClass::Propose,
-    CostClass::Check,
-    CostClass::Diversity,
-    CostClass::Solve,
-    CostClass::Grade,
-    CostClass::Update,
-];
+const PHASES: [Phase; 9] = [PROPOSE, CHECK, EMBED, ESTIMATE, GRADE_ESTIMATE, SOLVE, JUDGE, GRADE, FIT];
+const COSTS: [CostClass; 6] =
+    [CostClass::Propose, CostClass::Check, CostClass::Diversity, CostClass::Solve, CostClass::Grade, CostClass::Update];
 
 /// The outcome of a step.
 #[derive(Clone, Default)]
@@ -184,11 +161,7 @@ impl HasAnswers for Scope<'_> {
             let sampled = answer.sequence.sampled;
             rows.entry(sampled.group).or_default().push(sampled.reward);
         }
-        candidates
-            .into_iter()
-            .chain(formats.into_values())
-            .chain(of_prompts(rows))
-            .collect()
+        candidates.into_iter().chain(formats.into_values()).chain(of_prompts(rows)).collect()
     }
 }
 
@@ -230,9 +203,7 @@ fn posing_measures<'t>() -> Measures<'t> {
     measures.extend(of_both());
     let mut measures = of_side(Side::Proposes, measures);
     let of_run: Measures<'t> = vec![
-        Metric::number("buffer_size", &[&BUFFER])
-            .summary("Lemmas and lifts accepted so far.")
-            .of(|of| of.buffer_size),
+        Metric::number("buffer_size", &[&BUFFER]).summary("Lemmas and lifts accepted so far.").of(|of| of.buffer_size),
     ];
     measures.extend(of_run);
     measures
@@ -259,9 +230,7 @@ fn by_stone<'t>() -> Measures<'t> {
         Metric::number("lemma_rounds", &[&ROUNDS])
             .summary("Rounds of lemmas.")
             .of(|of| of.of_stone(Stone::Lemma, rounds)),
-        Metric::number("lift_rounds", &[&ROUNDS])
-            .summary("Rounds of lifts.")
-            .of(|of| of.of_stone(Stone::Lift, rounds)),
+        Metric::number("lift_rounds", &[&ROUNDS]).summary("Rounds of lifts.").of(|of| of.of_stone(Stone::Lift, rounds)),
         Metric::share("lemma_solve_rate", &[&SOLVE_RATE])
             .summary("Mean pass rate of lemmas that were attempted.")
             .of(|of| of.of_stone(Stone::Lemma, solve_rate)),
@@ -389,12 +358,10 @@ fn of_real_data<'t>() -> Measures<'t> {
         Metric::share("real_format_rate", &[&REAL])
             .summary("Answers to real data with a solution in them.")
             .of(|of| mean(of.real_answers().iter().map(|answer| share(answer.well_formed)))),
-        Metric::number("real_reward", &[&REAL_REWARD])
-            .summary("Mean reward of an answer to real data.")
-            .of(|of| {
-                let rewards = of.real_answers().iter().map(|answer| answer.sequence.sampled.reward);
-                mean(rewards.map(f64::from))
-            }),
+        Metric::number("real_reward", &[&REAL_REWARD]).summary("Mean reward of an answer to real data.").of(|of| {
+            let rewards = of.real_answers().iter().map(|answer| answer.sequence.sampled.reward);
+            mean(rewards.map(f64::from))
+        }),
     ];
     of_side(Side::Solves, measures)
 }

@@ -3,31 +3,22 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Axis, LemmaReward, LiftReward, ROLES,
-    learnability::Learnability,
-    step::Stone,
-    templates,
-    templates::{is_needed, templates},
-};
-use crate::{
-    advantage::Whitening,
-    config::RunConfig,
-    contract::Stages,
-    dataset::Purpose,
-    fault::Fault,
-    kit::{
-        ItemConfig, LearningConfig, SamplingConfig,
-        code::context_faults,
-        config::{MAX_BATCH, MAX_SAMPLES, player_faults},
-        population_faults,
-        rows::{Sampler, TrainingSet},
-        single_population_fault,
-    },
-    prompt::{PromptConfig, PromptSet},
-    recipes::rlvr,
-    work::{Compute, Optimizer, Sampling},
-};
+use super::learnability::Learnability;
+use super::step::Stone;
+use super::templates::{is_needed, templates};
+use super::{Axis, LemmaReward, LiftReward, ROLES, templates};
+use crate::advantage::Whitening;
+use crate::config::RunConfig;
+use crate::contract::Stages;
+use crate::dataset::Purpose;
+use crate::fault::Fault;
+use crate::kit::code::context_faults;
+use crate::kit::config::{MAX_BATCH, MAX_SAMPLES, player_faults};
+use crate::kit::rows::{Sampler, TrainingSet};
+use crate::kit::{ItemConfig, LearningConfig, SamplingConfig, population_faults, single_population_fault};
+use crate::prompt::{PromptConfig, PromptSet};
+use crate::recipes::rlvr;
+use crate::work::{Compute, Optimizer, Sampling};
 
 /// Phase 1: lemmas from goalposts.
 pub(super) const LEMMA: &str = "lemma";
@@ -189,31 +180,19 @@ pub struct SolveStage {
 
 impl Default for Rounds {
     fn default() -> Self {
-        Self {
-            target: 64,
-            candidates: 64,
-            max: 10,
-        }
+        Self { target: 64, candidates: 64, max: 10 }
     }
 }
 
 impl Default for FlawRewards {
     fn default() -> Self {
-        Self {
-            out_of_band: -0.5,
-            duplicate: -0.5,
-            invalid: -1.0,
-        }
+        Self { out_of_band: -0.5, duplicate: -0.5, invalid: -1.0 }
     }
 }
 
 impl Default for NoveltyConfig {
     fn default() -> Self {
-        Self {
-            rejects: true,
-            threshold: 0.95,
-            centred: false,
-        }
+        Self { rejects: true, threshold: 0.95, centred: false }
     }
 }
 
@@ -231,10 +210,7 @@ mod defaults {
     }
 
     pub(super) fn prompts() -> PromptConfig {
-        PromptConfig {
-            set: "gasp".to_owned(),
-            ..PromptConfig::default()
-        }
+        PromptConfig { set: "gasp".to_owned(), ..PromptConfig::default() }
     }
 
     pub(super) fn sampler() -> Sampler {
@@ -270,22 +246,13 @@ mod defaults {
     }
 
     pub(super) fn sampling() -> SamplingConfig {
-        let sampling = Sampling {
-            max_tokens: 8096,
-            ..Sampling::default()
-        };
-        SamplingConfig {
-            propose: sampling.clone(),
-            solve: sampling,
-        }
+        let sampling = Sampling { max_tokens: 8096, ..Sampling::default() };
+        SamplingConfig { propose: sampling.clone(), solve: sampling }
     }
 
     pub(super) fn learning() -> LearningConfig {
         LearningConfig {
-            optimizer: Optimizer {
-                learning_rate: 1e-6,
-                ..Optimizer::default()
-            },
+            optimizer: Optimizer { learning_rate: 1e-6, ..Optimizer::default() },
             ..LearningConfig::default()
         }
     }
@@ -295,12 +262,7 @@ impl Parameters {
     /// The stages, from which the number of steps follows. Each of the paper's phases is one step with one update.
     pub(super) fn stages(&self) -> Stages {
         let real_data = self.real_data.as_ref().map_or(0, |_| self.real_data_steps);
-        let stages = [
-            (LEMMA, 1),
-            (LIFT, u32::from(self.lifts)),
-            (SOLVE, 1),
-            (REAL_DATA, real_data),
-        ];
+        let stages = [(LEMMA, 1), (LIFT, u32::from(self.lifts)), (SOLVE, 1), (REAL_DATA, real_data)];
         Stages::new(self.iterations, stages)
     }
 
@@ -335,10 +297,7 @@ impl Parameters {
         faults.extend(self.lemma.learnability().faults("/parameters/lemma"));
         faults.extend(self.lift.learnability().faults("/parameters/lift"));
         if self.axes.iter().any(|axis| count(&self.axes, *axis) > 1) {
-            faults.push(Fault::new(
-                "/parameters/axes",
-                "an axis is listed twice: list `io`, `f` or both",
-            ));
+            faults.push(Fault::new("/parameters/axes", "an axis is listed twice: list `io`, `f` or both"));
         }
         if self.shown >= self.pairs {
             let detail = format!(
@@ -365,10 +324,7 @@ impl Parameters {
             config.compute,
             &[&self.sampling.propose, &self.sampling.solve],
         ));
-        faults.extend(
-            self.items
-                .faults("/parameters/items", config.compute, &[&self.learning]),
-        );
+        faults.extend(self.items.faults("/parameters/items", config.compute, &[&self.learning]));
         faults
     }
 }

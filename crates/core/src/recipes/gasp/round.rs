@@ -2,27 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{
-    candidate::{Ask, Candidate, Checked, Fate},
-    metrics::Tally,
-    step::{Block, Step, Stone},
-};
-use crate::{
-    artifact::Digest,
-    contract::{
-        CostClass, Phase, PlanError, Role,
-        phase::{ESTIMATE, GRADE_ESTIMATE},
-    },
-    id::ProblemId,
-    kit::{
-        Progress,
-        code::{Assignment, AttemptBatch, Problem, SolveProtocol},
-        join,
-    },
-    problem::Values,
-    reward::Solved,
-    work::{Embedded, EmbeddingBatch, MemberUpdated, RolloutPayload, Sampling},
-};
+use super::candidate::{Ask, Candidate, Checked, Fate};
+use super::metrics::Tally;
+use super::step::{Block, Step, Stone};
+use crate::artifact::Digest;
+use crate::contract::phase::{ESTIMATE, GRADE_ESTIMATE};
+use crate::contract::{CostClass, Phase, PlanError, Role};
+use crate::id::ProblemId;
+use crate::kit::code::{Assignment, AttemptBatch, Problem, SolveProtocol};
+use crate::kit::{Progress, join};
+use crate::problem::Values;
+use crate::reward::Solved;
+use crate::work::{Embedded, EmbeddingBatch, MemberUpdated, RolloutPayload, Sampling};
 
 /// The candidates of a stage.
 #[derive(Clone, Debug, Default)]
@@ -101,10 +92,7 @@ impl<'a> Step<'a> {
         let view = self.draft.view;
         view.once(&format!("round/{round}"), || {
             let candidates = self.judge(stone, asks, &checked, &novelties.of, &solved);
-            Ok(Round {
-                candidates,
-                vectors: novelties.vectors,
-            })
+            Ok(Round { candidates, vectors: novelties.vectors })
         })
     }
 
@@ -117,11 +105,7 @@ impl<'a> Step<'a> {
     pub(super) fn buffered(&mut self, stone: Stone, posed: Posed, updated: Vec<&'a MemberUpdated>) -> Tally<'a> {
         self.memory.buffers.reference = self.reference(&posed);
         self.memory.buffers.of_mut(stone).extend(posed.blocks.iter().cloned());
-        Tally {
-            posed: Some((stone, posed)),
-            updated,
-            ..Tally::default()
-        }
+        Tally { posed: Some((stone, posed)), updated, ..Tally::default() }
     }
 }
 
@@ -144,16 +128,9 @@ impl Step<'_> {
         let chunks = (0..).zip(posed.chunks(self.parameters.items.solve as usize));
         let solver = self.player(Role::Student)?;
         let prompts = Arc::clone(&self.prompts);
-        let protocol = SolveProtocol {
-            prompts: &prompts,
-            sampling: &self.parameters.sampling.solve,
-        };
+        let protocol = SolveProtocol { prompts: &prompts, sampling: &self.parameters.sampling.solve };
         let attempts = join(chunks, |(chunk, posed)| {
-            let assignments = posed.iter().map(|(number, problem)| Assignment {
-                number: *number,
-                problem,
-                solver,
-            });
+            let assignments = posed.iter().map(|(number, problem)| Assignment { number: *number, problem, solver });
             let batch = AttemptBatch {
                 phases: [ESTIMATE, GRADE_ESTIMATE],
                 round,
@@ -248,12 +225,7 @@ impl Step<'_> {
                 adapters: Vec::new(),
                 sampling: Sampling::default(),
                 requests: Vec::new(),
-                embedding: Some(EmbeddingBatch {
-                    texts,
-                    against,
-                    centred,
-                    diversity: None,
-                }),
+                embedding: Some(EmbeddingBatch { texts, against, centred, diversity: None }),
                 keep_tokens: false,
                 compare: None,
             })
@@ -265,10 +237,7 @@ impl Step<'_> {
         let embedded = result.embedded.as_ref().ok_or_else(missing)?;
         let mut novelties: Vec<Novelty> = Vec::with_capacity(valid.len());
         for row in 0..valid.len() {
-            let before = novelties
-                .iter()
-                .zip(&valid)
-                .map(|(novelty, problem)| (novelty, problem.id));
+            let before = novelties.iter().zip(&valid).map(|(novelty, problem)| (novelty, problem.id));
             let nearest = nearest(embedded, row, &others, before).ok_or_else(missing)?;
             let is_above = nearest.is_some_and(|(value, _)| f64::from(value) > self.parameters.novelty.threshold);
             novelties.push(Novelty {
@@ -282,13 +251,8 @@ impl Step<'_> {
             });
         }
         let mut novelties = novelties.into_iter();
-        let of = checked
-            .iter()
-            .map(|one| one.problem.as_ref().ok().and_then(|_| novelties.next()));
-        Ok(Novelties {
-            of: of.collect(),
-            vectors: Some(embedded.vectors),
-        })
+        let of = checked.iter().map(|one| one.problem.as_ref().ok().and_then(|_| novelties.next()));
+        Ok(Novelties { of: of.collect(), vectors: Some(embedded.vectors) })
     }
 }
 

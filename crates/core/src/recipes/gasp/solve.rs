@@ -4,24 +4,21 @@
 use rand::Rng as _;
 use std::sync::Arc;
 
-use super::{LearnFrom, candidate::Candidate, metrics::Tally, round::Posed, step::Step};
-use crate::{
-    advantage::{AdvantageConfig, Estimator, Sampled},
-    contract::{
-        ParentRelation, PlanError, ProblemRecord, Role,
-        phase::{GRADE, SOLVE},
-    },
-    id::{ProblemId, WorkId},
-    kit::{
-        Learner, Lesson, Progress, Sequence,
-        code::{Assignment, Attempt, AttemptBatch, Problem, SolveProtocol},
-        join,
-    },
-    problem::{Statement, Values},
-    seed::stream,
-    verify::{ProblemKind, Status},
-    work::MemberUpdated,
-};
+use super::LearnFrom;
+use super::candidate::Candidate;
+use super::metrics::Tally;
+use super::round::Posed;
+use super::step::Step;
+use crate::advantage::{AdvantageConfig, Estimator, Sampled};
+use crate::contract::phase::{GRADE, SOLVE};
+use crate::contract::{ParentRelation, PlanError, ProblemRecord, Role};
+use crate::id::{ProblemId, WorkId};
+use crate::kit::code::{Assignment, Attempt, AttemptBatch, Problem, SolveProtocol};
+use crate::kit::{Learner, Lesson, Progress, Sequence, join};
+use crate::problem::{Statement, Values};
+use crate::seed::stream;
+use crate::verify::{ProblemKind, Status};
+use crate::work::MemberUpdated;
 
 /// Induction, deduction and abduction.
 const FORMATS: [ProblemKind; 3] = [ProblemKind::CodeF, ProblemKind::CodeO, ProblemKind::CodeI];
@@ -36,11 +33,7 @@ impl<'a> Step<'a> {
         });
         let lessons: Vec<(ProblemKind, Sequence)> = lessons.collect();
         let updated = self.update(Role::Student, lessons)?;
-        Ok(Tally {
-            attempts,
-            updated,
-            ..Tally::default()
-        })
+        Ok(Tally { attempts, updated, ..Tally::default() })
     }
 
     /// Each accepted lemma and lift in a format drawn uniformly.
@@ -81,10 +74,7 @@ impl<'a> Step<'a> {
             id: ProblemId::of(work, &number.to_string(), 0),
             kind,
             program: original.program.clone(),
-            values: Values::Io {
-                input: Some(input.to_owned()),
-                output: Some(output.to_owned()),
-            },
+            values: Values::Io { input: Some(input.to_owned()), output: Some(output.to_owned()) },
         };
         self.draft.plan.records.problems.push(ProblemRecord {
             id: problem.id,
@@ -109,17 +99,11 @@ impl<'a> Step<'a> {
     fn attempts(&mut self, questions: &[Problem]) -> Progress<Vec<Attempt>> {
         let solver = self.player(Role::Student)?;
         let prompts = Arc::clone(&self.prompts);
-        let protocol = SolveProtocol {
-            prompts: &prompts,
-            sampling: &self.parameters.sampling.solve,
-        };
+        let protocol = SolveProtocol { prompts: &prompts, sampling: &self.parameters.sampling.solve };
         let size = self.parameters.items.solve;
         let attempts = join((0..).zip(questions.chunks(size as usize)), |(chunk, questions)| {
-            let assignments = (chunk * size..).zip(questions).map(|(number, problem)| Assignment {
-                number,
-                problem,
-                solver,
-            });
+            let assignments =
+                (chunk * size..).zip(questions).map(|(number, problem)| Assignment { number, problem, solver });
             let batch = AttemptBatch {
                 phases: [SOLVE, GRADE],
                 round: 0,
@@ -162,13 +146,8 @@ impl<'a> Step<'a> {
     ) -> Progress<Vec<&'a MemberUpdated>> {
         let parameters = self.parameters;
         let member = self.player(role)?;
-        let mut batch: Vec<(T, Sampled)> = lessons
-            .iter()
-            .map(|(task, sequence)| (*task, sequence.sampled))
-            .collect();
-        parameters
-            .learning
-            .alter(&mut batch, self.draft.run, &self.draft.members[member].name);
+        let mut batch: Vec<(T, Sampled)> = lessons.iter().map(|(task, sequence)| (*task, sequence.sampled)).collect();
+        parameters.learning.alter(&mut batch, self.draft.run, &self.draft.members[member].name);
         let advantages = AdvantageConfig {
             estimator: Estimator::TaskRelativeReinforcePlusPlus,
             whitening: parameters.whitening,
@@ -180,10 +159,7 @@ impl<'a> Step<'a> {
             sequences: lessons.into_iter().map(|(_, sequence)| sequence).collect(),
             ..Learner::default()
         };
-        let lesson = Lesson {
-            learning: &parameters.learning,
-            items: &parameters.items,
-        };
+        let lesson = Lesson { learning: &parameters.learning, items: &parameters.items };
         let updated = self.draft.update(lesson, &[learner])?;
         self.draft.adopt(&updated);
         Ok(updated)

@@ -5,25 +5,19 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use strum::{IntoStaticStr, VariantArray};
 
-use super::{
-    Parameters,
-    metrics::{Tally, records},
-    parameters::{LEMMA, LIFT},
-    templates::Sizes,
-};
-use crate::{
-    artifact::Digest,
-    contract::{Plan, PlanError, Role, RunState, Stage, StepView},
-    id::ProblemId,
-    kit::{
-        Draft, Member, Progress,
-        code::Problem,
-        judge::prompt_error,
-        rows::{Fitted, Rows, row_answers},
-    },
-    prompt::PromptSet,
-    recipes::rlvr,
-};
+use super::Parameters;
+use super::metrics::{Tally, records};
+use super::parameters::{LEMMA, LIFT};
+use super::templates::Sizes;
+use crate::artifact::Digest;
+use crate::contract::{Plan, PlanError, Role, RunState, Stage, StepView};
+use crate::id::ProblemId;
+use crate::kit::code::Problem;
+use crate::kit::judge::prompt_error;
+use crate::kit::rows::{Fitted, Rows, row_answers};
+use crate::kit::{Draft, Member, Progress};
+use crate::prompt::PromptSet;
+use crate::recipes::rlvr;
 
 /// A step being planned.
 pub(super) struct Step<'a> {
@@ -43,9 +37,7 @@ impl<'a> Step<'a> {
         stage: Stage,
         mut memory: Memory,
     ) -> Result<Self, PlanError> {
-        let prompts = view.once("prompts", || {
-            PromptSet::compile(&parameters.prompts).map_err(prompt_error)
-        })?;
+        let prompts = view.once("prompts", || PromptSet::compile(&parameters.prompts).map_err(prompt_error))?;
         Ok(Self {
             draft: Draft::new(run, view, std::mem::take(&mut memory.members)),
             stage,
@@ -190,9 +182,7 @@ impl Buffers {
 
     /// The embeddings that must be kept.
     pub(super) fn vectors(&self) -> impl Iterator<Item = Digest> {
-        self.reference
-            .into_iter()
-            .chain(self.blocks().map(|block| block.vectors))
+        self.reference.into_iter().chain(self.blocks().map(|block| block.vectors))
     }
 }
 
@@ -216,11 +206,7 @@ impl<'a> RealData<'a> {
         let members = std::mem::take(&mut memory.members);
         let rows = Rows::new(run, view, &real.prompts, members)?;
         let batches = stage.iteration * stage.of + stage.index;
-        Ok(Self {
-            rlvr: rlvr::step::Step::within(rows, real, memory.fitted.take(), batches),
-            parameters,
-            memory,
-        })
+        Ok(Self { rlvr: rlvr::step::Step::within(rows, real, memory.fitted.take(), batches), parameters, memory })
     }
 
     /// Draw → solve → grade → update, once every row is known to fit into the context.
@@ -230,11 +216,7 @@ impl<'a> RealData<'a> {
         let draft = &mut self.rlvr.rows.draft;
         draft.adopt(&updated);
         draft.plan.records.row_answers = row_answers(&answers);
-        let tally = Tally {
-            answers,
-            updated,
-            ..Tally::default()
-        };
+        let tally = Tally { answers, updated, ..Tally::default() };
         let records = records(draft, self.parameters, &self.memory, &tally)?;
         draft.plan.records.metrics = records;
         self.memory.members = std::mem::take(&mut draft.members);

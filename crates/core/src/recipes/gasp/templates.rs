@@ -1,20 +1,15 @@
 //! The prompts of the recipe.
 
 use super::{Axis, Parameters};
-use crate::{
-    fault::Fault,
-    kit::code::{Problem, STRETCHED},
-    problem::Statement,
-    prompt::{CODE_TEMPLATES, PromptError, PromptSet, Size, Template, Variable},
-};
+use crate::fault::Fault;
+use crate::kit::code::{Problem, STRETCHED};
+use crate::problem::Statement;
+use crate::prompt::{CODE_TEMPLATES, PromptError, PromptSet, Size, Template, Variable};
 
 const PAIR: [(&str, &str); 2] = [("input", "1"), ("output", "1")];
 
-const OF_GOALPOST: &[Variable] = &[
-    Variable::text("question", "question"),
-    Variable::any_records("pairs", &PAIR),
-    NUM_INPUTS,
-];
+const OF_GOALPOST: &[Variable] =
+    &[Variable::text("question", "question"), Variable::any_records("pairs", &PAIR), NUM_INPUTS];
 
 const OF_LEMMA: &[Variable] = &[
     Variable::text("program", "def f(a):\n return a"),
@@ -50,9 +45,7 @@ const POSING: [Template; 4] = [
 
 /// Every template that a run may need.
 pub(super) fn templates() -> Vec<Template> {
-    let solving = CODE_TEMPLATES
-        .into_iter()
-        .filter(|template| template.name.starts_with("solve"));
+    let solving = CODE_TEMPLATES.into_iter().filter(|template| template.name.starts_with("solve"));
     POSING.into_iter().chain(solving).collect()
 }
 
@@ -82,10 +75,7 @@ impl Sizes {
     /// The most bytes that a prompt takes to show a problem, in any form.
     pub(super) fn needed(&self, problem: &Problem) -> usize {
         let of_template = |(template, size): &(Template, Size)| {
-            let amounts = template
-                .variables
-                .iter()
-                .flat_map(|variable| amounts(variable.name, problem));
+            let amounts = template.variables.iter().flat_map(|variable| amounts(variable.name, problem));
             let amounts: Vec<(&str, usize)> = amounts.collect();
             size.bound(&amounts)
         };
@@ -108,10 +98,7 @@ pub(super) fn faults(prompts: &PromptSet, parameters: &Parameters) -> Vec<Fault>
             Ok((_, Some(_))) => faults.push(Fault::new(at, STRETCHED)),
             Ok((base, None)) if base >= limit => faults.push(Fault::new(
                 "/parameters/max_prompt_bytes",
-                format!(
-                    "{limit} is too small: the template {} alone takes {base} bytes",
-                    template.name
-                ),
+                format!("{limit} is too small: the template {} alone takes {base} bytes", template.name),
             )),
             Ok(_) => {}
         }
@@ -142,11 +129,7 @@ fn amounts(variable: &str, problem: &Problem) -> Vec<(&'static str, usize)> {
         "message" => vec![("message", message.len())],
         "input" => vec![("input", inputs().max().unwrap_or(0))],
         "output" => vec![("output", outputs().max().unwrap_or(0))],
-        "pairs" => vec![
-            ("pairs", pairs.len()),
-            ("pairs.input", inputs().sum()),
-            ("pairs.output", outputs().sum()),
-        ],
+        "pairs" => vec![("pairs", pairs.len()), ("pairs.input", inputs().sum()), ("pairs.output", outputs().sum())],
         _ => Vec::new(),
     }
 }

@@ -9,17 +9,15 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use uuid::Uuid;
 
-use crate::{
-    config,
-    config::{RunConfig, apply_overrides},
-    contract::{ParentRelation, Planner as _, ProblemOutcomeRecord, ProblemRecord, Recipe as _, Registry},
-    fault::Faults,
-    id::{DatasetId, ProblemId},
-    kit::watched::Watched,
-    recipes::Gasp,
-    simulation::{Order, Players, Simulation, Skill, Step},
-    work::{Payload, Prompt, RolloutPayload, WorkKey},
-};
+use crate::config;
+use crate::config::{RunConfig, apply_overrides};
+use crate::contract::{ParentRelation, Planner as _, ProblemOutcomeRecord, ProblemRecord, Recipe as _, Registry};
+use crate::fault::Faults;
+use crate::id::{DatasetId, ProblemId};
+use crate::kit::watched::Watched;
+use crate::recipes::Gasp;
+use crate::simulation::{Order, Players, Simulation, Skill, Step};
+use crate::work::{Payload, Prompt, RolloutPayload, WorkKey};
 
 const GOALPOSTS: DatasetId = DatasetId(Uuid::from_u128(7));
 const REAL_DATA: DatasetId = DatasetId(Uuid::from_u128(8));
@@ -54,9 +52,7 @@ fn document() -> Value {
 /// Functions whose messages and pairs no candidate has, and a question with tests.
 fn goalposts() -> impl Iterator<Item = Value> {
     let function = |number: u32| {
-        let pairs: Vec<[String; 2]> = (0..4)
-            .map(|pair| [format!("70{number}{pair}"), "9".to_owned()])
-            .collect();
+        let pairs: Vec<[String; 2]> = (0..4).map(|pair| [format!("70{number}{pair}"), "9".to_owned()]).collect();
         json!({
             "task_id": format!("goal/{number}"),
             "type": "code_f",
@@ -92,9 +88,7 @@ fn resolved(document: &Value) -> Result<RunConfig, Faults> {
 
 fn with(overrides: &[(&str, Value)]) -> Value {
     let mut document = document();
-    let overrides = overrides
-        .iter()
-        .map(|(path, value)| ((*path).to_owned(), value.clone()));
+    let overrides = overrides.iter().map(|(path, value)| ((*path).to_owned(), value.clone()));
     apply_overrides(&mut document, &overrides.collect()).unwrap();
     document
 }
@@ -115,9 +109,7 @@ fn play_as(document: &Value, players: Players, order: Order) -> Played {
     let config = resolved(document).unwrap();
     let watched = Watched::new(&Gasp);
     let simulation = Simulation::new(&watched, &config, players, order).unwrap();
-    let mut simulation = simulation
-        .with_dataset(GOALPOSTS, goalposts())
-        .with_dataset(REAL_DATA, real_data());
+    let mut simulation = simulation.with_dataset(GOALPOSTS, goalposts()).with_dataset(REAL_DATA, real_data());
     let (mut steps, mut stages, mut memories) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..config.steps {
         stages.push(simulation.state.stage.clone());
@@ -126,12 +118,7 @@ fn play_as(document: &Value, players: Players, order: Order) -> Played {
     }
     assert!(simulation.state.completed);
     drop(simulation);
-    Played {
-        steps,
-        stages,
-        memories,
-        work: watched.work(),
-    }
+    Played { steps, stages, memories, work: watched.work() }
 }
 
 fn play(document: &Value) -> Played {
@@ -146,10 +133,7 @@ impl Played {
     }
 
     fn rollouts(&self, step: usize, phase: &str) -> impl Iterator<Item = &RolloutPayload> {
-        let items = self
-            .work
-            .iter()
-            .filter(move |(key, _)| key.step as usize == step && key.phase == phase);
+        let items = self.work.iter().filter(move |(key, _)| key.step as usize == step && key.phase == phase);
         items.filter_map(|(_, payload)| match payload {
             Payload::Rollout(rollout) => Some(rollout),
             _ => None,
@@ -184,17 +168,8 @@ impl Played {
 
 /// The candidates of a step with their outcomes, by index.
 fn candidates(step: &Step) -> Vec<(&ProblemRecord, &ProblemOutcomeRecord)> {
-    let outcome = |problem: &ProblemRecord| {
-        step.records
-            .outcomes
-            .iter()
-            .find(|outcome| outcome.problem == problem.id)
-    };
-    let problems = step
-        .records
-        .problems
-        .iter()
-        .filter(|problem| problem.proposer.is_some());
+    let outcome = |problem: &ProblemRecord| step.records.outcomes.iter().find(|outcome| outcome.problem == problem.id);
+    let problems = step.records.problems.iter().filter(|problem| problem.proposer.is_some());
     let mut found: Vec<_> = problems.map(|problem| (problem, outcome(problem).unwrap())).collect();
     found.sort_by_key(|(problem, _)| problem.index);
     found

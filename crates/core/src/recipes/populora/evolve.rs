@@ -1,14 +1,12 @@
 //! Evolution: children replace the weakest (PopuLoRA, section 3.3, phase 5).
 
 use super::step::Step;
-use crate::{
-    contract::{GeometryRecord, MemberRecord, PlanError, RatingRecord, VersionRecord},
-    evolution::{Lineage, Replacement, Standing, inherited, replacements},
-    id::{MemberId, PopulationId, VersionId},
-    kit::{Member, Progress, join},
-    rating::Rating,
-    work::{AdapterRef, EvolvePayload, Geometry},
-};
+use crate::contract::{GeometryRecord, MemberRecord, PlanError, RatingRecord, VersionRecord};
+use crate::evolution::{Lineage, Replacement, Standing, inherited, replacements};
+use crate::id::{MemberId, PopulationId, VersionId};
+use crate::kit::{Member, Progress, join};
+use crate::rating::Rating;
+use crate::work::{AdapterRef, EvolvePayload, Geometry};
 
 impl Step<'_> {
     /// Replaces the weakest members in steps where it is due, but not at the end of the run, where children would never
@@ -21,17 +19,10 @@ impl Step<'_> {
             return Ok(0);
         }
         let standings = self.standings();
-        let replaced = replacements(
-            &standings,
-            evolution,
-            &self.parameters.rating,
-            run.config.seed,
-            run.step,
-        );
+        let replaced = replacements(&standings, evolution, &self.parameters.rating, run.config.seed, run.step);
         let members = self.scene.draft.members.iter();
-        let adapters: Vec<(MemberId, AdapterRef)> = members
-            .filter_map(|member| Some((member.id(run.run), member.adapter?)))
-            .collect();
+        let adapters: Vec<(MemberId, AdapterRef)> =
+            members.filter_map(|member| Some((member.id(run.run), member.adapter?))).collect();
         let children = (0..).zip(&replaced);
         let born = join(children, |(chunk, replacement)| {
             let adapter = |parent: &MemberId| {
@@ -42,12 +33,7 @@ impl Step<'_> {
             // The first child is measured with the whole population, the others with their parents.
             let measured = match chunk {
                 0 => adapters.clone(),
-                _ => replacement
-                    .parents
-                    .iter()
-                    .copied()
-                    .zip(parents.iter().copied())
-                    .collect(),
+                _ => replacement.parents.iter().copied().zip(parents.iter().copied()).collect(),
             };
             self.replace(chunk, replacement, parents, &measured)
         })?;
@@ -80,10 +66,7 @@ impl Step<'_> {
     ) -> Progress<()> {
         let draft = &mut self.scene.draft;
         let run = draft.run;
-        let dead = draft
-            .members
-            .iter()
-            .position(|member| member.id(run.run) == replacement.dead);
+        let dead = draft.members.iter().position(|member| member.id(run.run) == replacement.dead);
         let place = dead.ok_or_else(|| PlanError::Other(format!("{} cannot die twice", replacement.dead)))?;
         let (population_name, population) = draft.population(place)?;
         let roles = draft.members[place].roles.clone();
@@ -93,9 +76,7 @@ impl Step<'_> {
         let rates: Vec<f64> = rates.filter_map(|parent| parent.learning_rate).collect();
         let mut child = Member {
             population: draft.members[place].population.clone(),
-            learning_rate: evolution
-                .learning_rate
-                .inherited(&rates, run.config.seed, run.step, chunk),
+            learning_rate: evolution.learning_rate.inherited(&rates, run.config.seed, run.step, chunk),
             ..Member::unborn(self.memory.names.next(&roles), roles, run.step)
         };
         let id = child.id(run.run);
@@ -152,12 +133,7 @@ impl Step<'_> {
         ratings.born(id, &child.roles, &replacement.parents, inherit, rating);
         records.ratings.extend(child.roles.iter().map(|&role| {
             let Rating { mu, sigma } = ratings.ratings.get(id, role, rating);
-            RatingRecord {
-                member: id,
-                role,
-                mu,
-                sigma,
-            }
+            RatingRecord { member: id, role, mu, sigma }
         }));
         child.adapter = Some(born.version);
         draft.members[place] = child;
@@ -174,10 +150,6 @@ fn of_members(
     let rows = members.take(if chunk == 0 { usize::MAX } else { 1 });
     rows.filter_map(|(member, version)| {
         let found = geometry.by_version().find(|found| found.of.version == version)?;
-        Some(GeometryRecord {
-            member,
-            of: found.of,
-            pairs: found.pairs,
-        })
+        Some(GeometryRecord { member, of: found.of, pairs: found.pairs })
     })
 }

@@ -1,21 +1,15 @@
 //! The end of a step: full cross-evaluation where it is due, pool, metrics and the run's memory.
 
-use super::{Parameters, step::Step};
-use crate::{
-    contract::{
-        CostClass, Phase, PlanError, Role, RunState, Winner,
-        phase::{CHECK, GRADE, PROPOSE, SOLVE},
-    },
-    id::MemberId,
-    kit::{
-        Progress,
-        code::{Assignment, AttemptBatch, Judged, SEED, Tally},
-        join,
-        measures::Costs,
-    },
-    rating::Rating,
-    work::MemberUpdated,
-};
+use super::Parameters;
+use super::step::Step;
+use crate::contract::phase::{CHECK, GRADE, PROPOSE, SOLVE};
+use crate::contract::{CostClass, Phase, PlanError, Role, RunState, Winner};
+use crate::id::MemberId;
+use crate::kit::code::{Assignment, AttemptBatch, Judged, SEED, Tally};
+use crate::kit::measures::Costs;
+use crate::kit::{Progress, join};
+use crate::rating::Rating;
+use crate::work::MemberUpdated;
 
 /// The lowest possible objective of a valid problem (Eq. 2), the zero point of qd_score.
 const LOWEST_OBJECTIVE: f32 = 0.0;
@@ -54,20 +48,13 @@ impl Step<'_> {
             };
             (member.id(draft.run.run), role)
         });
-        Players {
-            ratings: ratings.collect(),
-            members: members.collect(),
-        }
+        Players { ratings: ratings.collect(), members: members.collect() }
     }
 
     /// Adds the step's problems to the pool, writes its metrics, and returns the state before the next step.
     pub(super) fn finish(&mut self, outcome: &Outcome<'_>) -> Progress<RunState> {
         let run = self.scene.draft.run;
-        let Parameters {
-            problems,
-            proposals_per_prompt: samples,
-            ..
-        } = self.parameters;
+        let Parameters { problems, proposals_per_prompt: samples, .. } = self.parameters;
         let experience = &mut self.memory.experience;
         let duplicates = experience.remember(run.run, outcome.judged, problems, *samples);
         self.measure(outcome, &duplicates)?;
@@ -79,11 +66,8 @@ impl Step<'_> {
     fn measure(&mut self, outcome: &Outcome<'_>, duplicates: &[bool]) -> Result<(), PlanError> {
         let players = &outcome.players;
         let place = |new: &MemberUpdated| players.members.iter().position(|(id, _)| *id == new.member);
-        let updated: Vec<(usize, &MemberUpdated)> = outcome
-            .updated
-            .iter()
-            .filter_map(|new| Some((place(new)?, *new)))
-            .collect();
+        let updated: Vec<(usize, &MemberUpdated)> =
+            outcome.updated.iter().filter_map(|new| Some((place(new)?, *new))).collect();
         let experience = &self.memory.experience;
         let tally = Tally {
             costs: Costs::of(self.scene.draft.view, &PHASES)?,
@@ -100,9 +84,7 @@ impl Step<'_> {
             pool_size: experience.pool.len(&self.parameters.problems.types),
             archive_insertions: outcome.archive_insertions,
         };
-        let members = (0..)
-            .zip(&players.members)
-            .map(|(place, (id, role))| (place, *role, *id));
+        let members = (0..).zip(&players.members).map(|(place, (id, role))| (place, *role, *id));
         let records = tally.records(members);
         self.scene.draft.plan.records.metrics.extend(records);
         Ok(())
@@ -137,16 +119,9 @@ impl Step<'_> {
         for (student, _) in students {
             let others = judged.iter().filter(|(judged, _)| judged.solver != student);
             let assignments = others.filter_map(|(judged, _)| {
-                Some(Assignment {
-                    number: judged.index,
-                    problem: judged.problem.as_ref()?,
-                    solver: student,
-                })
+                Some(Assignment { number: judged.index, problem: judged.problem.as_ref()?, solver: student })
             });
-            for part in assignments
-                .collect::<Vec<_>>()
-                .chunks(self.parameters.items.solve as usize)
-            {
+            for part in assignments.collect::<Vec<_>>().chunks(self.parameters.items.solve as usize) {
                 batches.push(AttemptBatch {
                     phases: [CROSS_PLAY, GRADE_CROSS_PLAY],
                     round: 0,

@@ -3,22 +3,19 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    advantage::Whitening,
-    archive::ArchiveConfig,
-    config::RunConfig,
-    contract::Role,
-    evolution::EvolutionConfig,
-    fault::Fault,
-    kit::{
-        ItemConfig, LearningConfig, SamplingConfig,
-        code::{Groups, MOST_PROPOSALS, ProblemConfig, resolve_prompts},
-        config::{MAX_BATCH, MAX_SAMPLES},
-        frozen_faults, population_faults, single_population_fault,
-    },
-    prompt::PromptConfig,
-    rating::{MatchupScore, TrueSkillConfig},
+use crate::advantage::Whitening;
+use crate::archive::ArchiveConfig;
+use crate::config::RunConfig;
+use crate::contract::Role;
+use crate::evolution::EvolutionConfig;
+use crate::fault::Fault;
+use crate::kit::code::{Groups, MOST_PROPOSALS, ProblemConfig, resolve_prompts};
+use crate::kit::config::{MAX_BATCH, MAX_SAMPLES};
+use crate::kit::{
+    ItemConfig, LearningConfig, SamplingConfig, frozen_faults, population_faults, single_population_fault,
 };
+use crate::prompt::PromptConfig;
+use crate::rating::{MatchupScore, TrueSkillConfig};
 
 /// Parameters of a PopuLoRA run. Defaults are the paper's, and those of Absolute Zero's code where the paper gives
 /// none; `docs/DEVIATIONS.md` lists the choices.
@@ -104,9 +101,7 @@ impl Parameters {
 
 pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
     let mut faults = resolve_prompts(&mut parameters.prompts, &parameters.problems.types);
-    let batch = parameters
-        .prompts_per_matchup
-        .saturating_mul(parameters.proposals_per_prompt);
+    let batch = parameters.prompts_per_matchup.saturating_mul(parameters.proposals_per_prompt);
     faults.extend(parameters.groups().faults(config, batch));
     faults.extend(single_population_fault(config));
     faults.extend(population_faults(config));
@@ -119,9 +114,7 @@ pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<
     let rate = parameters.learning.optimizer.learning_rate;
     let place = "/parameters/evolution";
     faults.extend(parameters.evolution.faults(place, smallest, rank, rate));
-    let types = u32::try_from(parameters.problems.types.len())
-        .unwrap_or(u32::MAX)
-        .max(1);
+    let types = u32::try_from(parameters.problems.types.len()).unwrap_or(u32::MAX).max(1);
     if !parameters.prompts_per_matchup.is_multiple_of(types) {
         let detail = format!(
             "{} prompts cannot be split equally over {types} types: a multiple of {types} is valid",

@@ -1,26 +1,23 @@
 //! A step of PopuLoRA (section 3.3).
 
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::{Parameters, finish::Outcome};
-use crate::{
-    advantage::{Sampled, reinforce_plus_plus_baseline},
-    config::RunConfig,
-    contract::{MatchupRecord, PlanError, Role, RunState, StepView, Winner},
-    evolution::Protection,
-    id::MatchupId,
-    kit::{
-        Learner, Lesson, Member, Names, Pause, Progress, Sequence, both,
-        code::{Ask, Experience, Judged, Scene},
-        founders, join,
-    },
-    matchmaking::pair,
-    rating::{Rating, Ratings, RunRatings, Scores},
-    reward::{Solved, teacher_reward},
-    seed::stream,
-    work::MemberUpdated,
-};
+use super::Parameters;
+use super::finish::Outcome;
+use crate::advantage::{Sampled, reinforce_plus_plus_baseline};
+use crate::config::RunConfig;
+use crate::contract::{MatchupRecord, PlanError, Role, RunState, StepView, Winner};
+use crate::evolution::Protection;
+use crate::id::MatchupId;
+use crate::kit::code::{Ask, Experience, Judged, Scene};
+use crate::kit::{Learner, Lesson, Member, Names, Pause, Progress, Sequence, both, founders, join};
+use crate::matchmaking::pair;
+use crate::rating::{Rating, Ratings, RunRatings, Scores};
+use crate::reward::{Solved, teacher_reward};
+use crate::seed::stream;
+use crate::work::MemberUpdated;
 
 /// The paper's phases, in order.
 pub(super) struct Step<'a> {
@@ -41,11 +38,7 @@ impl<'a> Step<'a> {
         for member in &mut members {
             member.learning_rate = parameters.evolution.learning_rate.of(member.learning_rate, configured);
         }
-        Ok(Self {
-            scene: Scene::new(run, view, parameters.groups(), members)?,
-            parameters,
-            memory,
-        })
+        Ok(Self { scene: Scene::new(run, view, parameters.groups(), members)?, parameters, memory })
     }
 
     /// Pair → propose → check → solve → grade → rate → update → evolve.
@@ -74,12 +67,7 @@ impl<'a> Step<'a> {
     /// Every proposal with its attempts and its reward (Eq. 2), by index. Chunks are checked and solved while others
     /// are still being proposed.
     fn propose_and_solve(&mut self, asks: &[Ask]) -> Progress<Arc<Vec<(Judged, f32)>>> {
-        let Parameters {
-            items,
-            proposals_per_prompt: each,
-            samples_per_problem: samples,
-            ..
-        } = self.parameters;
+        let Parameters { items, proposals_per_prompt: each, samples_per_problem: samples, .. } = self.parameters;
         let scene = &mut self.scene;
         scene.draft.view.once("judged", || {
             let chunks = (0..).zip(asks.chunks(items.propose as usize));
@@ -99,10 +87,7 @@ impl<'a> Step<'a> {
 
     /// Updates all adapters (phase 4), each from its own batch.
     fn update(&mut self, judged: &[(Judged, f32)]) -> Progress<Vec<&'a MemberUpdated>> {
-        let lesson = Lesson {
-            learning: &self.parameters.learning,
-            items: &self.parameters.items,
-        };
+        let lesson = Lesson { learning: &self.parameters.learning, items: &self.parameters.items };
         let learners = self.learners(judged);
         self.scene.draft.update(lesson, &learners)
     }
@@ -130,11 +115,7 @@ pub struct Memory {
 impl Memory {
     pub(super) fn new(config: &RunConfig) -> Self {
         let mut names = Names::default();
-        Self {
-            members: founders(config, &mut names),
-            names,
-            ..Self::default()
-        }
+        Self { members: founders(config, &mut names), names, ..Self::default() }
     }
 }
 
@@ -162,10 +143,9 @@ impl Step<'_> {
         let (students, of_students) = playing(Role::Student, &ratings.ratings);
         let mut random = stream(run.config.seed, "pair", u64::from(run.step));
         let pairs = pair(&of_teachers, &of_students, &self.parameters.rating, &mut random);
-        let matches = pairs.into_iter().map(|(teacher, student)| Match {
-            teacher: teachers[teacher],
-            student: students[student],
-        });
+        let matches = pairs
+            .into_iter()
+            .map(|(teacher, student)| Match { teacher: teachers[teacher], student: students[student] });
         matches.collect()
     }
 
@@ -187,8 +167,7 @@ impl Step<'_> {
             let ask = |index| self.ask(matches, index);
             Ok::<_, Pause>((0..self.prompts(matches)).map(ask).collect::<Vec<Ask>>())
         })?;
-        self.scene
-            .readable(asks.iter().flat_map(|ask| ask.shown.iter().copied()))?;
+        self.scene.readable(asks.iter().flat_map(|ask| ask.shown.iter().copied()))?;
         Ok(asks)
     }
 
@@ -245,12 +224,7 @@ impl Step<'_> {
             });
             decided.push((one.teacher, one.student, decision.winner));
         }
-        self.scene
-            .draft
-            .plan
-            .records
-            .ratings
-            .extend(self.memory.ratings.ratings.records());
+        self.scene.draft.plan.records.ratings.extend(self.memory.ratings.ratings.records());
         decided
     }
 
@@ -259,18 +233,10 @@ impl Step<'_> {
     /// and roles stay independent: pooled, the baseline's proposals, which earn less than its attempts, would get
     /// negative advantages whatever they are.
     fn learners(&self, judged: &[(Judged, f32)]) -> Vec<Learner> {
-        let prompts = judged
-            .iter()
-            .map(|(judged, _)| judged.sample.request + 1)
-            .max()
-            .unwrap_or(0);
+        let prompts = judged.iter().map(|(judged, _)| judged.sample.request + 1).max().unwrap_or(0);
         let learns = |role: Role| !self.parameters.frozen.contains(&role);
-        let mut learners: Vec<Learner> = (0..self.scene.draft.members.len())
-            .map(|member| Learner {
-                member,
-                ..Learner::default()
-            })
-            .collect();
+        let mut learners: Vec<Learner> =
+            (0..self.scene.draft.members.len()).map(|member| Learner { member, ..Learner::default() }).collect();
         if learns(Role::Teacher) {
             let proposals = judged.iter().map(|(judged, reward)| {
                 let sequence = judged.sample.sequence(*reward, judged.sample.request);
@@ -292,9 +258,7 @@ impl Step<'_> {
 
     /// Gives every learner its sequences in one role, with their advantages.
     fn learn_in_role(&self, learners: &mut [Learner], role: Role, sequences: impl Iterator<Item = (usize, Sequence)>) {
-        let Parameters {
-            learning, whitening, ..
-        } = self.parameters;
+        let Parameters { learning, whitening, .. } = self.parameters;
         let draft = &self.scene.draft;
         let mut by_learner: BTreeMap<usize, Vec<Sequence>> = BTreeMap::new();
         for (learner, sequence) in sequences {

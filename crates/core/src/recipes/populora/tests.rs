@@ -10,18 +10,16 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-use crate::{
-    config,
-    config::RunConfig,
-    contract::{Planner as _, Recipe as _, Records, Registry, Role, StepView, Winner, WorkItem, WorkState},
-    fault::Faults,
-    footprint::{BaseShape, UpdateShape},
-    id::{ExecutionId, ProblemId},
-    recipes::Populora,
-    reward::{Solved, teacher_reward},
-    simulation::{Order, Players, Simulation, Skill, Step},
-    work::{Dtype, Outcome, Payload, Piece, Prompt, Trainer, WorkKey},
-};
+use crate::config;
+use crate::config::RunConfig;
+use crate::contract::{Planner as _, Recipe as _, Records, Registry, Role, StepView, Winner, WorkItem, WorkState};
+use crate::fault::Faults;
+use crate::footprint::{BaseShape, UpdateShape};
+use crate::id::{ExecutionId, ProblemId};
+use crate::recipes::Populora;
+use crate::reward::{Solved, teacher_reward};
+use crate::simulation::{Order, Players, Simulation, Skill, Step};
+use crate::work::{Dtype, Outcome, Payload, Piece, Prompt, Trainer, WorkKey};
 
 fn document(teachers: u32, students: u32) -> Value {
     let members = match (teachers, students) {
@@ -56,11 +54,7 @@ fn resolved(document: &Value) -> Result<RunConfig, Faults> {
 }
 
 fn skills(teachers: u32, students: u32) -> Players {
-    Players::new(
-        (0..teachers + students)
-            .map(|index| Skill(f64::from(index % 4) - 1.5))
-            .collect(),
-    )
+    Players::new((0..teachers + students).map(|index| Skill(f64::from(index % 4) - 1.5)).collect())
 }
 
 fn steps(document: &Value, players: Players, order: Order, count: u32) -> Vec<Step> {
@@ -84,27 +78,15 @@ fn sorted(records: &Records) -> Records {
     sorted.geometry.sort_by_key(|row| row.of.version);
     for row in &mut sorted.metrics {
         // NaN means no value, and would not equal itself.
-        row.values
-            .iter_mut()
-            .filter(|value| value.is_nan())
-            .for_each(|value| *value = -99.0);
+        row.values.iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = -99.0);
     }
     sorted.metrics.sort_by_key(|row| row.member);
     sorted
 }
 
 fn value(step: &Step, name: &str) -> f64 {
-    let place = Populora
-        .metrics()
-        .iter()
-        .position(|metric| metric.name == name)
-        .unwrap();
-    step.records
-        .metrics
-        .iter()
-        .find(|row| row.member.is_none())
-        .unwrap()
-        .values[place]
+    let place = Populora.metrics().iter().position(|metric| metric.name == name).unwrap();
+    step.records.metrics.iter().find(|row| row.member.is_none()).unwrap().values[place]
 }
 
 #[test]
@@ -112,17 +94,9 @@ fn a_population_plays_learns_and_evolves() {
     let all = steps(&document(4, 4), skills(4, 4), Order::Together, 8);
     for (number, step) in all.iter().enumerate() {
         let records = &step.records;
-        let seeds = records
-            .problems
-            .iter()
-            .filter(|problem| problem.proposer.is_none())
-            .count();
+        let seeds = records.problems.iter().filter(|problem| problem.proposer.is_none()).count();
         assert_eq!(seeds > 0, number == 0, "seeds are entered once");
-        let proposals: Vec<_> = records
-            .problems
-            .iter()
-            .filter(|problem| problem.proposer.is_some())
-            .collect();
+        let proposals: Vec<_> = records.problems.iter().filter(|problem| problem.proposer.is_some()).collect();
         assert_eq!(proposals.len(), 24);
         let valid = proposals.iter().filter(|problem| problem.valid).count();
         assert_eq!(records.attempts.len(), valid * 4);
@@ -130,17 +104,9 @@ fn a_population_plays_learns_and_evolves() {
         assert_eq!(records.matchups.len(), 4);
         assert_eq!(records.versions.iter().filter(|version| version.ordinal > 0).count(), 8);
         assert_eq!(records.metrics.len(), 9);
-        assert!(
-            records
-                .metrics
-                .iter()
-                .all(|row| row.values.len() == Populora.metrics().len())
-        );
+        assert!(records.metrics.iter().all(|row| row.values.len() == Populora.metrics().len()));
         let students: Vec<_> = records.matchups.iter().map(|matchup| matchup.student).collect();
-        assert!(
-            (0..4).all(|at| !students[at + 1..].contains(&students[at])),
-            "a permutation"
-        );
+        assert!((0..4).all(|at| !students[at + 1..].contains(&students[at])), "a permutation");
         assert_eq!(
             records.births.len(),
             match number {
@@ -152,23 +118,9 @@ fn a_population_plays_learns_and_evolves() {
     }
     assert_eq!(all[3].records.deaths.len(), 2);
     assert!(value(&all[7], "coverage") > value(&all[0], "coverage"));
-    assert!(
-        all[7]
-            .records
-            .ratings
-            .iter()
-            .any(|rating| (rating.mu - 25.0).abs() > 1.0)
-    );
-    let references = all[1]
-        .records
-        .problems
-        .iter()
-        .filter(|problem| problem.parents.len() == 2)
-        .count();
-    assert_eq!(
-        references, 16,
-        "two references for code_i and code_o, one program for code_f"
-    );
+    assert!(all[7].records.ratings.iter().any(|rating| (rating.mu - 25.0).abs() > 1.0));
+    let references = all[1].records.problems.iter().filter(|problem| problem.parents.len() == 2).count();
+    assert_eq!(references, 16, "two references for code_i and code_o, one program for code_f");
 }
 
 #[test]
@@ -191,11 +143,7 @@ fn rewards_are_those_of_the_equations() {
             .iter()
             .any(|row| row.id == *problem && row.proposer.is_some_and(|by| by.0 == matchup.teacher))
     };
-    let rates: Vec<f32> = solved
-        .iter()
-        .filter(|(id, _)| of_teacher(id))
-        .map(|(_, solved)| solved.rate())
-        .collect();
+    let rates: Vec<f32> = solved.iter().filter(|(id, _)| of_teacher(id)).map(|(_, solved)| solved.rate()).collect();
     let mean = rates.iter().sum::<f32>() / rates.len() as f32;
     assert!((matchup.solve_rate.unwrap() - mean).abs() < 1e-6);
     assert_eq!(matchup.winner == Winner::Student, mean > matchup.predicted);
@@ -217,21 +165,10 @@ fn rows_do_not_depend_on_the_order_in_which_work_ends() {
 #[test]
 fn sizes_are_only_a_config() {
     for (teachers, students) in [(1, 1), (8, 8), (1, 4), (5, 2)] {
-        let step = steps(
-            &document(teachers, students),
-            skills(teachers, students),
-            Order::Together,
-            5,
-        )
-        .pop()
-        .unwrap();
+        let step = steps(&document(teachers, students), skills(teachers, students), Order::Together, 5).pop().unwrap();
         assert_eq!(step.records.matchups.len(), teachers as usize);
         let met: std::collections::BTreeSet<_> = step.records.matchups.iter().map(|matchup| matchup.student).collect();
-        assert_eq!(
-            met.len(),
-            teachers.min(students) as usize,
-            "those whom nobody drew sit out"
-        );
+        assert_eq!(met.len(), teachers.min(students) as usize, "those whom nobody drew sit out");
         assert_eq!(value(&step, "updates"), f64::from(teachers + teachers.min(students)));
     }
 }
@@ -242,15 +179,9 @@ fn the_baseline_is_one_member_in_both_roles() {
     let step = &all[4];
     let matchup = &step.records.matchups[0];
     assert_eq!(matchup.teacher, matchup.student);
-    assert_eq!(
-        step.records.ratings.iter().map(|row| row.role).collect::<Vec<_>>(),
-        [Role::Teacher, Role::Student]
-    );
+    assert_eq!(step.records.ratings.iter().map(|row| row.role).collect::<Vec<_>>(), [Role::Teacher, Role::Student]);
     assert_eq!(value(step, "updates"), 1.0);
-    assert!(
-        all.iter().skip(1).all(|step| step.records.births.is_empty()),
-        "the last of a role is never replaced"
-    );
+    assert!(all.iter().skip(1).all(|step| step.records.births.is_empty()), "the last of a role is never replaced");
 }
 
 #[test]
@@ -260,24 +191,10 @@ fn a_step_without_a_valid_proposal_completes_and_says_so() {
     document["parameters"]["problems"]["types"] = json!(["code_o", "code_i"]);
     let step = steps(&document, players, Order::Together, 2).pop().unwrap();
     assert_eq!((value(&step, "validity"), value(&step, "attempts")), (0.0, 0.0));
-    assert!(
-        step.records
-            .matchups
-            .iter()
-            .all(|matchup| matchup.winner == Winner::Student && matchup.valid == 0)
-    );
-    assert!(
-        step.records
-            .outcomes
-            .iter()
-            .all(|outcome| outcome.reward == -1.0 && outcome.solve_rate.is_none())
-    );
+    assert!(step.records.matchups.iter().all(|matchup| matchup.winner == Winner::Student && matchup.valid == 0));
+    assert!(step.records.outcomes.iter().all(|outcome| outcome.reward == -1.0 && outcome.solve_rate.is_none()));
     assert!(step.records.problems.iter().all(|problem| !problem.reason.is_empty()));
-    assert_eq!(
-        value(&step, "updates"),
-        2.0,
-        "teachers learn from −1, students have nothing to learn from"
-    );
+    assert_eq!(value(&step, "updates"), 2.0, "teachers learn from −1, students have nothing to learn from");
 }
 
 #[test]
@@ -285,12 +202,7 @@ fn any_completion_ends_as_a_recorded_and_scored_attempt() {
     for order in [Order::Together, Order::Shuffled(2)] {
         let all = steps(&document(2, 2), skills(2, 2).with_babble(0.6), order, 4);
         for step in &all {
-            let proposals: Vec<_> = step
-                .records
-                .problems
-                .iter()
-                .filter(|problem| problem.proposer.is_some())
-                .collect();
+            let proposals: Vec<_> = step.records.problems.iter().filter(|problem| problem.proposer.is_some()).collect();
             assert_eq!(proposals.len(), 12);
             assert_eq!(step.records.outcomes.len(), 12);
             let valid = proposals.iter().filter(|problem| problem.valid).count();
@@ -303,17 +215,9 @@ fn any_completion_ends_as_a_recorded_and_scored_attempt() {
                 };
                 assert_eq!(attempt.reward, scored);
             }
-            assert!(
-                proposals
-                    .iter()
-                    .all(|problem| problem.valid || !problem.reason.is_empty())
-            );
+            assert!(proposals.iter().all(|problem| problem.valid || !problem.reason.is_empty()));
         }
-        assert!(
-            all.iter()
-                .flat_map(|step| &step.records.attempts)
-                .any(|attempt| !attempt.well_formed)
-        );
+        assert!(all.iter().flat_map(|step| &step.records.attempts).any(|attempt| !attempt.well_formed));
     }
 }
 
@@ -332,26 +236,13 @@ fn a_cross_evaluation_puts_every_student_in_front_of_every_teacher() {
         met.sort_unstable();
         met.dedup();
         assert_eq!(met.len(), 3);
-        assert_eq!(
-            all[1].records.matchups, without[1].records.matchups,
-            "nothing follows from it"
-        );
+        assert_eq!(all[1].records.matchups, without[1].records.matchups, "nothing follows from it");
         assert_eq!(value(&all[2], "solve_rate"), value(&without[2], "solve_rate"));
         let tokens = |step: &Step| {
-            let proposals = step
-                .records
-                .problems
-                .iter()
-                .map(|problem| problem.proposal.len().div_ceil(2) as f64);
-            proposals
-                .chain(step.records.attempts.iter().map(|attempt| f64::from(attempt.tokens)))
-                .sum::<f64>()
+            let proposals = step.records.problems.iter().map(|problem| problem.proposal.len().div_ceil(2) as f64);
+            proposals.chain(step.records.attempts.iter().map(|attempt| f64::from(attempt.tokens))).sum::<f64>()
         };
-        assert_eq!(
-            value(&all[1], "completion_tokens"),
-            tokens(&all[1]),
-            "everything that was generated"
-        );
+        assert_eq!(value(&all[1], "completion_tokens"), tokens(&all[1]), "everything that was generated");
     }
 }
 
@@ -381,21 +272,11 @@ fn a_seed_that_is_no_problem_has_no_cell_and_is_in_no_pool() {
     assert!(!seeds.is_empty());
     for (index, seed) in (0..).zip(seeds) {
         assert_eq!(seed.index, 6 + index, "after the step's proposals, in their order");
-        assert!(
-            !seed.valid && seed.cell.is_none() && seed.descriptor.is_some(),
-            "{seed:?}"
-        );
+        assert!(!seed.valid && seed.cell.is_none() && seed.descriptor.is_some(), "{seed:?}");
         assert_eq!(seed.reason.is_empty(), index % 2 == 1, "{seed:?}");
     }
-    let Payload::Rollout(asked) = &plan.work[0].payload else {
-        panic!("proposals come next")
-    };
-    assert!(
-        asked
-            .requests
-            .iter()
-            .all(|request| request.prompt == Prompt::Text("<po><prog>".to_owned()))
-    );
+    let Payload::Rollout(asked) = &plan.work[0].payload else { panic!("proposals come next") };
+    assert!(asked.requests.iter().all(|request| request.prompt == Prompt::Text("<po><prog>".to_owned())));
 }
 
 #[test]
@@ -412,17 +293,9 @@ fn frozen_roles_play_and_do_not_learn() {
     let mut document = document(2, 2);
     document["parameters"]["frozen"] = json!(["teacher"]);
     let step = steps(&document, skills(2, 2), Order::Together, 1).pop().unwrap();
-    let names: BTreeMap<_, _> = step
-        .records
-        .members
-        .iter()
-        .map(|member| (member.id, member.name.as_str()))
-        .collect();
+    let names: BTreeMap<_, _> = step.records.members.iter().map(|member| (member.id, member.name.as_str())).collect();
     let updated = step.records.versions.iter().filter(|version| version.ordinal == 1);
-    assert_eq!(
-        updated.map(|version| names[&version.member]).collect::<Vec<_>>(),
-        ["student-0", "student-1"]
-    );
+    assert_eq!(updated.map(|version| names[&version.member]).collect::<Vec<_>>(), ["student-0", "student-1"]);
 }
 
 #[test]
@@ -457,12 +330,7 @@ fn pieces_are_summed_in_their_order_and_none_is_of_nothing() {
             if let Payload::Update(update) = &item.payload {
                 match &update.piece {
                     Some(Piece::Gradient { index, of }) => {
-                        longest = update
-                            .members
-                            .iter()
-                            .map(|member| member.sequences.len())
-                            .max()
-                            .unwrap();
+                        longest = update.members.iter().map(|member| member.sequences.len()).max().unwrap();
                         pieces.push((*index, *of, item.key.chunk));
                     }
                     Some(Piece::Apply { gradients }) => {
@@ -479,12 +347,7 @@ fn pieces_are_summed_in_their_order_and_none_is_of_nothing() {
     pieces.sort_unstable();
     let of = u32::try_from(longest).unwrap();
     assert_eq!(pieces, (0..of).map(|index| (index, of, index)).collect::<Vec<_>>());
-    let made = |index| {
-        view.update(&WorkKey::new(0, "gradient").chunk(index))
-            .unwrap()
-            .unwrap()
-            .gradient
-    };
+    let made = |index| view.update(&WorkKey::new(0, "gradient").chunk(index)).unwrap().unwrap().gradient;
     assert_eq!(gradients, (0..of).filter_map(made).collect::<Vec<_>>());
 }
 
@@ -565,21 +428,10 @@ fn several_proposals_a_prompt_are_problems_of_their_own() {
     document["parameters"]["proposals_per_prompt"] = json!(3);
     let all = steps(&document, skills(1, 1), Order::Shuffled(4), 3);
     for step in &all {
-        let proposals = step
-            .records
-            .problems
-            .iter()
-            .filter(|problem| problem.proposer.is_some())
-            .count();
+        let proposals = step.records.problems.iter().filter(|problem| problem.proposer.is_some()).count();
         assert_eq!((proposals, step.records.outcomes.len()), (18, 18));
     }
-    assert!(
-        all[2]
-            .records
-            .problems
-            .iter()
-            .any(|problem| !problem.parents.is_empty())
-    );
+    assert!(all[2].records.problems.iter().any(|problem| !problem.parents.is_empty()));
 }
 
 #[test]
@@ -590,15 +442,9 @@ fn every_item_is_named_for_its_place() {
     simulation.step().unwrap();
     let state = simulation.state.clone();
     let plan = Populora.plan(&state, &StepView::default()).unwrap();
-    assert!(
-        plan.work.is_empty() && !plan.wants.is_empty(),
-        "references are wanted before anything is asked"
-    );
+    assert!(plan.work.is_empty() && !plan.wants.is_empty(), "references are wanted before anything is asked");
     assert_eq!(WorkKey::new(1, "propose").to_string(), "1/propose/0/0");
-    assert!(
-        serde_json::to_string(&state.memory).unwrap().len() < 40_000,
-        "memory stays small"
-    );
+    assert!(serde_json::to_string(&state.memory).unwrap().len() < 40_000, "memory stays small");
 }
 
 #[test]
@@ -607,18 +453,11 @@ fn a_member_in_both_roles_counts_as_a_teacher_whichever_is_named_first() {
         let mut document = document(0, 0);
         document["populations"]["main"]["members"] = json!([{"roles": roles, "count": 1}]);
         let steps = steps(&document, skills(1, 0), Order::Together, 2);
-        steps
-            .iter()
-            .map(|step| sorted(&step.records).metrics)
-            .collect::<Vec<_>>()
+        steps.iter().map(|step| sorted(&step.records).metrics).collect::<Vec<_>>()
     };
     let named = rows(["teacher", "student"]);
     assert_eq!(rows(["student", "teacher"]), named);
-    let place = Populora
-        .metric_names()
-        .iter()
-        .position(|name| *name == "validity")
-        .unwrap();
+    let place = Populora.metric_names().iter().position(|name| *name == "validity").unwrap();
     let of_member = named[1].iter().find(|row| row.member.is_some()).unwrap();
     assert!(of_member.values[place] >= 0.0, "a teacher's row is about its proposals");
 }

@@ -4,14 +4,10 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::Parameters;
-use crate::{
-    contract::{PlanError, RunState, Side, StepView},
-    kit::{
-        Learner, Lesson, Member, Progress, both,
-        rows::{Answer, Fitted, Measured, Outcomes, Rows, records, row_answers},
-    },
-    work::MemberUpdated,
-};
+use crate::contract::{PlanError, RunState, Side, StepView};
+use crate::kit::rows::{Answer, Fitted, Measured, Outcomes, Rows, records, row_answers};
+use crate::kit::{Learner, Lesson, Member, Progress, both};
+use crate::work::MemberUpdated;
 
 /// What a run of RLVR remembers between steps: its members, and which rows were checked. Rows are drawn from the step's
 /// number, so no place in the dataset is kept.
@@ -46,12 +42,7 @@ impl<'a> Step<'a> {
 
     /// A step among those of another recipe, after `batches` of its kind.
     pub(crate) fn within(rows: Rows<'a>, parameters: &'a Parameters, fitted: Option<Fitted>, batches: u32) -> Self {
-        Self {
-            rows: rows.judged_by(parameters.oracle.as_ref()),
-            parameters,
-            fitted,
-            batches,
-        }
+        Self { rows: rows.judged_by(parameters.oracle.as_ref()), parameters, fitted, batches }
     }
 
     /// Draw → solve → grade → advantages → update; alongside, measure on the held-out rows. Before anything else, every
@@ -61,11 +52,7 @@ impl<'a> Step<'a> {
         both(born, self.fit())?;
         let measured = self.measure();
         let (measured, (answers, updated)) = both(measured, self.learn())?;
-        self.finish(Outcomes {
-            answers: &answers,
-            updated: &updated,
-            measured: &measured,
-        })
+        self.finish(Outcomes { answers: &answers, updated: &updated, measured: &measured })
     }
 
     /// Every row that is learned from is known to fit into the context.
@@ -76,13 +63,7 @@ impl<'a> Step<'a> {
     }
 
     fn measure(&mut self) -> Progress<Arc<Vec<Measured>>> {
-        let Parameters {
-            held_out,
-            dataset,
-            sampling,
-            items,
-            ..
-        } = self.parameters;
+        let Parameters { held_out, dataset, sampling, items, .. } = self.parameters;
         match held_out {
             Some(held_out) => self.rows.measure(*held_out, dataset.settled()?, sampling, items.solve),
             None => Ok(Arc::default()),
@@ -91,12 +72,7 @@ impl<'a> Step<'a> {
 
     /// The step's answers, and the updates from them.
     pub(crate) fn learn(&mut self) -> Progress<(Vec<Answer>, Vec<&'a MemberUpdated>)> {
-        let Parameters {
-            dataset,
-            items,
-            learning,
-            ..
-        } = self.parameters;
+        let Parameters { dataset, items, learning, .. } = self.parameters;
         let questions = self.rows.questions(dataset.settled()?.0, &self.drawn()?)?;
         let answers = self.rows.answers(self.parameters.asking(), &questions, items.solve)?;
         let learners = self.learners(&answers);
@@ -133,9 +109,7 @@ impl<'a> Step<'a> {
 
     /// Every member with its own answers and their advantages.
     pub(super) fn learners(&self, answers: &[Answer]) -> Vec<Learner> {
-        let Parameters {
-            advantages, learning, ..
-        } = self.parameters;
+        let Parameters { advantages, learning, .. } = self.parameters;
         let members = self.rows.draft.members.len();
         self.rows.learners(members, answers, learning, advantages)
     }

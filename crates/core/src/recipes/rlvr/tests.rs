@@ -5,21 +5,17 @@ mod held_out;
 mod judge;
 
 use serde_json::{Value, json};
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use uuid::Uuid;
 
-use crate::{
-    config,
-    config::{RunConfig, apply_overrides},
-    contract::{Planner as _, Registry, RunState},
-    fault::Faults,
-    id::DatasetId,
-    recipes::Rlvr,
-    simulation::{Order, Players, Simulation, Skill, Step},
-};
+use crate::config;
+use crate::config::{RunConfig, apply_overrides};
+use crate::contract::{Planner as _, Registry, RunState};
+use crate::fault::Faults;
+use crate::id::DatasetId;
+use crate::recipes::Rlvr;
+use crate::simulation::{Order, Players, Simulation, Skill, Step};
 
 const DATASET: DatasetId = DatasetId(Uuid::from_u128(7));
 
@@ -62,15 +58,11 @@ fn resolved(document: &Value) -> Result<RunConfig, Faults> {
 
 fn steps(overrides: &[(&str, Value)], order: Order) -> Vec<Step> {
     let mut document = document();
-    let overrides = overrides
-        .iter()
-        .map(|(path, value)| ((*path).to_owned(), value.clone()));
+    let overrides = overrides.iter().map(|(path, value)| ((*path).to_owned(), value.clone()));
     apply_overrides(&mut document, &overrides.collect()).unwrap();
     let config = resolved(&document).unwrap();
     let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
-    let mut simulation = Simulation::new(&Rlvr, &config, players, order)
-        .unwrap()
-        .with_dataset(DATASET, rows());
+    let mut simulation = Simulation::new(&Rlvr, &config, players, order).unwrap().with_dataset(DATASET, rows());
     let steps = (0..config.steps).map(|_| simulation.step().unwrap()).collect();
     assert!(simulation.state.completed);
     steps
@@ -95,10 +87,8 @@ fn answers_to_rows_with_a_reward_earn_its_weighted_parts() {
     let records = simulation.step().unwrap().records;
     let mean = |rewards: Vec<f32>| f64::from(rewards.iter().sum::<f32>()) / rewards.len() as f64;
     for metrics in &records.metrics {
-        let own = records
-            .attempts
-            .iter()
-            .filter(|attempt| metrics.member.is_none_or(|member| attempt.solver.0 == member));
+        let own =
+            records.attempts.iter().filter(|attempt| metrics.member.is_none_or(|member| attempt.solver.0 == member));
         let wanted = mean(own.map(|attempt| attempt.reward).collect());
         assert_eq!(metrics.reward_parts, BTreeMap::from([("score".to_owned(), wanted)]));
     }
@@ -121,30 +111,19 @@ fn the_reward_of_a_config_scores_rows_in_place_of_their_own_oracle() {
     document["parameters"]["reward"] = json!({"weights": {"score": 2.0}});
     let config = resolved(&document).unwrap();
     let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
-    let mut simulation = Simulation::new(&Rlvr, &config, players, Order::Together)
-        .unwrap()
-        .with_dataset(DATASET, rows());
+    let mut simulation =
+        Simulation::new(&Rlvr, &config, players, Order::Together).unwrap().with_dataset(DATASET, rows());
     let records = simulation.step().unwrap().records;
     assert_eq!(records.attempts.len(), 2 * 8 * 4);
     for attempt in &records.attempts {
         let wanted = 2.0 * f32::from(u8::from(attempt.correct));
         assert_eq!(attempt.reward_parts, json!({"score": wanted}));
-        assert_eq!(
-            attempt.answer.as_ref(),
-            Some(&attempt.text),
-            "a reward gets the whole answer"
-        );
+        assert_eq!(attempt.answer.as_ref(), Some(&attempt.text), "a reward gets the whole answer");
     }
-    assert!(
-        records.problems.iter().all(|problem| problem.program.is_some()),
-        "the prompt is the row's own"
-    );
+    assert!(records.problems.iter().all(|problem| problem.program.is_some()), "the prompt is the row's own");
 
     document["parameters"]["oracle"]["timeout"] = json!(61);
-    assert_eq!(
-        resolved(&document).unwrap_err().0[0].pointer,
-        "/parameters/oracle/timeout"
-    );
+    assert_eq!(resolved(&document).unwrap_err().0[0].pointer, "/parameters/oracle/timeout");
 }
 
 #[test]
@@ -152,61 +131,31 @@ fn a_step_answers_each_row_n_times_and_updates_every_member() {
     let all = steps(&[], Order::Together);
     for step in &all {
         assert_eq!(step.records.attempts.len(), 2 * 8 * 4);
-        assert!(
-            step.records
-                .attempts
-                .iter()
-                .all(|attempt| attempt.reward == f32::from(u8::from(attempt.correct)))
-        );
-        assert_eq!(
-            step.records
-                .versions
-                .iter()
-                .filter(|version| version.ordinal > 0)
-                .count(),
-            2
-        );
+        assert!(step.records.attempts.iter().all(|attempt| attempt.reward == f32::from(u8::from(attempt.correct))));
+        assert_eq!(step.records.versions.iter().filter(|version| version.ordinal > 0).count(), 2);
         assert_eq!(step.records.metrics.len(), 3, "one row a member, and the run's");
         let counted = step.records.row_answers.iter();
-        let (answers, correct) = counted.fold((0, 0), |(answers, correct), row| {
-            (answers + row.answers, correct + row.correct)
-        });
+        let (answers, correct) =
+            counted.fold((0, 0), |(answers, correct), row| (answers + row.answers, correct + row.correct));
         let solved = step.records.attempts.iter().filter(|attempt| attempt.correct).count();
         assert_eq!((answers, correct), (2 * 8 * 4, solved as u32));
         assert!(step.records.outcomes.is_empty(), "nobody proposed the rows");
     }
-    let entered: BTreeMap<_, _> = all
-        .iter()
-        .flat_map(|step| &step.records.problems)
-        .map(|problem| (problem.id, problem.index))
-        .collect();
-    assert_eq!(
-        entered.len(),
-        24,
-        "three steps of 8 are a pass over the 24 rows, and a row is one problem"
-    );
-    let attempted: BTreeSet<_> = all
-        .iter()
-        .flat_map(|step| &step.records.attempts)
-        .map(|row| row.problem)
-        .collect();
+    let entered: BTreeMap<_, _> =
+        all.iter().flat_map(|step| &step.records.problems).map(|problem| (problem.id, problem.index)).collect();
+    assert_eq!(entered.len(), 24, "three steps of 8 are a pass over the 24 rows, and a row is one problem");
+    let attempted: BTreeSet<_> = all.iter().flat_map(|step| &step.records.attempts).map(|row| row.problem).collect();
     assert!(attempted.iter().all(|problem| entered.contains_key(problem)));
 }
 
 #[test]
 fn members_with_slices_answer_rows_of_their_own() {
     let all = steps(&[("parameters.slices", json!(true))], Order::Together);
-    let index: BTreeMap<_, _> = all
-        .iter()
-        .flat_map(|step| &step.records.problems)
-        .map(|problem| (problem.id, problem.index))
-        .collect();
+    let index: BTreeMap<_, _> =
+        all.iter().flat_map(|step| &step.records.problems).map(|problem| (problem.id, problem.index)).collect();
     let mut halves: BTreeMap<_, BTreeSet<u32>> = BTreeMap::new();
     for attempt in all.iter().flat_map(|step| &step.records.attempts) {
-        halves
-            .entry(attempt.solver.0)
-            .or_default()
-            .insert(index[&attempt.problem]);
+        halves.entry(attempt.solver.0).or_default().insert(index[&attempt.problem]);
     }
     let mut halves: Vec<Vec<u32>> = halves.into_values().map(|rows| rows.into_iter().collect()).collect();
     halves.sort_unstable();
@@ -219,12 +168,8 @@ fn rows_do_not_depend_on_the_order_in_which_work_ends() {
     for sampler in ["epochs", "uniform"] {
         let rows = |order| -> Vec<_> {
             let of = |step: &Step| {
-                let mut rows: Vec<_> = step
-                    .records
-                    .attempts
-                    .iter()
-                    .map(|row| (row.id, row.problem, row.reward.to_bits()))
-                    .collect();
+                let mut rows: Vec<_> =
+                    step.records.attempts.iter().map(|row| (row.id, row.problem, row.reward.to_bits())).collect();
                 rows.sort_unstable();
                 rows
             };
@@ -244,17 +189,13 @@ fn either_sampler_goes_on_where_it_was_after_a_kill() {
         let config = resolved(&document).unwrap();
         let drawn = |is_killed: bool| -> Vec<Vec<u32>> {
             let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
-            let mut simulation = Simulation::new(&Rlvr, &config, players, Order::Together)
-                .unwrap()
-                .with_dataset(DATASET, rows());
+            let mut simulation =
+                Simulation::new(&Rlvr, &config, players, Order::Together).unwrap().with_dataset(DATASET, rows());
             let step = |_| {
                 if is_killed {
                     let stored = serde_json::to_string(&simulation.state).unwrap();
                     let read: RunState = serde_json::from_str(&stored).unwrap();
-                    simulation.state = RunState {
-                        config: Arc::new(config.clone()),
-                        ..read
-                    };
+                    simulation.state = RunState { config: Arc::new(config.clone()), ..read };
                 }
                 let step = simulation.step().unwrap();
                 step.records.row_answers.iter().map(|row| row.row).collect()
@@ -269,9 +210,8 @@ fn either_sampler_goes_on_where_it_was_after_a_kill() {
 fn rows_are_checked_in_the_first_step_and_again_where_a_fork_asks_more() {
     let config = resolved(&document()).unwrap();
     let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
-    let mut simulation = Simulation::new(&Rlvr, &config, players, Order::Together)
-        .unwrap()
-        .with_dataset(DATASET, rows());
+    let mut simulation =
+        Simulation::new(&Rlvr, &config, players, Order::Together).unwrap().with_dataset(DATASET, rows());
     let mut items = || {
         let step = simulation.step().unwrap().items;
         let mut longer = (*simulation.state.config).clone();
@@ -291,33 +231,15 @@ fn what_cannot_work_is_refused_with_the_cure() {
     for (path, value, pointer, says) in [
         ("parameters.n", json!(1), "/parameters/n", "reinforce_plus_plus"),
         ("parameters.batch", json!(25), "/parameters/batch", "1 to 24"),
-        (
-            "parameters.prompts",
-            json!("seedlin"),
-            "/parameters/prompts",
-            "seedling",
-        ),
-        (
-            "populations.main.members.0.roles",
-            json!(["teacher"]),
-            "/populations/main/members/0/roles",
-            "solver",
-        ),
-        (
-            "parameters.sampling.temperature",
-            json!(0.0),
-            "/parameters/sampling/temperature",
-            "more than 0",
-        ),
+        ("parameters.prompts", json!("seedlin"), "/parameters/prompts", "seedling"),
+        ("populations.main.members.0.roles", json!(["teacher"]), "/populations/main/members/0/roles", "solver"),
+        ("parameters.sampling.temperature", json!(0.0), "/parameters/sampling/temperature", "more than 0"),
     ] {
         let mut document = document();
         apply_overrides(&mut document, &BTreeMap::from([(path.to_owned(), value)])).unwrap();
         let faults = resolved(&document).unwrap_err();
         let fault = faults.0.iter().find(|fault| fault.pointer == pointer);
-        assert!(
-            fault.is_some_and(|fault| fault.detail.contains(says)),
-            "{path}: {faults}"
-        );
+        assert!(fault.is_some_and(|fault| fault.detail.contains(says)), "{path}: {faults}");
     }
     for (rows, batch, pointer, says) in [
         (17, 8, "/parameters/held_out/rows", "1 to 16 is valid"),
@@ -329,27 +251,16 @@ fn what_cannot_work_is_refused_with_the_cure() {
         document["parameters"]["batch"] = json!(batch);
         let faults = resolved(&document).unwrap_err();
         let fault = faults.0.iter().find(|fault| fault.pointer == pointer);
-        assert!(
-            fault.is_some_and(|fault| fault.detail.contains(says)),
-            "{rows}: {faults}"
-        );
+        assert!(fault.is_some_and(|fault| fault.detail.contains(says)), "{rows}: {faults}");
     }
     let mut greedy = document();
     greedy["parameters"]["held_out"] = json!({"rows": 4, "n": 2, "temperature": 0.0});
-    assert!(
-        resolved(&greedy)
-            .unwrap_err()
-            .to_string()
-            .contains("/parameters/held_out/n")
-    );
+    assert!(resolved(&greedy).unwrap_err().to_string().contains("/parameters/held_out/n"));
     greedy["parameters"]["held_out"]["n"] = json!(1);
     assert!(resolved(&greedy).is_ok());
     let mut sliced = document();
     sliced["parameters"]["slices"] = json!(true);
     sliced["parameters"]["batch"] = json!(13);
     assert!(resolved(&sliced).unwrap_err().to_string().contains("1 to 12"));
-    assert_eq!(
-        Rlvr.resolve(resolved(&document()).unwrap()).unwrap(),
-        resolved(&document()).unwrap()
-    );
+    assert_eq!(Rlvr.resolve(resolved(&document()).unwrap()).unwrap(), resolved(&document()).unwrap());
 }

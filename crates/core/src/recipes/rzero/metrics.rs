@@ -2,42 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    poll::{Polled, TALLY, VOTE},
-    proposer::REPETITION,
-    solver::Graded,
-    step::{DIVERSITY, Step},
+use super::poll::{Polled, TALLY, VOTE};
+use super::proposer::REPETITION;
+use super::solver::Graded;
+use super::step::{DIVERSITY, Step};
+use crate::contract::Highlight::{Comparison, Diversity as DiversityPage, Learnability, StepLine};
+use crate::contract::metric::{Measure, chart, mean, of_side, parts, share};
+use crate::contract::phase::{GRADE, PROPOSE, SOLVE};
+use crate::contract::{
+    Chart, ChartGroup, CostClass, LEARNING, Metric, MetricRecord, PROPOSING, Phase, PlanError, SOLVING, Side, metric,
 };
-use crate::{
-    contract::{
-        Chart, ChartGroup, CostClass,
-        Highlight::{Comparison, Diversity as DiversityPage, Learnability, StepLine},
-        LEARNING, Metric, MetricRecord, PROPOSING, Phase, PlanError, SOLVING, Side, metric,
-        metric::{Measure, chart, mean, of_side, parts, share},
-        phase::{GRADE, PROPOSE, SOLVE},
-    },
-    id::MemberId,
-    kit::{
-        Band,
-        measures::{
-            Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_entropy, mean_reward, no_signal_share,
-            of_cost, of_prompts, pass_rate, policy, response_length, steps_share,
-        },
-    },
-    verdict::Signal,
-    work::{Diversity, MemberUpdated},
+use crate::id::MemberId;
+use crate::kit::Band;
+use crate::kit::measures::{
+    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_entropy, mean_reward, no_signal_share,
+    of_cost, of_prompts, pass_rate, policy, response_length, steps_share,
 };
+use crate::verdict::Signal;
+use crate::work::{Diversity, MemberUpdated};
 
 type Measures<'t> = Vec<Measure<'t, Scope<'t>>>;
 
 const PHASES: [Phase; 7] = [PROPOSE, VOTE, TALLY, REPETITION, SOLVE, GRADE, DIVERSITY];
-const COSTS: [CostClass; 5] = [
-    CostClass::Propose,
-    CostClass::Solve,
-    CostClass::Grade,
-    CostClass::Update,
-    CostClass::Diversity,
-];
+const COSTS: [CostClass; 5] =
+    [CostClass::Propose, CostClass::Solve, CostClass::Grade, CostClass::Update, CostClass::Diversity];
 
 /// A tally for the run or one member.
 struct Scope<'t> {
@@ -75,20 +63,10 @@ pub(super) fn records(step: &Step<'_>, tally: &Tally<'_>) -> Result<Vec<MetricRe
     };
     let members = draft.members.iter().enumerate().map(|(place, member)| {
         let id = member.id(draft.run.run);
-        let scope = Scope {
-            tally: tally.of_member(place, id),
-            band,
-            keep_rate: None,
-            costs: Costs::none(),
-        };
+        let scope = Scope { tally: tally.of_member(place, id), band, keep_rate: None, costs: Costs::none() };
         (Some(id), scope)
     });
-    let run = Scope {
-        tally: tally.clone(),
-        band,
-        keep_rate: step.keep_rate(),
-        costs: Costs::of(draft.view, &PHASES)?,
-    };
+    let run = Scope { tally: tally.clone(), band, keep_rate: step.keep_rate(), costs: Costs::of(draft.view, &PHASES)? };
     let measures = measures(step.parameters.diversity.epiplexity.is_some());
     Ok(metric::records(&measures, members.chain([(None, run)])))
 }
@@ -166,11 +144,7 @@ impl Tally<'_> {
         own.repetition = self.of_proposer(place, &self.repetition);
         own.graded.retain(|answer| answer.solver == place);
         own.updated.retain(|new| new.member == id);
-        Self {
-            curriculum: None,
-            diversity: None,
-            ..own
-        }
+        Self { curriculum: None, diversity: None, ..own }
     }
 
     /// The values of the proposals of the proposer at `place`.
@@ -278,9 +252,7 @@ fn solving_measures<'t>() -> Measures<'t> {
     let measures: Measures<'t> = vec![
         pass_rate().highlighted(&[StepLine, Comparison]),
         format_rate(),
-        Metric::number("solver_reward", &[&SOLVER_REWARD])
-            .summary("Mean reward of an answer.")
-            .of(mean_reward),
+        Metric::number("solver_reward", &[&SOLVER_REWARD]).summary("Mean reward of an answer.").of(mean_reward),
         no_signal_share().highlighted(&[Learnability]),
         response_length(),
         Metric::nats("solver_entropy", &[&SOLVER_ENTROPY])

@@ -4,17 +4,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::UncertaintyConfig;
-use crate::{
-    advantage::AdvantageConfig,
-    contract::Stages,
-    kit::{
-        Band, ItemConfig, LearningConfig,
-        config::{MAX_BATCH, MAX_SAMPLES},
-    },
-    prompt::PromptConfig,
-    vocabulary_dropout::VocabularyDropout,
-    work::{Observer, Optimizer, PolicyLoss, Sampling},
-};
+use crate::advantage::AdvantageConfig;
+use crate::contract::Stages;
+use crate::kit::config::{MAX_BATCH, MAX_SAMPLES};
+use crate::kit::{Band, ItemConfig, LearningConfig};
+use crate::prompt::PromptConfig;
+use crate::vocabulary_dropout::VocabularyDropout;
+use crate::work::{Observer, Optimizer, PolicyLoss, Sampling};
 
 /// The stage in which proposers learn.
 pub(super) const PROPOSER: &str = "proposer";
@@ -162,10 +158,7 @@ impl Default for Parameters {
     fn default() -> Self {
         Self {
             iterations: 5,
-            prompts: PromptConfig {
-                set: "rzero".to_owned(),
-                ..PromptConfig::default()
-            },
+            prompts: PromptConfig { set: "rzero".to_owned(), ..PromptConfig::default() },
             proposer: ProposerStage::default(),
             curriculum: Curriculum::default(),
             solver: SolverStage::default(),
@@ -197,14 +190,7 @@ impl Default for ProposerStage {
 
 impl Default for Curriculum {
     fn default() -> Self {
-        Self {
-            questions: 8000,
-            sampling: Sampling {
-                top_p: 0.95,
-                ..sampling()
-            },
-            band: Band([0.3, 0.7]),
-        }
+        Self { questions: 8000, sampling: Sampling { top_p: 0.95, ..sampling() }, band: Band([0.3, 0.7]) }
     }
 }
 
@@ -224,47 +210,25 @@ impl Default for SolverStage {
 
 impl Default for VoteConfig {
     fn default() -> Self {
-        Self {
-            samples: 10,
-            sampling: Sampling {
-                top_k: 40,
-                ..sampling()
-            },
-        }
+        Self { samples: 10, sampling: Sampling { top_k: 40, ..sampling() } }
     }
 }
 
 impl Default for DiversityConfig {
     fn default() -> Self {
-        Self {
-            novelty_distance: 0.3,
-            cumulative: 2000,
-            epiplexity: None,
-        }
+        Self { novelty_distance: 0.3, cumulative: 2000, epiplexity: None }
     }
 }
 
 fn sampling() -> Sampling {
-    Sampling {
-        max_tokens: 4096,
-        ..Sampling::default()
-    }
+    Sampling { max_tokens: 4096, ..Sampling::default() }
 }
 
 /// AdamW, KL and clips as in section 5.1 and R-Zero's code.
 fn learning(minibatches: u32) -> LearningConfig {
     LearningConfig {
-        loss: PolicyLoss {
-            clip_high: 0.3,
-            kl: 1e-2,
-            ..PolicyLoss::default()
-        },
-        optimizer: Optimizer {
-            learning_rate: 1e-6,
-            weight_decay: 1e-2,
-            minibatches,
-            ..Optimizer::default()
-        },
+        loss: PolicyLoss { clip_high: 0.3, kl: 1e-2, ..PolicyLoss::default() },
+        optimizer: Optimizer { learning_rate: 1e-6, weight_decay: 1e-2, minibatches, ..Optimizer::default() },
         ..LearningConfig::default()
     }
 }
@@ -284,12 +248,7 @@ impl SolverStage {
 impl Parameters {
     /// The stages, from which the number of steps follows.
     pub(super) fn stages(&self) -> Stages {
-        let stages = [
-            (PROPOSER, self.proposer.steps),
-            (CURRICULUM, 1),
-            (SOLVER, self.solver.steps),
-            (DIVERSITY, 1),
-        ];
+        let stages = [(PROPOSER, self.proposer.steps), (CURRICULUM, 1), (SOLVER, self.solver.steps), (DIVERSITY, 1)];
         Stages::new(self.iterations, stages)
     }
 }

@@ -5,25 +5,19 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::sync::Arc;
 
-use super::{
-    Labels,
-    proposer::{Call, Proposal, Question},
-    step::Step,
-};
-use crate::{
-    contract::{AttemptRecord, CostClass, Phase, PlanError, ProblemRecord, Role},
-    id::{MemberId, ProblemId, VersionId},
-    kit::{
-        Band, Generation, Progress, Sample, join,
-        judge::{read_answer, solve_prompt},
-        rows::Reward,
-    },
-    problem::Values,
-    prompt::Answer,
-    verify::{Check, ProblemKind, Status, Task, Verdict},
-    vote::Vote,
-    work::{Completion, RolloutResult},
-};
+use super::Labels;
+use super::proposer::{Call, Proposal, Question};
+use super::step::Step;
+use crate::contract::{AttemptRecord, CostClass, Phase, PlanError, ProblemRecord, Role};
+use crate::id::{MemberId, ProblemId, VersionId};
+use crate::kit::judge::{read_answer, solve_prompt};
+use crate::kit::rows::Reward;
+use crate::kit::{Band, Generation, Progress, Sample, join};
+use crate::problem::Values;
+use crate::prompt::Answer;
+use crate::verify::{Check, ProblemKind, Status, Task, Verdict};
+use crate::vote::Vote;
+use crate::work::{Completion, RolloutResult};
 
 pub(super) const VOTE: Phase = Phase::new("vote", CostClass::Solve);
 pub(super) const TALLY: Phase = Phase::new("tally", CostClass::Grade);
@@ -71,20 +65,15 @@ impl<'a> Step<'a> {
         view.once(&format!("polled/{part}"), || {
             let mut generated = voted.into_iter().flat_map(|voted| &voted.generated);
             let ballots = proposals.iter().map(|proposal| match proposal.question {
-                Ok(_) => generated
-                    .next()
-                    .map_or_else(Vec::new, |one| self.ballot(&one.completions)),
+                Ok(_) => generated.next().map_or_else(Vec::new, |one| self.ballot(&one.completions)),
                 Err(_) => Vec::new(),
             });
             let ballots: Vec<Ballot<'_>> = ballots.collect();
             let of = || (0..).zip(proposals.iter().zip(&ballots));
             let key = self.draft.key(TALLY, part);
-            let verdicts = self
-                .draft
-                .verify_some(&key, ballots.iter().map(|ballot| is_counted(ballot)), || {
-                    of().filter_map(|(at, (proposal, ballot))| tally(at, proposal, ballot))
-                        .collect()
-                })?;
+            let verdicts = self.draft.verify_some(&key, ballots.iter().map(|ballot| is_counted(ballot)), || {
+                of().filter_map(|(at, (proposal, ballot))| tally(at, proposal, ballot)).collect()
+            })?;
             let mut polled = Vec::with_capacity(proposals.len());
             for ((number, (proposal, ballot)), verdict) in of().zip(verdicts) {
                 let (counted, right, label) = self.counted(proposal, ballot, verdict);
@@ -127,9 +116,7 @@ impl<'a> Step<'a> {
     }
 
     fn ballot<'r>(&self, completions: &'r [Completion]) -> Ballot<'r> {
-        let read = completions
-            .iter()
-            .map(|completion| (completion, read_answer(&self.prompts, completion)));
+        let read = completions.iter().map(|completion| (completion, read_answer(&self.prompts, completion)));
         read.collect()
     }
 
@@ -168,19 +155,10 @@ impl<'a> Step<'a> {
     }
 
     fn write_problem(&mut self, id: ProblemId, proposal: &Proposal, label: Option<String>) -> Result<(), PlanError> {
-        let Proposal {
-            proposer,
-            sample,
-            text,
-            question,
-            ..
-        } = proposal;
+        let Proposal { proposer, sample, text, question, .. } = proposal;
         let prompt = self.propose_prompt()?.text;
         let values = Values::Math {
-            question: question
-                .as_ref()
-                .map(|question| question.text.clone())
-                .unwrap_or_default(),
+            question: question.as_ref().map(|question| question.text.clone()).unwrap_or_default(),
             answer: label.unwrap_or_default(),
         };
         self.draft.plan.records.problems.push(ProblemRecord {
@@ -249,17 +227,12 @@ fn is_counted(ballot: &Ballot<'_>) -> bool {
 fn tally(number: u32, proposal: &Proposal, ballot: &Ballot<'_>) -> Option<Task> {
     let question = proposal.question.as_ref().ok().filter(|_| is_counted(ballot))?;
     let answers = ballot.iter().filter_map(|(_, answer)| answer.clone().ok());
-    Some(Task {
-        id: number.to_string(),
-        check: Check::Cluster(answers.chain([question.stated.clone()]).collect()),
-    })
+    Some(Task { id: number.to_string(), check: Check::Cluster(answers.chain([question.stated.clone()]).collect()) })
 }
 
 /// The cluster of each answer, and that of the stated one.
 fn clusters(ballot: &Ballot<'_>, verdict: Option<&Verdict>) -> (Vec<Option<u32>>, Option<u32>) {
-    let mut found = verdict
-        .into_iter()
-        .flat_map(|verdict| verdict.clusters.iter().flatten().copied());
+    let mut found = verdict.into_iter().flat_map(|verdict| verdict.clusters.iter().flatten().copied());
     let clusters = ballot.iter().map(|(_, answer)| match answer {
         Ok(_) => found.next().flatten(),
         Err(_) => None,
@@ -285,11 +258,7 @@ pub struct UncertaintyConfig {
 
 impl Default for UncertaintyConfig {
     fn default() -> Self {
-        Self {
-            band: Band([0.3, 0.7]),
-            repetition: Repetition::default(),
-            unreadable: 0.0,
-        }
+        Self { band: Band([0.3, 0.7]), repetition: Repetition::default(), unreadable: 0.0 }
     }
 }
 
@@ -308,10 +277,7 @@ pub struct Repetition {
 
 impl Default for Repetition {
     fn default() -> Self {
-        Self {
-            weight: 1.0,
-            distance: 0.5,
-        }
+        Self { weight: 1.0, distance: 0.5 }
     }
 }
 
@@ -337,30 +303,19 @@ mod tests {
     use super::*;
 
     fn vote(count: u32, of: u32) -> Vote {
-        Vote {
-            winner: 0,
-            label: 0,
-            count,
-            of,
-        }
+        Vote { winner: 0, label: 0, count, of }
     }
 
     #[test]
     fn rewards_by_hand() {
-        let config = UncertaintyConfig {
-            unreadable: -1.0,
-            ..UncertaintyConfig::default()
-        };
+        let config = UncertaintyConfig { unreadable: -1.0, ..UncertaintyConfig::default() };
         let total = |is_read, vote, share| config.reward(is_read, vote, share).total;
         assert!((total(true, Some(vote(6, 10)), 0.25) - 0.15).abs() < 1e-6);
         assert!((total(true, Some(vote(3, 10)), 0.0) - 0.3).abs() < 1e-6);
         assert_eq!(total(true, Some(vote(8, 10)), 0.0), 0.0, "outside of the band");
         assert_eq!(total(true, None, 0.5), -0.5, "nobody answered");
         assert_eq!(total(false, None, 0.25), -1.25);
-        let free = UncertaintyConfig {
-            band: Band([0.0, 1.0]),
-            ..config
-        };
+        let free = UncertaintyConfig { band: Band([0.0, 1.0]), ..config };
         assert!((free.reward(true, Some(vote(8, 10)), 0.0).total - 0.2).abs() < 1e-6);
     }
 }

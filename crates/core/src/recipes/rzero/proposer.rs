@@ -1,27 +1,23 @@
 //! The stage in which proposers learn: propose → vote → tally → reward → update. Solvers are frozen.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::{
-    metrics::Tally,
-    parameters::{CURRICULUM, PROPOSER},
-    poll::Polled,
-    resolve::MOST_COMPARED,
-    step::Step,
-};
-use crate::{
-    contract::{CostClass, Phase, PlanError, ProblemOutcomeRecord, phase::PROPOSE},
-    kit::{
-        Generation, Progress, Sample, Sequence, both, completions, join,
-        judge::{ANSWER, SOLVE, is_right, prompt_error},
-        room::{Room, Written},
-    },
-    prompt::{Field, Template},
-    seed::derive,
-    verify::{Task, Tolerance, Wordings},
-    vocabulary_dropout::Purpose,
-    work::{FinishReason, Sampling, VocabularyMask, WorkKey},
-};
+use super::metrics::Tally;
+use super::parameters::{CURRICULUM, PROPOSER};
+use super::poll::Polled;
+use super::resolve::MOST_COMPARED;
+use super::step::Step;
+use crate::contract::phase::PROPOSE;
+use crate::contract::{CostClass, Phase, PlanError, ProblemOutcomeRecord};
+use crate::kit::judge::{ANSWER, SOLVE, is_right, prompt_error};
+use crate::kit::room::{Room, Written};
+use crate::kit::{Generation, Progress, Sample, Sequence, both, completions, join};
+use crate::prompt::{Field, Template};
+use crate::seed::derive;
+use crate::verify::{Task, Tolerance, Wordings};
+use crate::vocabulary_dropout::Purpose;
+use crate::work::{FinishReason, Sampling, VocabularyMask, WorkKey};
 
 pub(super) const REPETITION: Phase = Phase::new("repetition", CostClass::Grade);
 
@@ -47,11 +43,7 @@ impl<'a> Step<'a> {
         Ok(Tally {
             polled: polled.to_vec(),
             proposer_rewards: lessons.iter().map(|(_, of)| of.sampled.reward).collect(),
-            repetition: if self.are_compared() {
-                repeated.to_vec()
-            } else {
-                Vec::new()
-            },
+            repetition: if self.are_compared() { repeated.to_vec() } else { Vec::new() },
             updated,
             ..Tally::default()
         })
@@ -99,13 +91,7 @@ impl<'a> Step<'a> {
                 own.map(|(at, _)| at).collect()
             };
             let batches: Vec<Vec<usize>> = self.proposers.iter().map(|proposer| own(*proposer)).collect();
-            let text = |at: &usize| {
-                proposals[*at]
-                    .question
-                    .as_ref()
-                    .map_or("", |question| &question.text)
-                    .to_owned()
-            };
+            let text = |at: &usize| proposals[*at].question.as_ref().map_or("", |question| &question.text).to_owned();
             let task = |(number, batch): (u32, &Vec<usize>)| Task {
                 id: number.to_string(),
                 check: Wordings {
@@ -163,14 +149,8 @@ impl Polled {
 }
 
 /// The prompts of the recipe.
-pub(super) const TEMPLATES: [Template; 2] = [
-    Template {
-        name: "propose",
-        doc: "Asks the proposer for a question and its answer.",
-        variables: &[],
-    },
-    SOLVE,
-];
+pub(super) const TEMPLATES: [Template; 2] =
+    [Template { name: "propose", doc: "Asks the proposer for a question and its answer.", variables: &[] }, SOLVE];
 
 const QUESTION: Field = Field::last("question");
 
@@ -251,9 +231,7 @@ impl Step<'_> {
         let sampling = self.masked(call, &key);
         let prompt = self.propose_prompt()?.prompt;
         let result = self.draft.generate(&key, [asked.len(), call.n as usize], || {
-            let requests = asked
-                .iter()
-                .map(|(number, (proposer, _))| (*number, *proposer, prompt.clone()));
+            let requests = asked.iter().map(|(number, (proposer, _))| (*number, *proposer, prompt.clone()));
             Ok(Generation {
                 sampling,
                 samples: call.n,
@@ -298,10 +276,7 @@ impl Step<'_> {
     /// The sampling of a batch, with a mask of its own.
     fn masked(&self, call: Call<'_>, key: &WorkKey) -> Sampling {
         let seed = derive(self.draft.run.config.seed, &format!("{key}/vocabulary-mask"), 0);
-        Sampling {
-            vocabulary_mask: self.mask(call.purpose, seed),
-            ..call.sampling.clone()
-        }
+        Sampling { vocabulary_mask: self.mask(call.purpose, seed), ..call.sampling.clone() }
     }
 
     /// The mask of a batch with this seed; `None` where nothing is hidden.
@@ -322,10 +297,7 @@ impl Step<'_> {
     }
 
     fn question(&self, text: &str, finish: FinishReason) -> Result<Question, String> {
-        let reading = self
-            .prompts
-            .grammar
-            .read(&[QUESTION, ANSWER], text, finish, self.prompts.opening());
+        let reading = self.prompts.grammar.read(&[QUESTION, ANSWER], text, finish, self.prompts.opening());
         let text = reading.text(QUESTION.name)?.to_owned();
         let stated = reading.text(ANSWER.name)?.to_owned();
         match text.is_empty() || stated.is_empty() {

@@ -1,13 +1,13 @@
 //! Checks a config and fills in its defaults.
 
-use super::{Parameters, proposer::TEMPLATES};
-use crate::{
-    config::{PopulationConfig, RunConfig, pointer_token},
-    contract::Role,
-    fault::Fault,
-    kit::{population_faults, room::room_fault, sampling_faults},
-    work::Sampler,
-};
+use super::Parameters;
+use super::proposer::TEMPLATES;
+use crate::config::{PopulationConfig, RunConfig, pointer_token};
+use crate::contract::Role;
+use crate::fault::Fault;
+use crate::kit::room::room_fault;
+use crate::kit::{population_faults, sampling_faults};
+use crate::work::Sampler;
 
 /// The most proposals of a step whose wordings are compared.
 pub(super) const MOST_COMPARED: u32 = 8192;
@@ -15,11 +15,7 @@ pub(super) const MOST_COMPARED: u32 = 8192;
 pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
     let mut faults = population_faults(config);
     faults.extend(role_faults(config));
-    match parameters
-        .prompts
-        .clone()
-        .resolve_for("/parameters/prompts", &TEMPLATES, |_| true)
-    {
+    match parameters.prompts.clone().resolve_for("/parameters/prompts", &TEMPLATES, |_| true) {
         Ok(prompts) => parameters.prompts = prompts,
         Err(found) => faults.extend(found),
     }
@@ -30,16 +26,7 @@ pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<
 
 impl Parameters {
     fn own_faults(&self, config: &RunConfig) -> Vec<Fault> {
-        let Self {
-            proposer,
-            curriculum,
-            solver,
-            vote,
-            uncertainty,
-            vocabulary_dropout,
-            items,
-            ..
-        } = self;
+        let Self { proposer, curriculum, solver, vote, uncertainty, vocabulary_dropout, items, .. } = self;
         let mut faults = Vec::new();
         let mut fault =
             |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
@@ -84,27 +71,15 @@ impl Parameters {
             ("vote", &vote.sampling, false),
             ("solver", &solver.sampling, true),
         ] {
-            faults.extend(sampling_faults(
-                &format!("/parameters/{group}/sampling"),
-                sampling,
-                learns,
-            ));
+            faults.extend(sampling_faults(&format!("/parameters/{group}/sampling"), sampling, learns));
         }
         faults.extend(self.room_faults(config));
         let compute = config.compute;
         let pointer = "/parameters/proposer/learning";
-        faults.extend(
-            proposer
-                .learning
-                .faults(pointer, proposals, compute, &[&proposer.sampling]),
-        );
+        faults.extend(proposer.learning.faults(pointer, proposals, compute, &[&proposer.sampling]));
         // A step with fewer questions has as many fewer minibatches.
         let answers = solver.questions.saturating_mul(solver.n);
-        faults.extend(
-            solver
-                .learning
-                .faults("/parameters/solver/learning", answers, compute, &[&solver.sampling]),
-        );
+        faults.extend(solver.learning.faults("/parameters/solver/learning", answers, compute, &[&solver.sampling]));
         let lessons = [&proposer.learning, &solver.learning];
         faults.extend(items.faults("/parameters/items", config.compute, &lessons));
         faults

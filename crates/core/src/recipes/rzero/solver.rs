@@ -2,19 +2,14 @@
 
 use std::sync::Arc;
 
-use super::{metrics::Tally, step::Step};
-use crate::{
-    contract::{
-        AttemptRecord, PlanError, Role,
-        phase::{GRADE, SOLVE},
-    },
-    id::ProblemId,
-    kit::{
-        Generation, Progress, Sample, Sequence, completions, join,
-        judge::{given, question_of, read_answer, solve_prompt},
-        rows::Sampler,
-    },
-};
+use super::metrics::Tally;
+use super::step::Step;
+use crate::contract::phase::{GRADE, SOLVE};
+use crate::contract::{AttemptRecord, PlanError, Role};
+use crate::id::ProblemId;
+use crate::kit::judge::{given, question_of, read_answer, solve_prompt};
+use crate::kit::rows::Sampler;
+use crate::kit::{Generation, Progress, Sample, Sequence, completions, join};
 
 /// A question of the curriculum that is put to a solver.
 #[derive(Clone, Debug)]
@@ -46,16 +41,10 @@ impl<'a> Step<'a> {
         let chunks = (0..).zip(drawn.chunks(self.parameters.items.solve as usize));
         let graded = join(chunks, |(chunk, drawn)| self.solve_and_grade(chunk, drawn))?;
         let graded: Vec<Graded> = graded.iter().flat_map(|chunk| chunk.iter().cloned()).collect();
-        let lessons: Vec<(usize, Sequence)> = graded
-            .iter()
-            .map(|answer| (answer.solver, answer.sequence.clone()))
-            .collect();
+        let lessons: Vec<(usize, Sequence)> =
+            graded.iter().map(|answer| (answer.solver, answer.sequence.clone())).collect();
         let updated = self.update(&stage.learning_from(self.questions()), &lessons)?;
-        Ok(Tally {
-            graded,
-            updated,
-            ..Tally::default()
-        })
+        Ok(Tally { graded, updated, ..Tally::default() })
     }
 
     /// Questions that each solver answers in the step.
@@ -70,17 +59,9 @@ impl<'a> Step<'a> {
         let batch = self.questions();
         let mut places = Vec::new();
         for solver in &self.solvers {
-            let path = format!(
-                "curriculum/{}/{}",
-                self.stage.iteration, self.draft.members[*solver].name
-            );
+            let path = format!("curriculum/{}/{}", self.stage.iteration, self.draft.members[*solver].name);
             let drawn = Sampler::Epochs.draw(0..of, batch, run.config.seed, &path, self.stage.index);
-            let question = |at: u32| {
-                self.memory
-                    .curriculum
-                    .get(*self.memory.pool.get(at as usize)? as usize)
-                    .copied()
-            };
+            let question = |at: u32| self.memory.curriculum.get(*self.memory.pool.get(at as usize)? as usize).copied();
             places.extend(drawn.into_iter().filter_map(|at| Some((*solver, question(at)?))));
         }
         self.draft.problems(places.iter().map(|(_, problem)| *problem))?;
@@ -88,13 +69,7 @@ impl<'a> Step<'a> {
         view.once("drawn", || {
             let drawn = (0..).zip(&places).map(|(number, (solver, problem))| {
                 let (question, label) = question_of(view, *problem)?;
-                Ok(Drawn {
-                    number,
-                    solver: *solver,
-                    problem: *problem,
-                    question,
-                    label,
-                })
+                Ok(Drawn { number, solver: *solver, problem: *problem, question, label })
             });
             drawn.collect()
         })

@@ -3,26 +3,20 @@
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-use super::{
-    Parameters,
-    metrics::{Tally, records},
-    parameters::{CURRICULUM, PROPOSER, SOLVER},
-    proposer::Call,
-};
-use crate::{
-    artifact::Digest,
-    contract::{CostClass, Phase, PlanError, Role, RunState, Stage, StepView},
-    diversity::PHASE,
-    id::ProblemId,
-    kit::{
-        Draft, Learner, LearningConfig, Lesson, Member, Progress, Sequence,
-        judge::{prompt_error, question_of},
-    },
-    prompt::{PromptSet, Rendered},
-    seed::derive,
-    vocabulary_dropout::Purpose,
-    work::{AdapterRef, DiversityRequest, EmbeddingBatch, MemberUpdated, RolloutPayload, Sampling},
-};
+use super::Parameters;
+use super::metrics::{Tally, records};
+use super::parameters::{CURRICULUM, PROPOSER, SOLVER};
+use super::proposer::Call;
+use crate::artifact::Digest;
+use crate::contract::{CostClass, Phase, PlanError, Role, RunState, Stage, StepView};
+use crate::diversity::PHASE;
+use crate::id::ProblemId;
+use crate::kit::judge::{prompt_error, question_of};
+use crate::kit::{Draft, Learner, LearningConfig, Lesson, Member, Progress, Sequence};
+use crate::prompt::{PromptSet, Rendered};
+use crate::seed::derive;
+use crate::vocabulary_dropout::Purpose;
+use crate::work::{AdapterRef, DiversityRequest, EmbeddingBatch, MemberUpdated, RolloutPayload, Sampling};
 
 /// A step being planned.
 pub(super) struct Step<'a> {
@@ -48,16 +42,11 @@ impl<'a> Step<'a> {
         let draft = Draft::new(run, view, std::mem::take(&mut memory.members));
         let playing = |role: Role| -> Vec<usize> {
             let members = draft.members.iter().enumerate();
-            members
-                .filter(|(_, member)| member.plays(role))
-                .map(|(place, _)| place)
-                .collect()
+            members.filter(|(_, member)| member.plays(role)).map(|(place, _)| place).collect()
         };
         Ok(Self {
             stage: parameters.stages().at(run.step).ok_or_else(over)?,
-            prompts: view.once("prompts", || {
-                PromptSet::compile(&parameters.prompts).map_err(prompt_error)
-            })?,
+            prompts: view.once("prompts", || PromptSet::compile(&parameters.prompts).map_err(prompt_error))?,
             proposers: playing(Role::Proposer),
             solvers: playing(Role::Solver),
             draft,
@@ -98,9 +87,8 @@ impl<'a> Step<'a> {
         learning: &LearningConfig,
         lessons: &[(usize, Sequence)],
     ) -> Progress<Vec<&'a MemberUpdated>> {
-        let learners: Vec<Learner> = (0..self.draft.members.len())
-            .map(|member| self.learner(member, learning, lessons))
-            .collect();
+        let learners: Vec<Learner> =
+            (0..self.draft.members.len()).map(|member| self.learner(member, learning, lessons)).collect();
         let items = &self.parameters.items;
         let updated = self.draft.update(Lesson { learning, items }, &learners)?;
         self.draft.adopt(&updated);
@@ -135,9 +123,7 @@ impl<'a> Step<'a> {
 
     /// The prompt for a proposal, always the same.
     pub(super) fn propose_prompt(&self) -> Result<Rendered, PlanError> {
-        self.prompts
-            .render("propose", minijinja::context! {})
-            .map_err(prompt_error)
+        self.prompts.render("propose", minijinja::context! {}).map_err(prompt_error)
     }
 
     /// Proposals for each prompt of the stage.
@@ -172,12 +158,7 @@ pub struct Memory {
 impl<'a> Step<'a> {
     fn generate_curriculum(&mut self) -> Progress<Tally<'a>> {
         let stage = &self.parameters.curriculum;
-        let call = Call {
-            purpose: Purpose::Generation,
-            prompts: stage.questions,
-            n: 1,
-            sampling: &stage.sampling,
-        };
+        let call = Call { purpose: Purpose::Generation, prompts: stage.questions, n: 1, sampling: &stage.sampling };
         let polled = self.propose_and_poll(call)?;
         let (mut questions, mut pool) = (Vec::new(), Vec::new());
         for polled in polled.iter() {
@@ -229,10 +210,7 @@ impl<'a> Step<'a> {
                 requests: Vec::new(),
                 embedding: Some(EmbeddingBatch {
                     texts,
-                    against: earlier
-                        .into_iter()
-                        .map(|(vectors, count)| (vectors, (0..count).collect()))
-                        .collect(),
+                    against: earlier.into_iter().map(|(vectors, count)| (vectors, (0..count).collect())).collect(),
                     centred: false,
                     diversity: Some(DiversityRequest {
                         novelty_distance: config.novelty_distance,
@@ -249,9 +227,6 @@ impl<'a> Step<'a> {
         let embedded = result.embedded.as_ref().ok_or_else(missing)?;
         let diversity = embedded.diversity.ok_or_else(missing)?;
         self.memory.embedded.push((embedded.vectors, questions.len() as u32));
-        Ok(Tally {
-            diversity: Some(diversity),
-            ..Tally::default()
-        })
+        Ok(Tally { diversity: Some(diversity), ..Tally::default() })
     }
 }

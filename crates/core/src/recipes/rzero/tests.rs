@@ -6,20 +6,18 @@ mod refusals;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{
-    config,
-    config::{RunConfig, apply_overrides},
-    contract::{Planner as _, ProblemRecord, Recipe as _, Registry},
-    diversity::bleu_clusters,
-    fault::Faults,
-    id::ProblemId,
-    kit::watched::Watched,
-    problem::Values,
-    recipes::RZero,
-    simulation::{Order, Players, Simulation, Skill, Step},
-    vote::Vote,
-    work::{Payload, WorkKey},
-};
+use crate::config;
+use crate::config::{RunConfig, apply_overrides};
+use crate::contract::{Planner as _, ProblemRecord, Recipe as _, Registry};
+use crate::diversity::bleu_clusters;
+use crate::fault::Faults;
+use crate::id::ProblemId;
+use crate::kit::watched::Watched;
+use crate::problem::Values;
+use crate::recipes::RZero;
+use crate::simulation::{Order, Players, Simulation, Skill, Step};
+use crate::vote::Vote;
+use crate::work::{Payload, WorkKey};
 
 /// Two iterations of 2 + 1 + 2 + 1 steps: 6 prompts of 4 proposals, a curriculum of 24, and 4 questions of 3 answers.
 fn document() -> Value {
@@ -51,9 +49,7 @@ fn resolved(document: &Value) -> Result<RunConfig, Faults> {
 
 fn with(overrides: &[(&str, Value)]) -> Value {
     let mut document = document();
-    let overrides = overrides
-        .iter()
-        .map(|(path, value)| ((*path).to_owned(), value.clone()));
+    let overrides = overrides.iter().map(|(path, value)| ((*path).to_owned(), value.clone()));
     apply_overrides(&mut document, &overrides.collect()).unwrap();
     document
 }
@@ -104,10 +100,8 @@ fn answers(step: &Step) -> BTreeMap<ProblemId, Vec<Option<String>>> {
 /// The vote on answers that scripted players give: equal texts are equal.
 fn vote(answers: &[Option<String>]) -> Option<Vote> {
     let first = |answer: &Option<String>| answers.iter().position(|other| other == answer);
-    let clusters: Vec<Option<u32>> = answers
-        .iter()
-        .map(|answer| answer.as_ref().and(first(answer)).map(|at| at as u32))
-        .collect();
+    let clusters: Vec<Option<u32>> =
+        answers.iter().map(|answer| answer.as_ref().and(first(answer)).map(|at| at as u32)).collect();
     Vote::of(&clusters)
 }
 
@@ -123,12 +117,7 @@ fn the_stages_follow_one_another_and_only_their_members_learn() {
     let Played { steps, stages, .. } = play(&document(), players(), Order::Together);
     let iteration = ["proposer", "proposer", "curriculum", "solver", "solver", "diversity"];
     assert_eq!(stages, [iteration, iteration].concat());
-    let names: BTreeMap<_, _> = steps[0]
-        .records
-        .members
-        .iter()
-        .map(|row| (row.id, row.name.clone()))
-        .collect();
+    let names: BTreeMap<_, _> = steps[0].records.members.iter().map(|row| (row.id, row.name.clone())).collect();
     for (step, stage) in steps.iter().zip(&stages) {
         let learned = step.records.versions.iter().filter(|version| version.ordinal > 0);
         let learned: Vec<&str> = learned.map(|version| names[&version.member].as_str()).collect();
@@ -168,10 +157,7 @@ fn rewards_follow_from_answers_and_wordings() {
     problems.sort_by_key(|problem| problem.index);
     let texts: Vec<String> = problems.iter().map(|problem| question(problem).0).collect();
     let clusters = bleu_clusters(&texts, 0.5);
-    assert!(
-        clusters.iter().collect::<BTreeSet<_>>().len() < 24,
-        "some wordings repeat others"
-    );
+    assert!(clusters.iter().collect::<BTreeSet<_>>().len() < 24, "some wordings repeat others");
     let mut paid = 0;
     for (problem, cluster) in problems.iter().zip(&clusters) {
         let vote = answers.get(&problem.id).and_then(|answers| vote(answers));
@@ -181,16 +167,8 @@ fn rewards_follow_from_answers_and_wordings() {
             _ => 0.0,
         };
         let format = if problem.valid { 0.0 } else { -1.0 };
-        let outcome = step
-            .records
-            .outcomes
-            .iter()
-            .find(|row| row.problem == problem.id)
-            .unwrap();
-        assert!(
-            (outcome.reward - (uncertainty + repetition + format)).abs() < 1e-6,
-            "{outcome:?}"
-        );
+        let outcome = step.records.outcomes.iter().find(|row| row.problem == problem.id).unwrap();
+        assert!((outcome.reward - (uncertainty + repetition + format)).abs() < 1e-6, "{outcome:?}");
         let part = |name: &str| outcome.reward_parts[name].as_f64().unwrap() as f32;
         let parts = part("uncertainty") + part("repetition") + part("format");
         assert!((outcome.reward - parts).abs() < 1e-6);
@@ -202,40 +180,23 @@ fn rewards_follow_from_answers_and_wordings() {
     let plain = with(&[("parameters.uncertainty.repetition.weight", json!(0.0))]);
     let Played { steps, .. } = play(&plain, players(), Order::Together);
     assert!(steps[0].records.outcomes.iter().all(|outcome| outcome.reward >= 0.0));
-    assert_eq!(
-        metric(&steps[0], "repetition"),
-        penalized,
-        "it is measured without a penalty, too"
-    );
+    assert_eq!(metric(&steps[0], "repetition"), penalized, "it is measured without a penalty, too");
 }
 
 #[test]
 fn solvers_learn_from_questions_in_the_band() {
     for labels in ["stated", "majority"] {
-        let document = with(&[
-            ("parameters.labels", json!(labels)),
-            ("parameters.solver.format_weight", json!(0.1)),
-        ]);
+        let document = with(&[("parameters.labels", json!(labels)), ("parameters.solver.format_weight", json!(0.1))]);
         let Played { steps, .. } = play(&document, players(), Order::Together);
         let generated = &steps[2];
-        let votes: BTreeMap<ProblemId, Vote> = answers(generated)
-            .into_iter()
-            .filter_map(|(problem, answers)| Some((problem, vote(&answers)?)))
-            .collect();
+        let votes: BTreeMap<ProblemId, Vote> =
+            answers(generated).into_iter().filter_map(|(problem, answers)| Some((problem, vote(&answers)?))).collect();
         let in_band = |vote: &Vote| (3..=7).contains(&vote.count);
-        let pool: BTreeSet<ProblemId> = votes
-            .iter()
-            .filter(|(_, vote)| in_band(vote))
-            .map(|(id, _)| *id)
-            .collect();
+        let pool: BTreeSet<ProblemId> = votes.iter().filter(|(_, vote)| in_band(vote)).map(|(id, _)| *id).collect();
         assert_eq!(metric(generated, "accepted_questions"), pool.len() as f64);
         assert!(pool.len() > 4 && pool.len() < votes.len());
-        let known: BTreeMap<ProblemId, &ProblemRecord> = generated
-            .records
-            .problems
-            .iter()
-            .map(|problem| (problem.id, problem))
-            .collect();
+        let known: BTreeMap<ProblemId, &ProblemRecord> =
+            generated.records.problems.iter().map(|problem| (problem.id, problem)).collect();
         let mut asked = Vec::new();
         for attempt in steps[3].records.attempts.iter().chain(&steps[4].records.attempts) {
             assert!(pool.contains(&attempt.problem));
@@ -247,11 +208,7 @@ fn solvers_learn_from_questions_in_the_band() {
         }
         asked.sort_unstable();
         asked.dedup();
-        assert_eq!(
-            asked.len(),
-            8.min(pool.len()),
-            "no question twice before all were asked"
-        );
+        assert_eq!(asked.len(), 8.min(pool.len()), "no question twice before all were asked");
         for (problem, record) in &known {
             let Some(vote) = votes.get(problem) else { continue };
             let given = answers(generated)[problem][vote.label].clone();
@@ -321,17 +278,8 @@ fn two_populations_of_different_bases_play() {
         *proposers.entry(problem.proposer.unwrap().0).or_insert(0) += 1;
     }
     solvers.extend(steps[0].records.attempts.iter().map(|attempt| attempt.solver.0));
-    assert_eq!(
-        (proposers.into_values().collect::<Vec<_>>(), solvers.len()),
-        (vec![24, 24], 3)
-    );
-    let versions = |step: &Step| {
-        step.records
-            .versions
-            .iter()
-            .filter(|version| version.ordinal > 0)
-            .count()
-    };
+    assert_eq!((proposers.into_values().collect::<Vec<_>>(), solvers.len()), (vec![24, 24], 3));
+    let versions = |step: &Step| step.records.versions.iter().filter(|version| version.ordinal > 0).count();
     assert_eq!([versions(&steps[0]), versions(&steps[3])], [2, 3]);
 }
 
@@ -365,14 +313,7 @@ fn a_step_of_few_questions_has_minibatches_of_the_same_size() {
             Payload::Update(update) => Some(update),
             _ => None,
         });
-        updates
-            .map(|update| {
-                (
-                    update.members[0].sequences.len() as u32 / 3,
-                    update.optimizer.minibatches,
-                )
-            })
-            .collect()
+        updates.map(|update| (update.members[0].sequences.len() as u32 / 3, update.optimizer.minibatches)).collect()
     };
     assert_eq!(played(4, 2), [(4, 2); 4]);
     // Of the 24 proposals of a curriculum fewer are in the band.
@@ -408,23 +349,9 @@ fn a_question_that_leaves_no_room_for_an_answer_is_not_valid() {
     let Played { steps, work, .. } = play(&document, players(), Order::Shuffled(1));
     let problems = || steps.iter().flat_map(|step| &step.records.problems);
     let (valid, invalid): (Vec<_>, Vec<_>) = problems().partition(|problem| problem.valid);
-    let long: Vec<_> = invalid
-        .iter()
-        .filter(|problem| problem.reason.starts_with("too long: "))
-        .collect();
-    assert!(
-        !valid.is_empty() && !long.is_empty(),
-        "{} and {}",
-        valid.len(),
-        long.len()
-    );
-    assert!(
-        long[0]
-            .reason
-            .contains("needs 96 more, beyond the 512 positions of seedling-math"),
-        "{}",
-        long[0].reason
-    );
+    let long: Vec<_> = invalid.iter().filter(|problem| problem.reason.starts_with("too long: ")).collect();
+    assert!(!valid.is_empty() && !long.is_empty(), "{} and {}", valid.len(), long.len());
+    assert!(long[0].reason.contains("needs 96 more, beyond the 512 positions of seedling-math"), "{}", long[0].reason);
     for payload in work.values() {
         if let Payload::Rollout(rollout) = payload {
             let prompts = rollout.requests.iter().map(|request| request.prompt.text());

@@ -5,21 +5,18 @@ use std::sync::Arc;
 
 use rand::Rng;
 
-use super::{
-    challenge,
-    challenge::{Challenge, Estimate},
-    critique::{Critique, Scored, Subject},
-    step::Step,
-    task::Task,
-    verifier::Checked,
-};
-use crate::{
-    contract::{ParentRelation, PlanError, ProblemOutcomeRecord, ProblemRecord, Role},
-    kit::{Progress, Sample, Sequence, both, join, judge::prompt_error},
-    problem::Values,
-    seed,
-    verify::{ProblemKind, Status},
-};
+use super::challenge;
+use super::challenge::{Challenge, Estimate};
+use super::critique::{Critique, Scored, Subject};
+use super::step::Step;
+use super::task::Task;
+use super::verifier::Checked;
+use crate::contract::{ParentRelation, PlanError, ProblemOutcomeRecord, ProblemRecord, Role};
+use crate::kit::judge::prompt_error;
+use crate::kit::{Progress, Sample, Sequence, both, join};
+use crate::problem::Values;
+use crate::seed;
+use crate::verify::{ProblemKind, Status};
 
 /// What became of a challenge.
 #[derive(Clone, Debug)]
@@ -56,9 +53,7 @@ impl Step<'_> {
     pub(super) fn admit(&mut self, candidates: &[Candidate]) {
         let run = self.draft.run.run;
         let pool = &mut self.memory.pool;
-        let joining = candidates
-            .iter()
-            .filter_map(|one| Some((&one.sample, one.joins.as_ref()?)));
+        let joining = candidates.iter().filter_map(|one| Some((&one.sample, one.joins.as_ref()?)));
         for (sample, task) in joining {
             pool.add(task.kind(), run, &sample.source, sample.request, sample.index, 1);
         }
@@ -100,11 +95,7 @@ impl Step<'_> {
         let run = self.draft.run;
         let path = format!("exact-critic/{}", run.step);
         let mut random = seed::stream(run.config.seed, &path, challenge.number.into());
-        exact_score(
-            auc,
-            challenge.task.as_ref().ok().and_then(|task| task.is_right()),
-            &mut random,
-        )
+        exact_score(auc, challenge.task.as_ref().ok().and_then(|task| task.is_right()), &mut random)
     }
 
     /// Decides whether a challenge joins, and writes its outcome. A question that cannot be read has the score 0.
@@ -144,10 +135,7 @@ impl Step<'_> {
     fn write_problem(&mut self, challenge: &Challenge, checked: &Checked) -> Result<(), PlanError> {
         let run = self.draft.run.run;
         let task = challenge.task.as_deref();
-        let nothing = |_| Values::Math {
-            question: String::new(),
-            answer: String::new(),
-        };
+        let nothing = |_| Values::Math { question: String::new(), answer: String::new() };
         let values = task.map_or_else(nothing, Task::values);
         let code = self.parameters.code;
         let prompt = challenge::prompt(&self.prompts, &challenge.reference, code).map_err(prompt_error)?;

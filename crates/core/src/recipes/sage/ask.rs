@@ -1,18 +1,14 @@
 //! Asks members in their roles, and records what they said.
 
 use super::step::Step;
-use crate::{
-    contract::{AttemptRecord, Phase, PlanError, Role},
-    id::ProblemId,
-    kit::{
-        Generation, Progress, Sample,
-        judge::{Judged, SOLVE, prompt_error},
-        rows::Reward,
-    },
-    prompt::{Field, PromptError, PromptSet, Reading, Rendered, Template, Variable},
-    verify::ProblemKind,
-    work::{Completion, Sampling},
-};
+use crate::contract::{AttemptRecord, Phase, PlanError, Role};
+use crate::id::ProblemId;
+use crate::kit::judge::{Judged, SOLVE, prompt_error};
+use crate::kit::rows::Reward;
+use crate::kit::{Generation, Progress, Sample};
+use crate::prompt::{Field, PromptError, PromptSet, Reading, Rendered, Template, Variable};
+use crate::verify::ProblemKind;
+use crate::work::{Completion, Sampling};
 
 /// A request to a role.
 #[derive(Clone, Copy, Debug)]
@@ -65,10 +61,9 @@ impl<'a> Step<'a> {
             })
         })?;
         let said = asked.iter().zip(&result.generated).map(|((number, _), generated)| {
-            let said = (0..).zip(&generated.completions).map(|(index, completion)| Said {
-                sample: Sample::of(&key, *number, index, completion),
-                completion,
-            });
+            let said = (0..)
+                .zip(&generated.completions)
+                .map(|(index, completion)| Said { sample: Sample::of(&key, *number, index, completion), completion });
             said.collect()
         });
         Ok(said.collect())
@@ -131,11 +126,7 @@ const MATHEMATICS: Templates = Templates {
         doc: "Asks the challenger for a task like one that is shown.",
         variables: &[QUESTION, STATED],
     },
-    plan: Template {
-        name: "plan",
-        doc: "Asks the planner for a plan.",
-        variables: &[QUESTION],
-    },
+    plan: Template { name: "plan", doc: "Asks the planner for a plan.", variables: &[QUESTION] },
     solve: SOLVE,
     solve_with_plan: Template {
         name: "solve_with_plan",
@@ -160,16 +151,8 @@ const CODE: Templates = Templates {
         doc: "Asks the challenger for a task like a task of code.",
         variables: &[QUESTION, TESTS, MIN_TESTS],
     },
-    plan: Template {
-        name: "plan_code",
-        doc: "Asks the planner for a plan of a program.",
-        variables: &[QUESTION],
-    },
-    solve: Template {
-        name: "solve_code",
-        doc: "Asks the solver for a program.",
-        variables: &[QUESTION, ENTRY_POINT],
-    },
+    plan: Template { name: "plan_code", doc: "Asks the planner for a plan of a program.", variables: &[QUESTION] },
+    solve: Template { name: "solve_code", doc: "Asks the solver for a program.", variables: &[QUESTION, ENTRY_POINT] },
     solve_with_plan: Template {
         name: "solve_with_plan_code",
         doc: "Asks the solver for a program, with a plan.",
@@ -197,14 +180,7 @@ impl Templates {
     }
 
     const fn all(&self) -> [Template; 6] {
-        [
-            self.challenge,
-            self.plan,
-            self.solve,
-            self.solve_with_plan,
-            self.critique_question,
-            self.critique_plan,
-        ]
+        [self.challenge, self.plan, self.solve, self.solve_with_plan, self.critique_question, self.critique_plan]
     }
 
     /// Those that only a run with plans needs.
@@ -220,9 +196,7 @@ pub(super) fn templates() -> Vec<Template> {
 
 /// Whether a run needs a template.
 pub(super) fn is_needed(template: &Template, has_planning: bool, has_code: bool) -> bool {
-    let is_of_plans = [&MATHEMATICS, &CODE]
-        .iter()
-        .any(|domain| domain.of_plans().contains(template));
+    let is_of_plans = [&MATHEMATICS, &CODE].iter().any(|domain| domain.of_plans().contains(template));
     (has_planning || !is_of_plans) && (has_code || !CODE.all().contains(template))
 }
 

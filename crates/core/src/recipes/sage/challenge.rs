@@ -2,29 +2,21 @@
 
 use std::sync::Arc;
 
-use super::{
-    CodeTasks,
-    ask::{CHALLENGE_FIELDS, Call, Said, Templates},
-    solve::plain_prompt,
-    step::Step,
-    task::Task,
-    verifier::{Checked, Generated, Verifier},
-};
-use crate::{
-    contract::{
-        AttemptRecord, CostClass, Phase, PlanError, Role,
-        phase::{ESTIMATE, GRADE_ESTIMATE},
-    },
-    id::ProblemId,
-    kit::{
-        Progress, Sample,
-        judge::prompt_error,
-        room::{Room, Written},
-        rows::Reward,
-    },
-    prompt::{PromptError, PromptSet, Reading, Rendered},
-    verify::ProblemKind,
-};
+use super::CodeTasks;
+use super::ask::{CHALLENGE_FIELDS, Call, Said, Templates};
+use super::solve::plain_prompt;
+use super::step::Step;
+use super::task::Task;
+use super::verifier::{Checked, Generated, Verifier};
+use crate::contract::phase::{ESTIMATE, GRADE_ESTIMATE};
+use crate::contract::{AttemptRecord, CostClass, Phase, PlanError, Role};
+use crate::id::ProblemId;
+use crate::kit::judge::prompt_error;
+use crate::kit::room::{Room, Written};
+use crate::kit::rows::Reward;
+use crate::kit::{Progress, Sample};
+use crate::prompt::{PromptError, PromptSet, Reading, Rendered};
+use crate::verify::ProblemKind;
 
 pub(super) const CHALLENGE: Phase = Phase::new("challenge", CostClass::Propose);
 
@@ -63,9 +55,8 @@ impl Step<'_> {
             sampling: &parameters.sampling.challenge,
             is_learned: true,
         };
-        let said = self.ask(call, chunk, references, |prompts, reference| {
-            prompt(prompts, reference, parameters.code)
-        })?;
+        let said =
+            self.ask(call, chunk, references, |prompts, reference| prompt(prompts, reference, parameters.code))?;
         let posed = references.iter().zip(said.into_iter().flatten());
         let challenges = posed.map(|((number, reference), said)| {
             let reading = self.read(&CHALLENGE_FIELDS, said.completion);
@@ -125,9 +116,7 @@ impl Step<'_> {
             }
             let numbers = [("min_tests", parameters.code.unwrap_or_default().min_tests.into())];
             for (template, besides) in prompts {
-                room = room
-                    .showing(&self.prompts, template, &numbers, besides)
-                    .map_err(prompt_error)?;
+                room = room.showing(&self.prompts, template, &numbers, besides).map_err(prompt_error)?;
             }
             Ok(Some(room))
         })
@@ -135,11 +124,7 @@ impl Step<'_> {
 }
 
 fn task(reading: &Reading, verifier: Answer<Verifier>, problem: ProblemId) -> Answer<Arc<Task>> {
-    Ok(Arc::new(Task {
-        problem,
-        question: reading.text("question")?.to_owned(),
-        verifier: verifier?,
-    }))
+    Ok(Arc::new(Task { problem, question: reading.text("question")?.to_owned(), verifier: verifier? }))
 }
 
 /// What a challenge has, or why it lacks it.
@@ -223,15 +208,10 @@ impl Step<'_> {
             of: samples,
         });
         let mut correct = correct.collect::<Vec<_>>().into_iter();
-        let estimates = checked
-            .iter()
-            .map(|task| task.as_ref().ok().and_then(|_| correct.next()));
+        let estimates = checked.iter().map(|task| task.as_ref().ok().and_then(|_| correct.next()));
         let estimates = estimates.collect();
         let rows = answers.iter().zip(judged).map(|((task, said), judged)| {
-            let nothing = Reward {
-                total: 0.0,
-                parts: serde_json::json!({}),
-            };
+            let nothing = Reward { total: 0.0, parts: serde_json::json!({}) };
             self.attempt((Role::Solver, task.problem), said, judged, nothing)
         });
         Ok((estimates, rows.collect::<Result<_, PlanError>>()?))
@@ -291,17 +271,11 @@ mod tests {
         use ProblemKind::{Code, Math};
         assert_eq!(verified("<type> Math </type>", None), (Math, None));
         assert_eq!(verified("<type>Math</type>", code(1)), (Math, None));
-        assert_eq!(
-            verified("<type>code</type>", None),
-            (Math, refused("the type is not math"))
-        );
+        assert_eq!(verified("<type>code</type>", None), (Math, refused("the type is not math")));
         assert_eq!(verified("<type>code</type>", code(1)), (Code, None));
         let few = verified("<type>code</type>", code(2));
         assert!(few.0 == Code && few.1.unwrap().starts_with("1 of at least 2 assertions"));
-        assert_eq!(
-            verified("<type>poetry</type>", code(1)),
-            (Math, refused("the type is neither math nor code"))
-        );
+        assert_eq!(verified("<type>poetry</type>", code(1)), (Math, refused("the type is neither math nor code")));
         assert_eq!(verified("math", None), (Math, refused("there is no <type>")));
     }
 }

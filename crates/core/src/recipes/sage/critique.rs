@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{
-    RewardWeights,
-    ask::{Call, SCORE_FIELDS, Said, Templates},
-    step::Step,
-    task::Task,
-};
-use crate::{
-    contract::{AttemptRecord, CostClass, Phase, PlanError, Role, SCORE_OF_PLAN, SCORE_OF_QUESTION, gates::number},
-    kit::{Progress, Sequence, judge::Judged},
-    prompt::{Answer, PromptError, PromptSet, Reading, Rendered},
-    verify::Status,
-};
+use super::RewardWeights;
+use super::ask::{Call, SCORE_FIELDS, Said, Templates};
+use super::step::Step;
+use super::task::Task;
+use crate::contract::gates::number;
+use crate::contract::{AttemptRecord, CostClass, Phase, PlanError, Role, SCORE_OF_PLAN, SCORE_OF_QUESTION};
+use crate::kit::judge::Judged;
+use crate::kit::{Progress, Sequence};
+use crate::prompt::{Answer, PromptError, PromptSet, Reading, Rendered};
+use crate::verify::Status;
 
 pub(super) const CRITIQUE_QUESTION: Phase = Phase::new("critique-question", CostClass::Critique);
 pub(super) const CRITIQUE_PLAN: Phase = Phase::new("critique-plan", CostClass::Critique);

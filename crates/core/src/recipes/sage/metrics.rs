@@ -2,43 +2,30 @@
 
 use std::collections::BTreeMap;
 
-use super::{
-    admit::Candidate,
-    challenge::CHALLENGE,
-    critique::{CRITIQUE_PLAN, CRITIQUE_QUESTION, Critique},
-    solve::{PLAN, Solved},
-    step::{Step, lessons},
+use super::admit::Candidate;
+use super::challenge::CHALLENGE;
+use super::critique::{CRITIQUE_PLAN, CRITIQUE_QUESTION, Critique};
+use super::solve::{PLAN, Solved};
+use super::step::{Step, lessons};
+use crate::auc::auc;
+use crate::contract::Highlight::{Comparison, Learnability, StepLine};
+use crate::contract::metric::{Measure, chart, mean, of_side, parts, share};
+use crate::contract::phase::{CHECK, ESTIMATE, GRADE, GRADE_ESTIMATE, SOLVE};
+use crate::contract::{
+    Chart, CostClass, Growth, JUDGING, Metric, MetricRecord, PLANNING, PROPOSING, Phase, PlanError, Role, SOLVING,
+    Side, metric,
 };
-use crate::{
-    auc::auc,
-    contract::{
-        Chart, CostClass, Growth,
-        Highlight::{Comparison, Learnability, StepLine},
-        JUDGING, Metric, MetricRecord, PLANNING, PROPOSING, Phase, PlanError, Role, SOLVING, Side, metric,
-        metric::{Measure, chart, mean, of_side, parts, share},
-        phase::{CHECK, ESTIMATE, GRADE, GRADE_ESTIMATE, SOLVE},
-    },
-    kit::measures::{
-        Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_reward, no_signal_share, of_cost,
-        pass_rate, policy, response_length, steps_share,
-    },
-    verdict::Signal,
-    work::MemberUpdated,
+use crate::kit::measures::{
+    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_reward, no_signal_share, of_cost, pass_rate,
+    policy, response_length, steps_share,
 };
+use crate::verdict::Signal;
+use crate::work::MemberUpdated;
 
 type Measures<'t> = Vec<Measure<'t, Scope<'t>>>;
 
-const PHASES: [Phase; 9] = [
-    CHALLENGE,
-    CRITIQUE_QUESTION,
-    CHECK,
-    ESTIMATE,
-    GRADE_ESTIMATE,
-    PLAN,
-    CRITIQUE_PLAN,
-    SOLVE,
-    GRADE,
-];
+const PHASES: [Phase; 9] =
+    [CHALLENGE, CRITIQUE_QUESTION, CHECK, ESTIMATE, GRADE_ESTIMATE, PLAN, CRITIQUE_PLAN, SOLVE, GRADE];
 const COSTS: [CostClass; 7] = [
     CostClass::Propose,
     CostClass::Check,
@@ -350,9 +337,7 @@ fn solving_measures<'t>() -> Measures<'t> {
             .summary("Answers that are correct, where no plan was shown.")
             .of(|of| of.pass_rate_where(false)),
         format_rate(),
-        Metric::number("solver_reward", &[&SOLVER_REWARD])
-            .summary("Mean reward of an answer.")
-            .of(mean_reward),
+        Metric::number("solver_reward", &[&SOLVER_REWARD]).summary("Mean reward of an answer.").of(mean_reward),
         no_signal_share().highlighted(&[Learnability]),
         response_length(),
         Metric::share("label_right_share", &[&LABELS])

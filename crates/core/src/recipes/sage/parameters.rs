@@ -3,26 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{
-    ROLES, RewardWeights,
-    ask::{is_needed, templates},
+use super::ask::{is_needed, templates};
+use super::{ROLES, RewardWeights};
+use crate::advantage::Whitening;
+use crate::config::RunConfig;
+use crate::contract::{Gates, Role, ScoreScale};
+use crate::fault::Fault;
+use crate::kit::config::{MAX_BATCH, MAX_SAMPLES, groups, player_faults};
+use crate::kit::room::room_fault;
+use crate::kit::rows::TrainingSet;
+use crate::kit::{
+    ItemConfig, LearningConfig, frozen_faults, population_faults, sampling_faults, single_population_fault,
 };
-use crate::{
-    advantage::Whitening,
-    config::RunConfig,
-    contract::{Gates, Role, ScoreScale},
-    fault::Fault,
-    kit::{
-        ItemConfig, LearningConfig,
-        config::{MAX_BATCH, MAX_SAMPLES, groups, player_faults},
-        frozen_faults, population_faults,
-        room::room_fault,
-        rows::TrainingSet,
-        sampling_faults, single_population_fault,
-    },
-    prompt::PromptConfig,
-    work::{Optimizer, Sampling},
-};
+use crate::prompt::PromptConfig;
+use crate::work::{Optimizer, Sampling};
 
 /// What a config says of a run of SAGE. The defaults are the paper's; what it leaves out is as in Multi-Agent Evolve's
 /// code.
@@ -131,16 +125,8 @@ pub struct RoleSampling {
 
 impl Default for RoleSampling {
     fn default() -> Self {
-        let sampling = Sampling {
-            max_tokens: 8192,
-            ..Sampling::default()
-        };
-        Self {
-            challenge: sampling.clone(),
-            plan: sampling.clone(),
-            solve: sampling.clone(),
-            critique: sampling,
-        }
+        let sampling = Sampling { max_tokens: 8192, ..Sampling::default() };
+        Self { challenge: sampling.clone(), plan: sampling.clone(), solve: sampling.clone(), critique: sampling }
     }
 }
 
@@ -148,10 +134,7 @@ mod defaults {
     use super::{LearningConfig, Optimizer, PromptConfig};
 
     pub(super) fn prompts() -> PromptConfig {
-        PromptConfig {
-            set: "sage".to_owned(),
-            ..PromptConfig::default()
-        }
+        PromptConfig { set: "sage".to_owned(), ..PromptConfig::default() }
     }
 
     pub(super) fn batch() -> u32 {
@@ -180,10 +163,7 @@ mod defaults {
 
     pub(super) fn learning() -> LearningConfig {
         LearningConfig {
-            optimizer: Optimizer {
-                learning_rate: 3e-6,
-                ..Optimizer::default()
-            },
+            optimizer: Optimizer { learning_rate: 3e-6, ..Optimizer::default() },
             ..LearningConfig::default()
         }
     }
@@ -211,9 +191,7 @@ pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<
     faults.extend(role_faults(config, parameters.planning));
     let (planning, has_code) = (parameters.planning, parameters.code.is_some());
     let prompts = parameters.prompts.clone();
-    match prompts.resolve_for("/parameters/prompts", &templates(), |template| {
-        is_needed(template, planning, has_code)
-    }) {
+    match prompts.resolve_for("/parameters/prompts", &templates(), |template| is_needed(template, planning, has_code)) {
         Ok(prompts) => parameters.prompts = prompts,
         Err(found) => faults.extend(found),
     }
@@ -247,14 +225,8 @@ impl Parameters {
         let sequences = sequences.map(|group| self.sequences(&group.roles));
         let least = sequences.filter(|count| *count > 0).min().unwrap_or(u32::MAX);
         let sampled = [&sampling.challenge, &sampling.plan, &sampling.solve, &sampling.critique];
-        faults.extend(
-            self.learning
-                .faults("/parameters/learning", least, config.compute, &sampled),
-        );
-        faults.extend(
-            self.items
-                .faults("/parameters/items", config.compute, &[&self.learning]),
-        );
+        faults.extend(self.learning.faults("/parameters/learning", least, config.compute, &sampled));
+        faults.extend(self.items.faults("/parameters/items", config.compute, &[&self.learning]));
         faults
     }
 
@@ -263,29 +235,14 @@ impl Parameters {
         let sampling = &self.sampling;
         let challenge = ("sampling.challenge", &sampling.challenge);
         let plan = ("sampling.plan", &sampling.plan);
-        let (solve, critique) = (
-            ("sampling.solve", &sampling.solve),
-            ("sampling.critique", &sampling.critique),
-        );
+        let (solve, critique) = (("sampling.solve", &sampling.solve), ("sampling.critique", &sampling.critique));
         let (alone, planned) = (vec![challenge], vec![challenge, plan]);
         let chains = match self.planning {
-            true => vec![
-                (challenge, &alone),
-                (plan, &alone),
-                (solve, &planned),
-                (critique, &planned),
-            ],
+            true => vec![(challenge, &alone), (plan, &alone), (solve, &planned), (critique, &planned)],
             false => vec![(challenge, &alone), (solve, &alone), (critique, &alone)],
         };
-        let bases = config
-            .populations
-            .values()
-            .map(|population| population.base_model.name.as_str());
-        let of_base = |base| {
-            chains
-                .iter()
-                .filter_map(move |(answers, shown)| room_fault(base, *answers, shown))
-        };
+        let bases = config.populations.values().map(|population| population.base_model.name.as_str());
+        let of_base = |base| chains.iter().filter_map(move |(answers, shown)| room_fault(base, *answers, shown));
         bases.flat_map(of_base).collect()
     }
 
@@ -294,10 +251,7 @@ impl Parameters {
         let sampling = &self.sampling.critique;
         let learns = self.learns(Role::Critic);
         let is_greedy = sampling.temperature == 0.0;
-        let checked = Sampling {
-            temperature: if is_greedy { 1.0 } else { sampling.temperature },
-            ..sampling.clone()
-        };
+        let checked = Sampling { temperature: if is_greedy { 1.0 } else { sampling.temperature }, ..sampling.clone() };
         let mut faults = sampling_faults("/parameters/sampling/critique", &checked, learns);
         if is_greedy && learns {
             let detail = "a critic that learns must explore: 1 is valid, or `critic` among the `frozen` roles";

@@ -4,7 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use crate::{fault::Fault, kit::rows::Reward};
+use crate::fault::Fault;
+use crate::kit::rows::Reward;
 
 /// How far from 1 the sum of weights may be, so that rounded thirds are valid.
 const ROUNDING: f64 = 0.002;
@@ -83,39 +84,25 @@ pub struct CorrectnessWeights {
 impl Default for AdmittedWeights {
     fn default() -> Self {
         let third = 1.0 / 3.0;
-        Self {
-            quality: third,
-            difficulty: third,
-            format: third,
-        }
+        Self { quality: third, difficulty: third, format: third }
     }
 }
 
 impl Default for QualityWeights {
     fn default() -> Self {
-        Self {
-            quality: 0.5,
-            format: 0.5,
-        }
+        Self { quality: 0.5, format: 0.5 }
     }
 }
 
 impl Default for SolverWeights {
     fn default() -> Self {
-        Self {
-            plan: 0.2,
-            correct: 0.6,
-            format: 0.2,
-        }
+        Self { plan: 0.2, correct: 0.6, format: 0.2 }
     }
 }
 
 impl Default for CorrectnessWeights {
     fn default() -> Self {
-        Self {
-            correct: 0.5,
-            format: 0.5,
-        }
+        Self { correct: 0.5, format: 0.5 }
     }
 }
 
@@ -130,10 +117,7 @@ fn sum(parts: &[Part]) -> Reward {
         total += part;
         named.insert((*name).to_owned(), json!(part));
     }
-    Reward {
-        total,
-        parts: Value::Object(named),
-    }
+    Reward { total, parts: Value::Object(named) }
 }
 
 impl RewardWeights {
@@ -166,10 +150,7 @@ impl RewardWeights {
     /// An answer's reward in a run without planning.
     pub(super) fn answer_without_planning(&self, is_correct: bool, format: f32) -> Reward {
         let weights = self.solver_without_planning;
-        sum(&[
-            ("correct", weights.correct, one_if(is_correct)),
-            ("format", weights.format, format),
-        ])
+        sum(&[("correct", weights.correct, one_if(is_correct)), ("format", weights.format, format)])
     }
 
     /// A score's reward.
@@ -179,13 +160,7 @@ impl RewardWeights {
 
     /// Faults of weights that do not sum to 1; `pointer` is that of the group in the config.
     pub(super) fn faults(&self, pointer: &str) -> Vec<Fault> {
-        let Self {
-            admitted,
-            rejected,
-            planner,
-            solver,
-            solver_without_planning: plain,
-        } = self;
+        let Self { admitted, rejected, planner, solver, solver_without_planning: plain } = self;
         let groups = [
             ("admitted", vec![admitted.quality, admitted.difficulty, admitted.format]),
             ("rejected", vec![rejected.quality, rejected.format]),
@@ -237,27 +212,11 @@ mod tests {
             (0.75 + 0.6 + 1.0) / 3.0,
             &[("quality", 0.25), ("difficulty", 0.2), ("format", third)],
         );
-        assert_reward(
-            &weights.challenge(0.5, None, 1.0),
-            0.75,
-            &[("quality", 0.25), ("format", 0.5)],
-        );
+        assert_reward(&weights.challenge(0.5, None, 1.0), 0.75, &[("quality", 0.25), ("format", 0.5)]);
         assert_reward(&weights.plan(0.25, 0.5), 0.375, &[("quality", 0.125), ("format", 0.25)]);
-        assert_reward(
-            &weights.answer(Some(0.5), true, 1.0),
-            0.9,
-            &[("plan", 0.1), ("correct", 0.6), ("format", 0.2)],
-        );
-        assert_reward(
-            &weights.answer(None, true, 0.5),
-            0.7,
-            &[("plan", 0.0), ("correct", 0.6), ("format", 0.1)],
-        );
-        assert_reward(
-            &weights.answer_without_planning(false, 0.5),
-            0.25,
-            &[("correct", 0.0), ("format", 0.25)],
-        );
+        assert_reward(&weights.answer(Some(0.5), true, 1.0), 0.9, &[("plan", 0.1), ("correct", 0.6), ("format", 0.2)]);
+        assert_reward(&weights.answer(None, true, 0.5), 0.7, &[("plan", 0.0), ("correct", 0.6), ("format", 0.1)]);
+        assert_reward(&weights.answer_without_planning(false, 0.5), 0.25, &[("correct", 0.0), ("format", 0.25)]);
         assert_reward(&RewardWeights::critique(0.5), 0.5, &[("format", 0.5)]);
         // A task that nobody solved earns the whole difficulty, however ill-posed it is.
         assert_reward(

@@ -2,21 +2,16 @@
 
 use std::sync::Arc;
 
-use super::{
-    ask::{Call, PLAN_FIELDS, Said, Templates},
-    critique::{Critique, Scored, Subject},
-    step::Step,
-    task::Task,
-};
-use crate::{
-    contract::{
-        AttemptRecord, CostClass, Phase, Role,
-        phase::{GRADE, SOLVE},
-    },
-    kit::{Progress, Sequence, join, judge::Judged},
-    prompt::{Answer, PromptError, PromptSet, Rendered},
-    verify::Status,
-};
+use super::ask::{Call, PLAN_FIELDS, Said, Templates};
+use super::critique::{Critique, Scored, Subject};
+use super::step::Step;
+use super::task::Task;
+use crate::contract::phase::{GRADE, SOLVE};
+use crate::contract::{AttemptRecord, CostClass, Phase, Role};
+use crate::kit::judge::Judged;
+use crate::kit::{Progress, Sequence, join};
+use crate::prompt::{Answer, PromptError, PromptSet, Rendered};
+use crate::verify::Status;
 
 /// An answer that is learned from, and the plan for its task.
 #[derive(Clone, Debug)]
@@ -48,10 +43,7 @@ struct Shown {
 fn prompt(prompts: &PromptSet, shown: &Shown) -> Result<Rendered, PromptError> {
     let Shown { task, plan } = shown;
     match plan {
-        Some(plan) => prompts.render(
-            Templates::of(task.kind()).solve_with_plan.name,
-            task.variables(Some(plan)),
-        ),
+        Some(plan) => prompts.render(Templates::of(task.kind()).solve_with_plan.name, task.variables(Some(plan))),
         None => plain_prompt(prompts, task),
     }
 }
@@ -90,20 +82,14 @@ impl Step<'_> {
         let gates = parameters.gates();
         let shown = tasks.iter().zip(&plans).map(|((number, task), draught)| {
             let good = draught.as_ref().filter(|draught| gates.shows(draught.planned.score));
-            let shown = Shown {
-                task: Arc::clone(task),
-                plan: good.and_then(|draught| draught.plan.clone().ok()),
-            };
+            let shown = Shown { task: Arc::clone(task), plan: good.and_then(|draught| draught.plan.clone().ok()) };
             (*number, shown)
         });
         let shown: Vec<(u32, Shown)> = shown.collect();
         let said = self.ask(call, chunk, &shown, prompt)?;
         let said: Vec<Said<'_>> = said.into_iter().flatten().collect();
-        let answers: Vec<(&Task, &Said<'_>)> = tasks
-            .iter()
-            .zip(&said)
-            .map(|((_, task), said)| (task.as_ref(), said))
-            .collect();
+        let answers: Vec<(&Task, &Said<'_>)> =
+            tasks.iter().zip(&said).map(|((_, task), said)| (task.as_ref(), said)).collect();
         let judged = self.grade((GRADE, chunk), &answers)?;
         let mut solved = Vec::with_capacity(tasks.len());
         for ((((_, shown), said), judged), draught) in shown.iter().zip(&said).zip(judged).zip(plans) {
@@ -139,8 +125,7 @@ impl Step<'_> {
     ) -> Progress<Vec<Judged>> {
         let given = answers.iter().map(|(task, said)| {
             let id = format!("{}/{}", said.sample.request, said.sample.index);
-            task.verifier
-                .given(id, task.verifier.read(&self.prompts, said.completion))
+            task.verifier.given(id, task.verifier.read(&self.prompts, said.completion))
         });
         let given = given.collect();
         let key = self.draft.key(phase, chunk);
@@ -191,10 +176,7 @@ impl Step<'_> {
         });
         let read: Vec<(Answer, f32)> = read.collect();
         let subjects = tasks.iter().zip(&read).filter_map(|((number, task), (plan, _))| {
-            let subject = Subject {
-                task: Arc::clone(task),
-                plan: Some(plan.clone().ok()?),
-            };
+            let subject = Subject { task: Arc::clone(task), plan: Some(plan.clone().ok()?) };
             Some((*number, subject))
         });
         let subjects: Vec<(u32, Subject)> = subjects.collect();
@@ -204,11 +186,8 @@ impl Step<'_> {
             let (critique, row) = plan.as_ref().ok().and_then(|_| critiques.next()).unzip();
             let score = critique.as_ref().map_or(0.0, |critique| critique.score);
             let reward = parameters.rewards.plan(score, format);
-            let planned = Planned {
-                sequence: said.sample.sequence(reward.total, said.sample.request),
-                critique,
-                score,
-            };
+            let planned =
+                Planned { sequence: said.sample.sequence(reward.total, said.sample.request), critique, score };
             let judged = Judged {
                 correct: false,
                 status: if plan.is_ok() { Status::Ok } else { Status::Malformed },
@@ -216,11 +195,7 @@ impl Step<'_> {
                 answer: plan.clone(),
             };
             let own = self.attempt((Role::Planner, task.problem), said, judged, reward)?;
-            plans.push(Draught {
-                planned,
-                plan,
-                rows: [own].into_iter().chain(row).collect(),
-            });
+            plans.push(Draught { planned, plan, rows: [own].into_iter().chain(row).collect() });
         }
         Ok(plans)
     }

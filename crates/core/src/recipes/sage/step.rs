@@ -1,21 +1,19 @@
 //! A step: the phases in the paper's order (Algorithm 1).
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::{
-    Parameters,
-    admit::Candidate,
-    metrics::{Outcomes, records},
-    solve::Solved,
-    task::{Memory, Task},
-};
-use crate::{
-    advantage::{AdvantageConfig, Estimator, Sampled},
-    contract::{PlanError, Role, RunState, StepView},
-    kit::{Draft, Learner, Lesson, Progress, Sequence, judge::prompt_error},
-    prompt::PromptSet,
-    work::MemberUpdated,
-};
+use super::Parameters;
+use super::admit::Candidate;
+use super::metrics::{Outcomes, records};
+use super::solve::Solved;
+use super::task::{Memory, Task};
+use crate::advantage::{AdvantageConfig, Estimator, Sampled};
+use crate::contract::{PlanError, Role, RunState, StepView};
+use crate::kit::judge::prompt_error;
+use crate::kit::{Draft, Learner, Lesson, Progress, Sequence};
+use crate::prompt::PromptSet;
+use crate::work::MemberUpdated;
 
 /// A step being planned.
 pub(super) struct Step<'a> {
@@ -41,9 +39,7 @@ impl<'a> Step<'a> {
         });
         Ok(Self {
             players: players.collect(),
-            prompts: view.once("prompts", || {
-                PromptSet::compile(&parameters.prompts).map_err(prompt_error)
-            })?,
+            prompts: view.once("prompts", || PromptSet::compile(&parameters.prompts).map_err(prompt_error))?,
             draft,
             parameters,
             memory,
@@ -59,11 +55,7 @@ impl<'a> Step<'a> {
         let joined: Vec<Arc<Task>> = joined.collect();
         let solved = self.plan_and_solve(&joined)?;
         let updated = self.update(&candidates, &solved)?;
-        let outcomes = Outcomes {
-            candidates: &candidates,
-            solved: &solved,
-            updated: &updated,
-        };
+        let outcomes = Outcomes { candidates: &candidates, solved: &solved, updated: &updated };
         let metrics = records(self, outcomes)?;
         self.draft.plan.records.metrics = metrics;
         self.memory.members = std::mem::take(&mut self.draft.members);
@@ -84,10 +76,7 @@ impl<'a> Step<'a> {
         lessons.retain(|(role, _)| parameters.learns(*role));
         let members = 0..self.draft.members.len();
         let learners: Vec<Learner> = members.map(|member| self.learner(member, &lessons)).collect();
-        let lesson = Lesson {
-            learning: &parameters.learning,
-            items: &parameters.items,
-        };
+        let lesson = Lesson { learning: &parameters.learning, items: &parameters.items };
         let updated = self.draft.update(lesson, &learners)?;
         self.draft.adopt(&updated);
         Ok(updated)
@@ -119,9 +108,7 @@ pub(super) fn lessons(candidates: &[Candidate], solved: &[Solved]) -> Vec<(Role,
     let planned = || solved.iter().filter_map(|solved| solved.planned.as_ref());
     let questions = candidates.iter().filter_map(|candidate| candidate.critique.as_ref());
     let critiques = questions.chain(planned().filter_map(|planned| planned.critique.as_ref()));
-    let challenges = candidates
-        .iter()
-        .map(|candidate| (Role::Challenger, &candidate.sequence));
+    let challenges = candidates.iter().map(|candidate| (Role::Challenger, &candidate.sequence));
     let said = challenges
         .chain(planned().map(|planned| (Role::Planner, &planned.sequence)))
         .chain(solved.iter().map(|solved| (Role::Solver, &solved.sequence)))

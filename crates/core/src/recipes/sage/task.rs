@@ -1,25 +1,20 @@
 //! The growing set: the tasks of the dataset, and those that joined them.
 
 use serde::{Deserialize, Serialize};
-use std::{collections::BTreeMap, sync::Arc};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::{
-    solve::plain_prompt,
-    step::Step,
-    verifier::{Generated, Verifier},
-};
-use crate::{
-    benchmark::Question,
-    contract::{PlanError, StepView},
-    id::ProblemId,
-    kit::{
-        Member, Pool, Progress,
-        judge::{is_right, prompt_error},
-        rows::{PlacedRow, Sampler},
-    },
-    problem::Values,
-    verify::ProblemKind,
-};
+use super::solve::plain_prompt;
+use super::step::Step;
+use super::verifier::{Generated, Verifier};
+use crate::benchmark::Question;
+use crate::contract::{PlanError, StepView};
+use crate::id::ProblemId;
+use crate::kit::judge::{is_right, prompt_error};
+use crate::kit::rows::{PlacedRow, Sampler};
+use crate::kit::{Member, Pool, Progress};
+use crate::problem::Values;
+use crate::verify::ProblemKind;
 
 /// The kinds of problems that join the growing set.
 const KINDS: [ProblemKind; 2] = [ProblemKind::Math, ProblemKind::Code];
@@ -56,10 +51,7 @@ impl Task {
     pub(super) fn values(&self) -> Values {
         let question = self.question.clone();
         match &self.verifier {
-            Verifier::Answer(answer) => Values::Math {
-                question,
-                answer: answer.clone(),
-            },
+            Verifier::Answer(answer) => Values::Math { question, answer: answer.clone() },
             tests => Values::Code {
                 question,
                 canonical: None,
@@ -147,11 +139,7 @@ fn seed(row: &PlacedRow) -> Result<Arc<Task>, PlanError> {
         Some(code) => format!("{}\n\nStart with this code:\n\n{code}", row.question),
         None => row.question.clone(),
     };
-    Ok(Arc::new(Task {
-        problem: *problem,
-        question,
-        verifier,
-    }))
+    Ok(Arc::new(Task { problem: *problem, question, verifier }))
 }
 
 /// A problem of an earlier step, which is in the view, as a task.
@@ -159,23 +147,14 @@ fn joined(view: &StepView, problem: ProblemId) -> Result<Arc<Task>, PlanError> {
     let values = view.problems.get(&problem).map(|record| record.values.clone());
     let (question, verifier) = match values.map(serde_json::from_value).transpose()? {
         Some(Values::Math { question, answer }) => (question, Verifier::Answer(answer)),
-        Some(Values::Code {
-            question,
-            entry_point: Some(entry_point),
-            tests: Some(tests),
-            ..
-        }) => (question, Verifier::Generated(Generated { entry_point, tests })),
+        Some(Values::Code { question, entry_point: Some(entry_point), tests: Some(tests), .. }) => {
+            (question, Verifier::Generated(Generated { entry_point, tests }))
+        }
         _ => {
-            return Err(PlanError::Other(format!(
-                "problem {problem} is not a task with a verifier"
-            )));
+            return Err(PlanError::Other(format!("problem {problem} is not a task with a verifier")));
         }
     };
-    Ok(Arc::new(Task {
-        problem,
-        question,
-        verifier,
-    }))
+    Ok(Arc::new(Task { problem, question, verifier }))
 }
 
 fn missing(row: u32) -> PlanError {
@@ -193,9 +172,6 @@ pub struct Memory {
 impl Memory {
     /// The memory of a run that has not begun.
     pub(super) fn new(members: Vec<Member>) -> Self {
-        Self {
-            members,
-            pool: Pool::empty(),
-        }
+        Self { members, pool: Pool::empty() }
     }
 }

@@ -9,17 +9,15 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-use crate::{
-    config,
-    config::{RunConfig, apply_overrides},
-    contract::{AttemptRecord, Planner as _, Recipe as _, Registry, Role},
-    fault::Faults,
-    id::{AttemptId, DatasetId, ExecutionId, ProblemId, WorkId},
-    kit::watched::Watched,
-    recipes::Sage,
-    simulation::{Order, Players, Simulation, Skill, Step},
-    work::{Payload, Prompt, RolloutPayload, WorkKey},
-};
+use crate::config;
+use crate::config::{RunConfig, apply_overrides};
+use crate::contract::{AttemptRecord, Planner as _, Recipe as _, Registry, Role};
+use crate::fault::Faults;
+use crate::id::{AttemptId, DatasetId, ExecutionId, ProblemId, WorkId};
+use crate::kit::watched::Watched;
+use crate::recipes::Sage;
+use crate::simulation::{Order, Players, Simulation, Skill, Step};
+use crate::work::{Payload, Prompt, RolloutPayload, WorkKey};
 
 const DATASET: DatasetId = DatasetId(Uuid::from_u128(7));
 /// Rows that the config uses.
@@ -72,9 +70,7 @@ fn resolved(document: &Value) -> Result<RunConfig, Faults> {
 }
 
 fn altered(mut document: Value, overrides: &[(&str, Value)]) -> Value {
-    let overrides = overrides
-        .iter()
-        .map(|(path, value)| ((*path).to_owned(), value.clone()));
+    let overrides = overrides.iter().map(|(path, value)| ((*path).to_owned(), value.clone()));
     apply_overrides(&mut document, &overrides.collect()).unwrap();
     document
 }
@@ -107,11 +103,7 @@ fn play_on(document: &Value, players: Players, order: Order, rows: impl Iterator
     assert!(simulation.state.completed);
     let run = simulation.state.run;
     drop(simulation);
-    Played {
-        run,
-        steps,
-        work: watched.work(),
-    }
+    Played { run, steps, work: watched.work() }
 }
 
 fn play(document: &Value) -> Played {
@@ -120,10 +112,7 @@ fn play(document: &Value) -> Played {
 
 impl Played {
     fn rollouts(&self, step: usize, phase: &str) -> impl Iterator<Item = (&WorkKey, &RolloutPayload)> {
-        let items = self
-            .work
-            .iter()
-            .filter(move |(key, _)| key.step as usize == step && key.phase == phase);
+        let items = self.work.iter().filter(move |(key, _)| key.step as usize == step && key.phase == phase);
         items.filter_map(|(key, payload)| match payload {
             Payload::Rollout(rollout) => Some((key, rollout)),
             _ => None,
@@ -152,9 +141,7 @@ fn metric(step: &Step, name: &str) -> f64 {
 
 /// The number that a critic of the simulator gives, by the paper's formula.
 fn score(text: &str) -> f32 {
-    let inside = text
-        .split_once("<score>")
-        .and_then(|(_, rest)| rest.split_once("</score>"));
+    let inside = text.split_once("<score>").and_then(|(_, rest)| rest.split_once("</score>"));
     let number = inside.and_then(|(number, _)| number.split('/').next()?.parse::<f32>().ok());
     match number {
         Some(number) if number <= 1.0 => number,

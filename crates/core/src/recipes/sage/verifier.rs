@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
-use super::{challenge::Challenge, step::Step, task::Task};
-use crate::{
-    answer::{fenced_blocks, last_block},
-    benchmark::{BenchmarkRow, Question, Submission, code_of, task},
-    contract::phase::CHECK,
-    kit::{
-        Progress, judge,
-        judge::{ANSWER, Given, Judged, read_answer},
-    },
-    prompt::{Answer, PromptSet},
-    verify::{Check, Oracle, ProblemKind, Status, Tests},
-    work::Completion,
-};
+use super::challenge::Challenge;
+use super::step::Step;
+use super::task::Task;
+use crate::answer::{fenced_blocks, last_block};
+use crate::benchmark::{BenchmarkRow, Question, Submission, code_of, task};
+use crate::contract::phase::CHECK;
+use crate::kit::judge::{ANSWER, Given, Judged, read_answer};
+use crate::kit::{Progress, judge};
+use crate::prompt::{Answer, PromptSet};
+use crate::verify::{Check, Oracle, ProblemKind, Status, Tests};
+use crate::work::Completion;
 
 /// What decides whether an answer to a task is correct.
 #[derive(Clone, Debug)]
@@ -97,9 +95,7 @@ impl Verifier {
     pub(super) fn format(&self, prompts: &PromptSet, completion: &Completion) -> f32 {
         let text = &completion.text;
         if self.kind() == ProblemKind::Math {
-            let reading = prompts
-                .grammar
-                .read(&[ANSWER], text, completion.finish_reason, prompts.opening());
+            let reading = prompts.grammar.read(&[ANSWER], text, completion.finish_reason, prompts.opening());
             return reading.score();
         }
         let blocks = fenced_blocks(text).iter().filter(|block| block.is("python")).count();
@@ -122,12 +118,10 @@ impl Step<'_> {
     /// to a question of mathematics must be accepted as the answer to itself, and tests must refuse a function in which
     /// there is nothing.
     pub(super) fn check(&mut self, chunk: u32, challenges: &[Challenge]) -> Progress<Vec<Checked>> {
-        let read = challenges
-            .iter()
-            .map(|challenge| match (&challenge.task, &challenge.unverifiable) {
-                (Ok(task), None) => Ok(Arc::clone(task)),
-                (Err(reason), _) | (Ok(_), Some(reason)) => Err(reason.clone()),
-            });
+        let read = challenges.iter().map(|challenge| match (&challenge.task, &challenge.unverifiable) {
+            (Ok(task), None) => Ok(Arc::clone(task)),
+            (Err(reason), _) | (Ok(_), Some(reason)) => Err(reason.clone()),
+        });
         let read: Vec<Checked> = read.collect();
         let given = challenges.iter().zip(&read).filter_map(|(challenge, task)| {
             let verifier = &task.as_ref().ok()?.verifier;
@@ -224,20 +218,14 @@ impl Generated {
             ));
         }
         let called = assertions.iter().find_map(|assertion| called(assertion));
-        Ok(Self {
-            entry_point: called.ok_or("no assertion calls a function of the program")?,
-            tests: tests.to_owned(),
-        })
+        Ok(Self { entry_point: called.ok_or("no assertion calls a function of the program")?, tests: tests.to_owned() })
     }
 
     pub(super) fn check(&self, program: String) -> Check {
         Check::Tests(Tests {
             program,
             entry_point: Some(self.entry_point.clone()),
-            oracle: Oracle::Script {
-                test: self.tests.clone(),
-                prompt: None,
-            },
+            oracle: Oracle::Script { test: self.tests.clone(), prompt: None },
         })
     }
 
@@ -295,25 +283,14 @@ mod tests {
 
     #[test]
     fn tests_must_run_and_refuse_an_empty_function() {
-        let tests = Verifier::Generated(Generated {
-            entry_point: "f".to_owned(),
-            tests: "assert f(1) == 2".to_owned(),
-        });
+        let tests =
+            Verifier::Generated(Generated { entry_point: "f".to_owned(), tests: "assert f(1) == 2".to_owned() });
         let fault = |verifier: &Verifier, correct, status, reason: &str| {
-            let judged = Judged {
-                answer: Ok(String::new()),
-                correct,
-                status,
-                reason: reason.to_owned(),
-            };
+            let judged = Judged { answer: Ok(String::new()), correct, status, reason: reason.to_owned() };
             fault(verifier, judged)
         };
         assert_eq!(fault(&tests, false, Status::Ok, "an assertion does not hold"), None);
-        assert_eq!(
-            fault(&tests, false, Status::Error, "TypeError: None"),
-            None,
-            "the tests expect a number"
-        );
+        assert_eq!(fault(&tests, false, Status::Error, "TypeError: None"), None, "the tests expect a number");
         assert!(fault(&tests, true, Status::Ok, "").is_some_and(|reason| reason.contains("nothing")));
         let own = "NameError: name 'g' is not defined";
         assert_eq!(fault(&tests, false, Status::Error, own).as_deref(), Some(own));
@@ -321,10 +298,7 @@ mod tests {
         assert!(fault(&tests, false, Status::Timeout, "too slow").is_some());
         let answer = Verifier::Answer("1".to_owned());
         assert_eq!(fault(&answer, true, Status::Ok, ""), None);
-        assert_eq!(
-            fault(&answer, false, Status::Ok, "unreadable").as_deref(),
-            Some("unreadable")
-        );
+        assert_eq!(fault(&answer, false, Status::Ok, "unreadable").as_deref(), Some("unreadable"));
     }
 
     #[test]

@@ -39,11 +39,8 @@ impl Run<'_> {
         slots: usize,
         observe: &mut dyn FnMut(GenerationEvent<'_>),
     ) -> Result<()> {
-        let mut flight = self.kept.take().unwrap_or_else(|| Flight {
-            groups: self.groups(),
-            rows: None,
-            prompts: Prompts::new(),
-        });
+        let mut flight =
+            self.kept.take().unwrap_or_else(|| Flight { groups: self.groups(), rows: None, prompts: Prompts::new() });
         let result = as_errors(|| self.go_on(&mut flight, slots, observe));
         if let Err(EngineError::CacheLimit(_)) = result {
             self.kept = Some(flight);
@@ -68,10 +65,7 @@ impl Run<'_> {
             *rows = Some(self.deal(groups, slots, Some(previous))?);
         }
         while groups.iter().any(|group| !group.queue.is_empty() || group.active() > 0) {
-            let idle = groups
-                .iter()
-                .map(|group| group.rows.len() - group.active())
-                .sum::<usize>();
+            let idle = groups.iter().map(|group| group.rows.len() - group.active()).sum::<usize>();
             let total = groups.iter().map(|group| group.rows.len()).sum::<usize>();
             let current = match rows.take() {
                 // Everything that can be admitted has been. Compact the cache once a quarter of the rows is idle.
@@ -108,11 +102,7 @@ impl Run<'_> {
             match groups.iter_mut().find(|group| group.adapter == request.adapter) {
                 Some(group) => group.queue.extend(waiting),
                 None => {
-                    groups.push(Group {
-                        adapter: request.adapter,
-                        queue: waiting.collect(),
-                        rows: Vec::new(),
-                    });
+                    groups.push(Group { adapter: request.adapter, queue: waiting.collect(), rows: Vec::new() });
                 }
             }
         }
@@ -127,11 +117,7 @@ impl Run<'_> {
         let device = model.placement.device;
         groups.retain(|group| !group.queue.is_empty() || group.active() > 0);
         let active: Vec<usize> = groups.iter().map(Group::active).collect();
-        let demand: Vec<usize> = groups
-            .iter()
-            .zip(&active)
-            .map(|(group, active)| group.queue.len() + active)
-            .collect();
+        let demand: Vec<usize> = groups.iter().zip(&active).map(|(group, active)| group.queue.len() + active).collect();
         let mut members = Vec::new();
         let mut origins = Vec::new();
         for (group, share) in groups.iter_mut().zip(allot(&demand, &active, slots)) {

@@ -40,13 +40,7 @@ fn a_written_member_reads_back_bit_for_bit_and_writes_the_same_bytes() {
 fn a_written_configuration_has_what_vllm_reads() {
     let model = model("qwen2-tied");
     let folder = tempfile::tempdir().unwrap();
-    write_member(
-        &population(&model, "qwen2-tied", &["rslora"]),
-        0,
-        "org/base",
-        folder.path(),
-    )
-    .unwrap();
+    write_member(&population(&model, "qwen2-tied", &["rslora"]), 0, "org/base", folder.path()).unwrap();
     let text = std::fs::read_to_string(folder.path().join("adapter_config.json")).unwrap();
     let config: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(config["peft_type"], "LORA");
@@ -57,10 +51,7 @@ fn a_written_configuration_has_what_vllm_reads() {
     assert_eq!(config["use_dora"], false);
     assert_eq!(config["bias"], "none");
     assert_eq!(config["modules_to_save"], serde_json::Value::Null);
-    assert_eq!(
-        config["target_modules"],
-        serde_json::json!(["q_proj", "v_proj", "down_proj"])
-    );
+    assert_eq!(config["target_modules"], serde_json::json!(["q_proj", "v_proj", "down_proj"]));
 }
 
 #[test]

@@ -45,15 +45,11 @@ fn vendi_scores_equal_those_of_the_package() {
     for case in golden["vendi"].as_array().unwrap() {
         let (rows, reference) = (table(&case["rows"]), table(&case["reference"]));
         let centred = rows.centred(&reference.mean().unwrap()).unwrap();
-        for (found, expected) in [rows.vendi().unwrap(), centred.vendi().unwrap()]
-            .into_iter()
-            .zip(case["vendi"].as_array().unwrap())
+        for (found, expected) in
+            [rows.vendi().unwrap(), centred.vendi().unwrap()].into_iter().zip(case["vendi"].as_array().unwrap())
         {
             let expected = expected.as_f64().unwrap();
-            assert!(
-                (found - expected).abs() < 1e-6 * expected,
-                "{found}, vendi-score {expected}"
-            );
+            assert!((found - expected).abs() < 1e-6 * expected, "{found}, vendi-score {expected}");
         }
     }
 }
@@ -71,9 +67,5 @@ fn the_nearest_is_the_most_similar() {
     assert_eq!(table(&[]).vendi().unwrap(), 0.0);
     let equal = table(&[[1.0, 0.0]; 3]);
     let centred = equal.centred(&equal.mean().unwrap()).unwrap();
-    assert_eq!(
-        centred.vendi().unwrap(),
-        1.0,
-        "equal texts have no direction from their mean"
-    );
+    assert_eq!(centred.vendi().unwrap(), 1.0, "equal texts have no direction from their mean");
 }

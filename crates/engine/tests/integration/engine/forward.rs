@@ -12,16 +12,10 @@ use crate::device::placement;
 use crate::engine::fixtures::{FULL_SET, Golden, MODELS, OTHERS, STACKED, difference, model, model_folder, population};
 
 const TOLERANCE: f32 = 1e-4;
-const LAST_LOGITS: ScoreOptions = ScoreOptions {
-    tokens_per_pass: 16_384,
-    last_logits: true,
-};
+const LAST_LOGITS: ScoreOptions = ScoreOptions { tokens_per_pass: 16_384, last_logits: true };
 
 fn request(ids: &[i64], adapter: Option<usize>) -> ScoreRequest {
-    ScoreRequest {
-        ids: ids.to_vec(),
-        adapter,
-    }
+    ScoreRequest { ids: ids.to_vec(), adapter }
 }
 
 /// Scores `rows` (sequence index, adapter index) in one padded batch and compares each with its golden case.
@@ -33,22 +27,13 @@ fn assert_batch(
     rows: &[(usize, Option<usize>)],
 ) {
     let sequences = golden.sequences();
-    let requests: Vec<_> = rows
-        .iter()
-        .map(|&(sequence, adapter)| request(&sequences[sequence], adapter))
-        .collect();
+    let requests: Vec<_> = rows.iter().map(|&(sequence, adapter)| request(&sequences[sequence], adapter)).collect();
     let scores = score(model, population, &requests, LAST_LOGITS).unwrap();
     for (&(sequence, adapter), score) in rows.iter().zip(scores) {
         let case = adapter.map_or("base", |adapter| cases[adapter]);
-        let logits = difference(
-            &score.last_logits.unwrap(),
-            &golden.floats(&format!("{case}/{sequence}/last_logits")),
-        );
+        let logits = difference(&score.last_logits.unwrap(), &golden.floats(&format!("{case}/{sequence}/last_logits")));
         let logprobs = difference(&score.logprobs, &golden.floats(&format!("{case}/{sequence}/logprobs")));
-        assert!(
-            logits < TOLERANCE && logprobs < TOLERANCE,
-            "{case}/{sequence}: logits {logits}, logprobs {logprobs}"
-        );
+        assert!(logits < TOLERANCE && logprobs < TOLERANCE, "{case}/{sequence}: logits {logits}, logprobs {logprobs}");
     }
 }
 
@@ -59,13 +44,7 @@ fn the_bare_base_matches_transformers_alone_and_padded() {
         for sequence in 0..4 {
             assert_batch(&model, None, &[], &golden, &[(sequence, None)]);
         }
-        assert_batch(
-            &model,
-            None,
-            &[],
-            &golden,
-            &[(0, None), (1, None), (2, None), (3, None)],
-        );
+        assert_batch(&model, None, &[], &golden, &[(0, None), (1, None), (2, None), (3, None)]);
     }
 }
 
@@ -76,13 +55,7 @@ fn a_stacked_population_matches_peft_in_equal_groups() {
         let population = population(&model, name, &STACKED);
         let rows: Vec<_> = (0..12).map(|row| (row % 4, Some(row / 4))).collect();
         assert_batch(&model, Some(&population), &STACKED, &golden, &rows);
-        assert_batch(
-            &model,
-            Some(&population),
-            &STACKED,
-            &golden,
-            &[(2, Some(1)), (0, Some(2))],
-        );
+        assert_batch(&model, Some(&population), &STACKED, &golden, &[(2, Some(1)), (0, Some(2))]);
     }
 }
 
@@ -91,15 +64,7 @@ fn a_stacked_population_matches_peft_in_ragged_groups_with_bare_rows_between() {
     for name in MODELS {
         let (model, golden) = (model(name), Golden::of(name));
         let population = population(&model, name, &STACKED);
-        let rows = [
-            (3, Some(2)),
-            (0, None),
-            (1, Some(0)),
-            (2, Some(2)),
-            (2, None),
-            (0, Some(2)),
-            (3, Some(0)),
-        ];
+        let rows = [(3, Some(2)), (0, None), (1, Some(0)), (2, Some(2)), (2, None), (0, Some(2)), (3, Some(0))];
         assert_batch(&model, Some(&population), &STACKED, &golden, &rows);
     }
 }
@@ -112,13 +77,7 @@ fn every_set_of_projections_matches_peft() {
             let population = population(&model, name, &[case]);
             let adapted: Vec<_> = (0..4).map(|sequence| (sequence, Some(0))).collect();
             assert_batch(&model, Some(&population), &[case], &golden, &adapted);
-            assert_batch(
-                &model,
-                Some(&population),
-                &[case],
-                &golden,
-                &[(0, None), (1, Some(0)), (2, Some(0))],
-            );
+            assert_batch(&model, Some(&population), &[case], &golden, &[(0, None), (1, Some(0)), (2, Some(0))]);
         }
     }
 }
@@ -129,20 +88,12 @@ fn every_set_of_projections_matches_peft() {
 fn bf16_is_as_near_to_fp32_as_transformers_own() {
     for name in MODELS {
         let golden = Golden::of(name);
-        let placement = Placement {
-            dtype: Dtype::Bf16,
-            ..placement()
-        };
+        let placement = Placement { dtype: Dtype::Bf16, ..placement() };
         let model = Model::load(&model_folder(name), placement).unwrap();
         let population = population(&model, name, &STACKED);
         let sequences = golden.sequences();
         let (mut ours, mut theirs) = (0.0, 0.0);
-        for (adapter, case) in [
-            (None, "base"),
-            (Some(0), "all-0"),
-            (Some(1), "all-1"),
-            (Some(2), "all-2"),
-        ] {
+        for (adapter, case) in [(None, "base"), (Some(0), "all-0"), (Some(1), "all-1"), (Some(2), "all-2")] {
             for (index, ids) in sequences.iter().enumerate() {
                 let scores = score(&model, Some(&population), &[request(ids, adapter)], LAST_LOGITS).unwrap();
                 let exact = golden.floats(&format!("{case}/{index}/last_logits"));
@@ -159,11 +110,7 @@ fn bf16_is_as_near_to_fp32_as_transformers_own() {
 #[test]
 fn a_checkpoint_of_16_bit_floats_is_its_fp32_copy() {
     let name = "qwen2-untied-sharded";
-    let requests: Vec<_> = Golden::of(name)
-        .sequences()
-        .iter()
-        .map(|ids| request(ids, None))
-        .collect();
+    let requests: Vec<_> = Golden::of(name).sequences().iter().map(|ids| request(ids, None)).collect();
     let scores = |folder: &Path| {
         let model = Model::load(folder, placement()).unwrap();
         score(&model, None, &requests, LAST_LOGITS).unwrap()
@@ -176,15 +123,9 @@ fn a_checkpoint_of_16_bit_floats_is_its_fp32_copy() {
             let to = |folder: &Path| folder.join(path.file_name().unwrap());
             if path.extension().is_some_and(|extension| extension == "safetensors") {
                 let tensors = Tensor::read_safetensors(&path).unwrap();
-                let rounded: Vec<_> = tensors
-                    .iter()
-                    .map(|(name, values)| (name, values.to_kind(kind)))
-                    .collect();
+                let rounded: Vec<_> = tensors.iter().map(|(name, values)| (name, values.to_kind(kind))).collect();
                 Tensor::write_safetensors(&rounded, to(short.path())).unwrap();
-                let copied: Vec<_> = rounded
-                    .iter()
-                    .map(|(name, values)| (name, values.to_kind(Kind::Float)))
-                    .collect();
+                let copied: Vec<_> = rounded.iter().map(|(name, values)| (name, values.to_kind(Kind::Float))).collect();
                 Tensor::write_safetensors(&copied, to(long.path())).unwrap();
             } else {
                 std::fs::copy(&path, to(short.path())).unwrap();
@@ -200,11 +141,7 @@ fn a_checkpoint_of_16_bit_floats_is_its_fp32_copy() {
 }
 
 fn mean_square(left: &[f32], right: &[f32]) -> f64 {
-    left.iter()
-        .zip(right)
-        .map(|(l, r)| f64::from(l - r).powi(2))
-        .sum::<f64>()
-        / left.len() as f64
+    left.iter().zip(right).map(|(l, r)| f64::from(l - r).powi(2)).sum::<f64>() / left.len() as f64
 }
 
 /// Eight members in one batch: each result equals that of the member alone and does not change with another member's
@@ -221,17 +158,8 @@ fn members_neither_need_nor_disturb_each_other() {
     for member in 0..8 {
         let single = population(&model, name, &names[member..=member]);
         for row in [2 * member, 2 * member + 1] {
-            let alone = score(
-                &model,
-                Some(&single),
-                &[request(&requests[row].ids, Some(0))],
-                LAST_LOGITS,
-            )
-            .unwrap();
-            let apart = difference(
-                together[row].last_logits.as_ref().unwrap(),
-                alone[0].last_logits.as_ref().unwrap(),
-            );
+            let alone = score(&model, Some(&single), &[request(&requests[row].ids, Some(0))], LAST_LOGITS).unwrap();
+            let apart = difference(together[row].last_logits.as_ref().unwrap(), alone[0].last_logits.as_ref().unwrap());
             assert!(apart < 1e-5, "member {member}: {apart}");
         }
     }
@@ -239,22 +167,12 @@ fn members_neither_need_nor_disturb_each_other() {
     for row in 2..16 {
         changed[row].ids = sequences[(row + 1) % 4].clone();
     }
-    let names: Vec<&str> = (0..8)
-        .map(|member| {
-            if member == 0 {
-                names[0]
-            } else {
-                STACKED[(member + 1) % 3]
-            }
-        })
-        .collect();
+    let names: Vec<&str> =
+        (0..8).map(|member| if member == 0 { names[0] } else { STACKED[(member + 1) % 3] }).collect();
     let others = population(&model, name, &names);
     let after = score(&model, Some(&others), &changed, LAST_LOGITS).unwrap();
     for row in 0..2 {
         assert_eq!(together[row].logprobs.len(), after[row].logprobs.len());
-        assert!(
-            difference(&together[row].logprobs, &after[row].logprobs) < 1e-6,
-            "row {row} moved"
-        );
+        assert!(difference(&together[row].logprobs, &after[row].logprobs) < 1e-6, "row {row} moved");
     }
 }

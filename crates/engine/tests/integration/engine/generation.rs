@@ -28,29 +28,15 @@ fn long_model(name: &str) -> Model {
 
 /// Twelve tokens, whatever they are.
 fn sampling() -> Sampling {
-    Sampling {
-        max_tokens: 12,
-        ignore_eos: true,
-        ..Sampling::default()
-    }
+    Sampling { max_tokens: 12, ignore_eos: true, ..Sampling::default() }
 }
 
 fn greedy() -> Sampling {
-    Sampling {
-        temperature: 0.0,
-        ..sampling()
-    }
+    Sampling { temperature: 0.0, ..sampling() }
 }
 
 fn request(prompt: &[i64], adapter: Option<usize>, sampling: Sampling) -> GenerationRequest {
-    GenerationRequest {
-        id: "r".to_owned(),
-        prompt: prompt.to_vec(),
-        adapter,
-        n: 1,
-        sampling,
-        seed: 7,
-    }
+    GenerationRequest { id: "r".to_owned(), prompt: prompt.to_vec(), adapter, n: 1, sampling, seed: 7 }
 }
 
 fn generate(
@@ -59,27 +45,16 @@ fn generate(
     requests: &[GenerationRequest],
     options: &GenerationOptions,
 ) -> Generated {
-    let generator = Generator {
-        model,
-        population,
-        tokenizer: None,
-    };
+    let generator = Generator { model, population, tokenizer: None };
     generator.generate(requests, options, &mut |_| ()).unwrap()
 }
 
 fn slots(max_slots: usize) -> GenerationOptions {
-    GenerationOptions {
-        max_slots,
-        ..GenerationOptions::default()
-    }
+    GenerationOptions { max_slots, ..GenerationOptions::default() }
 }
 
 fn sampled(n: usize, prompt: &[i64], adapter: Option<usize>, seed: u64) -> GenerationRequest {
-    GenerationRequest {
-        n,
-        seed,
-        ..request(prompt, adapter, sampling())
-    }
+    GenerationRequest { n, seed, ..request(prompt, adapter, sampling()) }
 }
 
 fn assert_same(left: &[Completion], right: &[Completion]) {

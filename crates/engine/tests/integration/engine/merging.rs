@@ -23,27 +23,15 @@ fn a_merged_model_has_pefts_weights_and_the_adapters_logits() {
             assert!(apart.double_value(&[]) < 1e-6, "{name} {ours}");
         }
         let model = Model::load(folder.path(), placement()).unwrap();
-        let requests: Vec<_> = golden
-            .sequences()
-            .into_iter()
-            .map(|ids| ScoreRequest { ids, adapter: None })
-            .collect();
-        let options = ScoreOptions {
-            last_logits: true,
-            ..ScoreOptions::default()
-        };
+        let requests: Vec<_> = golden.sequences().into_iter().map(|ids| ScoreRequest { ids, adapter: None }).collect();
+        let options = ScoreOptions { last_logits: true, ..ScoreOptions::default() };
         for (index, score) in score(&model, None, &requests, options).unwrap().into_iter().enumerate() {
             let expected = golden.floats(&format!("all-1/{index}/last_logits"));
-            assert!(
-                difference(&score.last_logits.unwrap(), &expected) < 1e-4,
-                "{name} {index}"
-            );
+            assert!(difference(&score.last_logits.unwrap(), &expected) < 1e-4, "{name} {index}");
         }
         let files = |folder: &std::path::Path| {
-            let mut names: Vec<_> = std::fs::read_dir(folder)
-                .unwrap()
-                .map(|entry| entry.unwrap().file_name())
-                .collect();
+            let mut names: Vec<_> =
+                std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
             names.sort();
             names
         };
@@ -54,17 +42,9 @@ fn a_merged_model_has_pefts_weights_and_the_adapters_logits() {
 #[test]
 fn merging_refuses_a_folder_with_files_and_an_adapter_of_another_base() {
     let target = tempfile::tempdir().unwrap();
-    let other = merge(
-        &model_folder("qwen2-tied"),
-        &adapter_folder("qwen3-wide-heads", "all-0"),
-        target.path(),
-    );
+    let other = merge(&model_folder("qwen2-tied"), &adapter_folder("qwen3-wide-heads", "all-0"), target.path());
     assert!(other.unwrap_err().to_string().contains("expected"));
     std::fs::write(target.path().join("precious"), "").unwrap();
-    let full = merge(
-        &model_folder("qwen2-tied"),
-        &adapter_folder("qwen2-tied", "all-0"),
-        target.path(),
-    );
+    let full = merge(&model_folder("qwen2-tied"), &adapter_folder("qwen2-tied", "all-0"), target.path());
     assert!(full.unwrap_err().to_string().contains("not empty"));
 }

@@ -32,15 +32,9 @@ fn peft_loads_what_the_engine_writes() {
             let single = population(&model, name, &[adapter]);
             write_member(&single, 0, name, &written).unwrap();
             merge(&model_folder(name), &adapter_folder(name, adapter), &merged).unwrap();
-            let requests: Vec<_> = golden
-                .sequences()
-                .into_iter()
-                .map(|ids| ScoreRequest { ids, adapter: Some(0) })
-                .collect();
-            let options = ScoreOptions {
-                last_logits: true,
-                ..ScoreOptions::default()
-            };
+            let requests: Vec<_> =
+                golden.sequences().into_iter().map(|ids| ScoreRequest { ids, adapter: Some(0) }).collect();
+            let options = ScoreOptions { last_logits: true, ..ScoreOptions::default() };
             let scores = score(&model, Some(&single), &requests, options).unwrap();
             let sequences: Vec<Value> = requests
                 .iter()
@@ -48,10 +42,9 @@ fn peft_loads_what_the_engine_writes() {
                 .map(|(request, score)| json!({"ids": request.ids, "last_logits": score.last_logits}))
                 .collect();
             let name = format!("{name} {adapter}");
-            cases.push(
-                json!({"name": name, "model": model_folder(name.split(' ').next().unwrap()), "adapter": written,
-                "sequences": sequences}),
-            );
+            cases
+                .push(json!({"name": name, "model": model_folder(name.split(' ').next().unwrap()), "adapter": written,
+                "sequences": sequences}));
             cases.push(
                 json!({"name": format!("{name} merged"), "model": merged, "adapter": null, "sequences": sequences}),
             );
@@ -63,9 +56,5 @@ fn peft_loads_what_the_engine_writes() {
     let output = Command::new(python).arg(script).arg(&file).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     println!("{said}");
-    assert!(
-        output.status.success(),
-        "{said}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
 }

@@ -91,10 +91,7 @@ impl Summary {
                 *sum += if bits >> direction & 1 == 1 { -value } else { *value };
             }
         }
-        let squares = sums
-            .iter()
-            .zip(&self.projections)
-            .map(|(found, expected)| (found - expected).powi(2));
+        let squares = sums.iter().zip(&self.projections).map(|(found, expected)| (found - expected).powi(2));
         (squares.sum::<f64>() / sums.len() as f64).sqrt() / self.norm
     }
 }
@@ -113,10 +110,8 @@ fn of_each_model(check: impl Fn(&str, &Path, Golden)) {
         eprintln!("skipped: LYCEUM_REAL_MODELS is not set; script/real-model makes its folder");
         return;
     };
-    let known: Vec<PathBuf> = std::fs::read_dir(folder().join("real-models"))
-        .unwrap()
-        .map(|file| file.unwrap().path())
-        .collect();
+    let known: Vec<PathBuf> =
+        std::fs::read_dir(folder().join("real-models")).unwrap().map(|file| file.unwrap().path()).collect();
     let mut checked = 0;
     for golden in &known {
         let name = golden.file_stem().unwrap().to_str().unwrap();
@@ -136,31 +131,15 @@ fn load(folder: &Path, dtype: Dtype) -> Model {
 
 /// The largest and the mean difference between the model's log-probabilities and the golden ones, and the largest of the logits.
 fn differences(model: &Model, prompts: &[Prompt]) -> (f32, f32, f32) {
-    let requests: Vec<_> = prompts
-        .iter()
-        .map(|row| ScoreRequest {
-            ids: row.ids.clone(),
-            adapter: None,
-        })
-        .collect();
-    let options = ScoreOptions {
-        last_logits: true,
-        ..ScoreOptions::default()
-    };
+    let requests: Vec<_> = prompts.iter().map(|row| ScoreRequest { ids: row.ids.clone(), adapter: None }).collect();
+    let options = ScoreOptions { last_logits: true, ..ScoreOptions::default() };
     let scores = score(model, None, &requests, options).unwrap();
     let (mut apart, mut logits) = (Vec::new(), 0.0_f32);
     for (row, score) in prompts.iter().zip(&scores) {
         assert_eq!(row.logprobs.len(), score.logprobs.len());
-        apart.extend(
-            row.logprobs
-                .iter()
-                .zip(&score.logprobs)
-                .map(|(expected, found)| (expected - found).abs()),
-        );
+        apart.extend(row.logprobs.iter().zip(&score.logprobs).map(|(expected, found)| (expected - found).abs()));
         let last = score.last_logits.as_ref().unwrap();
-        logits = row.logits.iter().fold(logits, |largest, (&id, expected)| {
-            largest.max((last[id] - expected).abs())
-        });
+        logits = row.logits.iter().fold(logits, |largest, (&id, expected)| largest.max((last[id] - expected).abs()));
     }
     let mean = apart.iter().sum::<f32>() / apart.len() as f32;
     (apart.into_iter().fold(0.0, f32::max), mean, logits)
@@ -168,11 +147,7 @@ fn differences(model: &Model, prompts: &[Prompt]) -> (f32, f32, f32) {
 
 /// How many of the prompts have the golden greedy continuation.
 fn greedy_as_golden(model: &Model, tokenizer: &Tokenizer, prompts: &[Prompt]) -> usize {
-    let generator = Generator {
-        model,
-        population: None,
-        tokenizer: Some(tokenizer),
-    };
+    let generator = Generator { model, population: None, tokenizer: Some(tokenizer) };
     let request = |row: &Prompt| GenerationRequest {
         id: row.text.clone(),
         prompt: row.ids.clone(),
@@ -187,14 +162,8 @@ fn greedy_as_golden(model: &Model, tokenizer: &Tokenizer, prompts: &[Prompt]) ->
         seed: 0,
     };
     let requests: Vec<_> = prompts.iter().map(request).collect();
-    let generated = generator
-        .generate(&requests, &GenerationOptions::default(), &mut |_| ())
-        .unwrap();
-    prompts
-        .iter()
-        .zip(&generated.results)
-        .filter(|(row, result)| result.completions[0].ids == row.greedy)
-        .count()
+    let generated = generator.generate(&requests, &GenerationOptions::default(), &mut |_| ()).unwrap();
+    prompts.iter().zip(&generated.results).filter(|(row, result)| result.completions[0].ids == row.greedy).count()
 }
 
 #[test]
@@ -204,21 +173,13 @@ fn real_models_have_the_ids_logits_and_greedy_tokens_of_transformers() {
         let tokenizer = Tokenizer::load(folder, &model.config).unwrap();
         for row in &golden.prompts {
             // Long texts were cut.
-            assert!(
-                tokenizer.encode(&row.text).unwrap().starts_with(&row.ids),
-                "{name}, {}",
-                row.text
-            );
+            assert!(tokenizer.encode(&row.text).unwrap().starts_with(&row.ids), "{name}, {}", row.text);
         }
         let (largest, _, logits) = differences(&model, &golden.prompts);
         println!("{name}, fp32: log-probabilities at most {largest:.1e} apart, logits {logits:.1e}");
         assert!(largest < 1e-3 && logits < 1e-3, "{name}: {largest}, {logits}");
         let equal = greedy_as_golden(&model, &tokenizer, &golden.prompts);
-        assert_eq!(
-            equal,
-            golden.prompts.len(),
-            "{name}: prompts with the same greedy tokens"
-        );
+        assert_eq!(equal, golden.prompts.len(), "{name}: prompts with the same greedy tokens");
     });
 }
 
@@ -229,11 +190,7 @@ fn in_bf16_real_models_are_as_near_to_fp32_as_transformers_in_bf16() {
         let tokenizer = Tokenizer::load(folder, &model.config).unwrap();
         let (largest, mean, _) = differences(&model, &golden.prompts);
         let tokens = golden.prompts.iter().map(|row| row.logprobs.len() as f32);
-        let theirs: f32 = golden
-            .prompts
-            .iter()
-            .map(|row| row.bf16_error * row.logprobs.len() as f32)
-            .sum();
+        let theirs: f32 = golden.prompts.iter().map(|row| row.bf16_error * row.logprobs.len() as f32).sum();
         let theirs = theirs / tokens.sum::<f32>();
         let equal = greedy_as_golden(&model, &tokenizer, &golden.prompts);
         let of = golden.prompts.len();
@@ -246,20 +203,15 @@ fn in_bf16_real_models_are_as_near_to_fp32_as_transformers_in_bf16() {
 
 /// Factors whose values follow from their position, as in `make_real_models.py`.
 fn positional_population(model: &Model, lora: &Lora) -> Population {
-    let shape = LoraShape {
-        r: lora.rank,
-        lora_alpha: lora.alpha,
-        use_rslora: false,
-        target_modules: Projection::ALL.to_vec(),
-    };
+    let shape =
+        LoraShape { r: lora.rank, lora_alpha: lora.alpha, use_rslora: false, target_modules: Projection::ALL.to_vec() };
     let population = Population::initialise(&model.config, shape, 1, 0, Device::Cpu).unwrap();
     let mut tensors = TrainedTensor::of_population(&population);
     tensors.sort_by(|left, right| left.name.cmp(&right.name));
     for (seed, tensor) in tensors.iter_mut().enumerate() {
         let scale = if tensor.name.ends_with('A') { 0.02 } else { 0.002 };
-        let values: Vec<f32> = (0..tensor.values.numel())
-            .map(|i| (scale * (seed as f64 + 0.37 * i as f64).sin()) as f32)
-            .collect();
+        let values: Vec<f32> =
+            (0..tensor.values.numel()).map(|i| (scale * (seed as f64 + 0.37 * i as f64).sin()) as f32).collect();
         let values = Tensor::from_slice(&values).reshape(tensor.values.size());
         tensor.values.copy_(&values);
     }
@@ -293,27 +245,16 @@ fn a_grpo_update_of_a_real_model_is_that_of_peft_and_autograd() {
             optimizer: serde_json::from_value::<Optimizer>(golden.optimizer).unwrap(),
             ..UpdateOptions::default()
         };
-        let update = Update {
-            model: &model,
-            options: &options,
-            reference: None,
-        };
-        let piece = update
-            .gradient_piece(&population, &sequences, 0, 1, &mut |_| ())
-            .unwrap();
-        let expected: BTreeMap<&str, &GoldenTensor> = golden
-            .tensors
-            .iter()
-            .map(|tensor| (tensor.name.as_str(), tensor))
-            .collect();
+        let update = Update { model: &model, options: &options, reference: None };
+        let piece = update.gradient_piece(&population, &sequences, 0, 1, &mut |_| ()).unwrap();
+        let expected: BTreeMap<&str, &GoldenTensor> =
+            golden.tensors.iter().map(|tensor| (tensor.name.as_str(), tensor)).collect();
         let gradients = Differences::of(piece.tensors().map(|(tensor, gradient)| {
             let apart = expected[tensor].gradient.relative_difference(gradient);
             (apart, tensor.to_owned())
         }));
         let trained = TrainedTensor::of_population(&population);
-        let updated = update
-            .apply(&population, &OptimizerState::new(&trained).unwrap(), &[piece])
-            .unwrap();
+        let updated = update.apply(&population, &OptimizerState::new(&trained).unwrap(), &[piece]).unwrap();
         let after = TrainedTensor::of_population(&updated.population);
         let changes = Differences::of(trained.iter().zip(&after).map(|(before, after)| {
             let change = &after.values - &before.values;
@@ -340,19 +281,11 @@ struct Differences {
 
 impl Differences {
     fn of(apart: impl Iterator<Item = (f64, String)>) -> Self {
-        let none = Self {
-            count: 0,
-            largest: 0.0,
-            tensor: String::new(),
-        };
+        let none = Self { count: 0, largest: 0.0, tensor: String::new() };
         apart.fold(none, |found, (apart, tensor)| {
             let count = found.count + 1;
             match apart > found.largest {
-                true => Self {
-                    count,
-                    largest: apart,
-                    tensor,
-                },
+                true => Self { count, largest: apart, tensor },
                 false => Self { count, ..found },
             }
         })

@@ -38,25 +38,13 @@ fn configured(change: impl Fn(&mut Value)) -> lyceum_engine::Result<Parent> {
 fn parents_that_differ_name_the_field_and_the_valid_value() {
     let of = |parent: Parent| refusal("X5", &[], vec![open("all-0"), parent]);
     let targets = of(open("attention"));
-    assert!(
-        targets.contains("`target_modules` is q_proj") && targets.contains("all-0"),
-        "{targets}"
-    );
+    assert!(targets.contains("`target_modules` is q_proj") && targets.contains("all-0"), "{targets}");
     let base = of(configured(|config| config["base_model_name_or_path"] = "other/base".into()).unwrap());
-    assert!(
-        base.contains("`base_model_name_or_path` is other/base; it must be"),
-        "{base}"
-    );
+    assert!(base.contains("`base_model_name_or_path` is other/base; it must be"), "{base}");
     let negative = of(configured(|config| config["lora_alpha"] = (-8).into()).unwrap());
-    assert!(
-        negative.contains("`lora_alpha` is -8; it must be a positive number"),
-        "{negative}"
-    );
+    assert!(negative.contains("`lora_alpha` is -8; it must be a positive number"), "{negative}");
     let rank = configured(|config| config["r"] = 2.into()).err().unwrap().to_string();
-    assert!(
-        rank.contains("lora_A.weight") && rank.contains("expected [2, inputs]"),
-        "{rank}"
-    );
+    assert!(rank.contains("lora_A.weight") && rank.contains("expected [2, inputs]"), "{rank}");
     let other = of(Parent::open(&adapter("all-0").join("../../qwen3-wide-heads/all-0")).unwrap());
     assert!(other.contains("base"), "{other}");
 }
@@ -85,10 +73,8 @@ fn parents_of_different_rank_are_refused() {
     });
     let mut config: Value = serde_json::from_slice(&files.config).unwrap();
     config["r"] = 1.into();
-    files = AdapterFiles {
-        weights: safetensors::serialize(views, None).unwrap(),
-        config: config.to_string().into_bytes(),
-    };
+    files =
+        AdapterFiles { weights: safetensors::serialize(views, None).unwrap(), config: config.to_string().into_bytes() };
     let thin = || Parent::from_files("thin", files.clone()).unwrap();
     let said = refusal("X1", &[], vec![open("all-0"), thin()]);
     assert!(said.contains("`r` is 1; it must be"), "{said}");
@@ -112,10 +98,7 @@ fn a_value_that_is_no_number_is_named() {
         let end = files.weights.len();
         files.weights[end - 4..].copy_from_slice(&bits.to_le_bytes());
         let said = refusal("copy_parent", &[], vec![Parent::from_files("broken", files).unwrap()]);
-        assert!(
-            said.contains("broken/adapter_model.safetensors") && said.contains("holds NaN or infinity"),
-            "{said}"
-        );
+        assert!(said.contains("broken/adapter_model.safetensors") && said.contains("holds NaN or infinity"), "{said}");
         assert!(said.contains("lora_"), "{said}");
     }
 }
@@ -126,15 +109,9 @@ fn broken_files_are_refused_by_name() {
     let mut cut = files();
     cut.weights.truncate(cut.weights.len() - 1);
     assert!(said(cut).contains("not a complete safetensors file"));
-    let no_json = AdapterFiles {
-        config: b"{".to_vec(),
-        ..files()
-    };
+    let no_json = AdapterFiles { config: b"{".to_vec(), ..files() };
     assert!(said(no_json).contains("broken/adapter_config.json"));
-    let dora = configured(|config| config["use_dora"] = true.into())
-        .err()
-        .unwrap()
-        .to_string();
+    let dora = configured(|config| config["use_dora"] = true.into()).err().unwrap().to_string();
     assert!(dora.contains("`use_dora` is true"), "{dora}");
     let nowhere = Parent::open(Path::new("no/such/adapter")).err().unwrap().to_string();
     assert!(nowhere.contains("no/such/adapter/adapter_config.json"), "{nowhere}");

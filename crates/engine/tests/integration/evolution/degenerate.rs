@@ -7,10 +7,7 @@ use crate::evolution::modules::{apart, child, module, update, wide};
 
 fn fresh(seed: u64) -> Module {
     let module = module(4, 20, 30, seed);
-    Module {
-        b: vec![0.0; module.b.len()],
-        ..module
-    }
+    Module { b: vec![0.0; module.b.len()], ..module }
 }
 
 #[test]
@@ -30,10 +27,7 @@ fn where_one_parent_is_zero_x3_copies_the_other() {
 
 #[test]
 fn noise_on_a_constant_factor_has_the_scale_of_a_fresh_a() {
-    let parent = Module {
-        b: vec![0.0; 40_000],
-        ..module(4, 300, 10_000, 1)
-    };
+    let parent = Module { b: vec![0.0; 40_000], ..module(4, 300, 10_000, 1) };
     for name in ["M2", "M4"] {
         let made = child(name, &[("epsilon", 0.5)], vec![parent.clone()], 9);
         let mean_square = made.b.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>() / 40_000.0;
@@ -44,26 +38,12 @@ fn noise_on_a_constant_factor_has_the_scale_of_a_fresh_a() {
 
 #[test]
 fn every_operator_makes_finite_children_of_zero_adapters() {
-    let zero = Module {
-        rank: 4,
-        inputs: 6,
-        outputs: 5,
-        a: vec![0.0; 24],
-        b: vec![0.0; 20],
-    };
+    let zero = Module { rank: 4, inputs: 6, outputs: 5, a: vec![0.0; 24], b: vec![0.0; 20] };
     for operator in &CATALOGUE {
-        for parents in [
-            [&zero, &zero],
-            [&fresh(1), &fresh(2)],
-            [&fresh(1), &module(4, 20, 30, 3)],
-        ] {
+        for parents in [[&zero, &zero], [&fresh(1), &fresh(2)], [&fresh(1), &module(4, 20, 30, 3)]] {
             let parents = parents[..operator.arity].iter().map(|&parent| parent.clone()).collect();
             let made = child(operator.name, &[], parents, 4);
-            assert!(
-                made.a.iter().chain(&made.b).all(|value| value.is_finite()),
-                "{}",
-                operator.name
-            );
+            assert!(made.a.iter().chain(&made.b).all(|value| value.is_finite()), "{}", operator.name);
         }
     }
 }
@@ -73,11 +53,7 @@ fn parallel_and_opposite_parents_meet_halfway_on_the_line() {
     let first = module(4, 20, 30, 3);
     for factor in [2.0, -2.0] {
         let scaled = |values: &[f32]| values.iter().map(|value| value * factor).collect();
-        let second = Module {
-            a: scaled(&first.a),
-            b: scaled(&first.b),
-            ..first
-        };
+        let second = Module { a: scaled(&first.a), b: scaled(&first.b), ..first };
         let straight = child("X5", &[("alpha", 0.75)], vec![first.clone(), second.clone()], 1);
         let sphere = child("X8", &[("t", 0.25)], vec![first.clone(), second], 1);
         assert!(apart(&wide(&sphere.a), &wide(&straight.a)) < 1e-6, "{factor}");

@@ -25,10 +25,7 @@ fn dare_drops_its_share_and_keeps_the_expectation() {
         // A value is zero if both parents' values were dropped.
         assert!((zeros(&made.a) / VALUES - p * p).abs() < 0.006, "{p}");
         let mean = |values: &[f32]| values.iter().map(|&value| f64::from(value)).sum::<f64>();
-        let parents = Module {
-            a: vec![1.0; VALUES as usize],
-            ..large(1)
-        };
+        let parents = Module { a: vec![1.0; VALUES as usize], ..large(1) };
         let ones = child("X1", &[("p", p)], vec![parents.clone(), parents], 3);
         assert!((mean(&ones.a) / VALUES - 1.0).abs() < 0.06, "{p}");
     }
@@ -42,11 +39,8 @@ fn della_drops_small_values_more_often() {
         // The mean of p(r)² over independent ranks of the two parents is the square of the mean.
         let dropped = (1.0 + epsilon) / 2.0;
         assert!((zeros(&made.a) / VALUES - dropped * dropped).abs() < 0.006, "{epsilon}");
-        let largest = |values: &[f32]| {
-            (0..values.len())
-                .max_by(|&x, &y| values[x].abs().total_cmp(&values[y].abs()))
-                .unwrap()
-        };
+        let largest =
+            |values: &[f32]| (0..values.len()).max_by(|&x, &y| values[x].abs().total_cmp(&values[y].abs())).unwrap();
         if epsilon == 0.0 {
             assert!(made.a[largest(&first.a)] != 0.0, "the largest value is never dropped");
         }
@@ -65,10 +59,7 @@ fn m2_changes_exactly_its_share_of_the_modules() {
                 .filter(|&index| {
                     let parent = module(2, 5, 7, index as u64);
                     let mut draws = Seeded::new(seed, &index.to_string());
-                    kernel
-                        .child(index, vec![parent.clone()], &mut draws, &Notes::default())
-                        .unwrap()
-                        != parent
+                    kernel.child(index, vec![parent.clone()], &mut draws, &Notes::default()).unwrap() != parent
                 })
                 .collect();
             assert_eq!(changed.len(), expected, "f {f}");

@@ -21,10 +21,8 @@ struct Expected {
 }
 
 fn measured(adapters: Vec<Parent>) -> Geometry {
-    let adapters: Vec<(VersionId, Parent)> = (0..)
-        .map(|number| VersionId(Uuid::from_u128(number)))
-        .zip(adapters)
-        .collect();
+    let adapters: Vec<(VersionId, Parent)> =
+        (0..).map(|number| VersionId(Uuid::from_u128(number))).zip(adapters).collect();
     geometry(&adapters).unwrap()
 }
 
@@ -34,24 +32,18 @@ fn adapter_of(modules: [&Module; 2], alpha: f64) -> Parent {
         "peft_type": "LORA", "r": modules[0].rank, "lora_alpha": alpha, "target_modules": ["q_proj", "v_proj"],
     });
     let bytes = |values: &[f32]| -> Vec<u8> { values.iter().flat_map(|value| value.to_le_bytes()).collect() };
-    let factors = ["q_proj", "v_proj"]
-        .into_iter()
-        .zip(modules)
-        .flat_map(|(name, module)| {
-            let key = |factor| format!("base_model.model.model.layers.0.self_attn.{name}.lora_{factor}.weight");
-            [
-                (key('A'), vec![module.rank, module.inputs], bytes(&module.a)),
-                (key('B'), vec![module.outputs, module.rank], bytes(&module.b)),
-            ]
-        });
+    let factors = ["q_proj", "v_proj"].into_iter().zip(modules).flat_map(|(name, module)| {
+        let key = |factor| format!("base_model.model.model.layers.0.self_attn.{name}.lora_{factor}.weight");
+        [
+            (key('A'), vec![module.rank, module.inputs], bytes(&module.a)),
+            (key('B'), vec![module.outputs, module.rank], bytes(&module.b)),
+        ]
+    });
     let factors: Vec<(String, Vec<usize>, Vec<u8>)> = factors.collect();
     let views = factors
         .iter()
         .map(|(key, shape, bytes)| (key.as_str(), TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()));
-    let files = AdapterFiles {
-        config: config.to_string().into_bytes(),
-        weights: serialize(views, None).unwrap(),
-    };
+    let files = AdapterFiles { config: config.to_string().into_bytes(), weights: serialize(views, None).unwrap() };
     Parent::from_files("an adapter", files).unwrap()
 }
 
@@ -79,17 +71,9 @@ fn the_three_formulas_equal_numpy_on_whole_matrices() {
 #[test]
 fn two_components_of_shares_three_and_one_have_the_rank_that_their_entropy_says() {
     // Singular values 3 and 1, and a module without an update, which does not count.
-    let diagonal = Module {
-        rank: 2,
-        inputs: 3,
-        outputs: 2,
-        a: vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0],
-        b: vec![3.0, 0.0, 0.0, 1.0],
-    };
-    let zero = Module {
-        b: vec![0.0; 4],
-        ..diagonal.clone()
-    };
+    let diagonal =
+        Module { rank: 2, inputs: 3, outputs: 2, a: vec![1.0, 0.0, 0.0, 0.0, 1.0, 0.0], b: vec![3.0, 0.0, 0.0, 1.0] };
+    let zero = Module { b: vec![0.0; 4], ..diagonal.clone() };
     let found = measured(vec![
         adapter_of([&diagonal, &zero], 2.0),
         adapter_of([&zero, &zero], 2.0),
@@ -100,9 +84,7 @@ fn two_components_of_shares_three_and_one_have_the_rank_that_their_entropy_says(
     assert!(near(found.versions[0].effective_rank.unwrap(), rank, 1e-12));
     assert!(near(found.versions[0].norm, 10.0_f64.sqrt(), 1e-12));
     assert_eq!((found.versions[1].norm, found.versions[1].effective_rank), (0.0, None));
-    let [to_zero, to_other, _] = &found.pairs[..] else {
-        panic!("three pairs")
-    };
+    let [to_zero, to_other, _] = &found.pairs[..] else { panic!("three pairs") };
     assert_eq!(to_zero.cosine, None);
     assert!(near(to_zero.distance, 10.0_f64.sqrt(), 1e-12));
     assert_eq!(to_other.cosine, Some(0.0), "different modules have nothing in common");

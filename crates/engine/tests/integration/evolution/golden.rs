@@ -30,11 +30,7 @@ impl Recorded {
             true => Vec::try_from(fixture.read(&name).unwrap().values).unwrap(),
             false => Vec::new(),
         };
-        Self {
-            normals: floats("normals"),
-            uniforms: floats("uniforms"),
-            indices: indices.into(),
-        }
+        Self { normals: floats("normals"), uniforms: floats("uniforms"), indices: indices.into() }
     }
 
     fn is_used_up(&self) -> bool {
@@ -44,19 +40,11 @@ impl Recorded {
 
 impl Draws for Recorded {
     fn normals(&mut self, values: &mut [f32]) {
-        values.fill_with(|| {
-            self.normals
-                .pop_front()
-                .expect("a normal number that NumPy did not draw")
-        });
+        values.fill_with(|| self.normals.pop_front().expect("a normal number that NumPy did not draw"));
     }
 
     fn uniforms(&mut self, values: &mut [f32]) {
-        values.fill_with(|| {
-            self.uniforms
-                .pop_front()
-                .expect("a uniform number that NumPy did not draw")
-        });
+        values.fill_with(|| self.uniforms.pop_front().expect("a uniform number that NumPy did not draw"));
     }
 
     fn index(&mut self, below: usize) -> usize {
@@ -84,9 +72,7 @@ fn every_operator_equals_numpy() {
     let fixture = Checkpoint::from_file(&path).unwrap();
     let mut compared = 0;
     for set in ["four", "one", "seven"] {
-        let modules = (0..)
-            .take_while(|index| fixture.contains(&format!("{set}/first/{index}/a")))
-            .count();
+        let modules = (0..).take_while(|index| fixture.contains(&format!("{set}/first/{index}/a"))).count();
         for name in CATALOGUE.iter().map(|operator| operator.name) {
             if name == "copy_parent" || !fixture.contains(&format!("{set}/{name}/0/a")) {
                 continue;
@@ -99,9 +85,7 @@ fn every_operator_equals_numpy() {
             assert!(call.is_used_up(), "{set} {name}");
             for index in 0..modules {
                 let parents = ["first", "second"][..operator.arity].iter();
-                let parents = parents
-                    .map(|parent| module(&fixture, &format!("{set}/{parent}/{index}")))
-                    .collect();
+                let parents = parents.map(|parent| module(&fixture, &format!("{set}/{parent}/{index}"))).collect();
                 let mut draws = Recorded::new(&fixture, &format!("{set}/{name}/{index}"));
                 let ours = kernel.child(index, parents, &mut draws, &Notes::default()).unwrap();
                 assert!(draws.is_used_up(), "{set} {name} {index}");
@@ -110,11 +94,7 @@ fn every_operator_equals_numpy() {
                 assert!(apart(&wide(&ours.b), &wide(&expected.b)) < 1e-4, "B of {place}");
                 assert!(apart(&update(&ours), &update(&expected)) < 1e-4, "BA of {place}");
                 // A row of A whose column of B is zero is kept; the paper's split would zero it.
-                for (row, expected) in ours
-                    .a
-                    .chunks_exact(ours.inputs)
-                    .zip(expected.a.chunks_exact(ours.inputs))
-                {
+                for (row, expected) in ours.a.chunks_exact(ours.inputs).zip(expected.a.chunks_exact(ours.inputs)) {
                     if expected.iter().any(|&value| value != 0.0) {
                         assert!(apart(&wide(row), &wide(expected)) < 1e-4, "A of {place}");
                     }

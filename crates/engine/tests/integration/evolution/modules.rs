@@ -14,13 +14,7 @@ pub(crate) fn module(rank: usize, inputs: usize, outputs: usize, seed: u64) -> M
         values.iter_mut().for_each(|value| *value *= scale);
         values
     };
-    Module {
-        rank,
-        inputs,
-        outputs,
-        a: values(rank * inputs, 0.1),
-        b: values(outputs * rank, 0.02),
-    }
+    Module { rank, inputs, outputs, a: values(rank * inputs, 0.1), b: values(outputs * rank, 0.02) }
 }
 
 /// The first module of a child by `name` with these parameters, and the number of notes.
@@ -28,17 +22,8 @@ pub(crate) fn child(name: &str, set: &[(&str, f64)], parents: Vec<Module>, seed:
     let operator = operator(name).unwrap();
     let set: BTreeMap<String, f64> = set.iter().map(|&(name, value)| (name.to_owned(), value)).collect();
     let parameters = operator.resolve(&set).unwrap();
-    let kernel = Kernel::new(
-        operator,
-        &parameters,
-        1,
-        parents[0].rank,
-        &mut Seeded::new(seed, "child"),
-    )
-    .unwrap();
-    kernel
-        .child(0, parents, &mut Seeded::new(seed, "module"), &Notes::default())
-        .unwrap()
+    let kernel = Kernel::new(operator, &parameters, 1, parents[0].rank, &mut Seeded::new(seed, "child")).unwrap();
+    kernel.child(0, parents, &mut Seeded::new(seed, "module"), &Notes::default()).unwrap()
 }
 
 /// B A, row by row.
@@ -56,15 +41,8 @@ pub(crate) fn update(module: &Module) -> Vec<f64> {
 /// The largest difference, relative to the largest value of `expected`.
 pub(crate) fn apart(ours: &[f64], expected: &[f64]) -> f64 {
     assert_eq!(ours.len(), expected.len());
-    let largest = expected
-        .iter()
-        .map(|value| value.abs())
-        .fold(f64::MIN_POSITIVE, f64::max);
-    let difference = ours
-        .iter()
-        .zip(expected)
-        .map(|(ours, theirs)| (ours - theirs).abs())
-        .fold(0.0, f64::max);
+    let largest = expected.iter().map(|value| value.abs()).fold(f64::MIN_POSITIVE, f64::max);
+    let difference = ours.iter().zip(expected).map(|(ours, theirs)| (ours - theirs).abs()).fold(0.0, f64::max);
     difference / largest
 }
 

@@ -8,9 +8,7 @@ use crate::evolution::modules::{apart, module, update, wide};
 
 /// U, s and V of the whole update in fp64.
 fn full(module: &Module) -> (Tensor, Tensor, Tensor) {
-    Tensor::from_slice(&update(module))
-        .reshape([module.outputs as i64, module.inputs as i64])
-        .svd(true, true)
+    Tensor::from_slice(&update(module)).reshape([module.outputs as i64, module.inputs as i64]).svd(true, true)
 }
 
 fn check(module: &Module, svd: &Svd) -> Result<(), TestCaseError> {
@@ -36,10 +34,7 @@ fn check(module: &Module, svd: &Svd) -> Result<(), TestCaseError> {
 fn skew(vectors: &Tensor, components: i64) -> f64 {
     let vectors = vectors.narrow(1, 0, components);
     let gram = vectors.tr().matmul(&vectors);
-    (gram - Tensor::eye(components, (tch::Kind::Double, tch::Device::Cpu)))
-        .abs()
-        .max()
-        .double_value(&[])
+    (gram - Tensor::eye(components, (tch::Kind::Double, tch::Device::Cpu))).abs().max().double_value(&[])
 }
 
 proptest! {
@@ -82,9 +77,7 @@ fn it_holds_at_the_widths_of_a_7b_model() {
     // The vectors equal those of the full SVD up to sign.
     let (full_u, _, full_v) = full(&module);
     for (ours, theirs) in [(u, full_u), (v, full_v)] {
-        let overlap = (ours * theirs.narrow(1, 0, 32))
-            .sum_dim_intlist(0, false, tch::Kind::Double)
-            .abs();
+        let overlap = (ours * theirs.narrow(1, 0, 32)).sum_dim_intlist(0, false, tch::Kind::Double).abs();
         assert!((overlap - 1.0).abs().max().double_value(&[]) < 1e-4);
     }
 }
@@ -110,11 +103,7 @@ fn the_largest_value_of_every_left_vector_is_positive() {
     let svd = Svd::of(&module(5, 30, 20, 7)).unwrap();
     for component in 0..5 {
         let column: Vec<f32> = svd.u.iter().skip(component).step_by(5).copied().collect();
-        let largest = column
-            .iter()
-            .copied()
-            .max_by(|x, y| x.abs().total_cmp(&y.abs()))
-            .unwrap();
+        let largest = column.iter().copied().max_by(|x, y| x.abs().total_cmp(&y.abs())).unwrap();
         assert!(largest > 0.0);
     }
 }

@@ -84,11 +84,7 @@ impl Case {
                 advantage: row.advantage,
             });
         }
-        let reference = file
-            .loss
-            .as_ref()
-            .and_then(|fields| fields.reference)
-            .unwrap_or_default();
+        let reference = file.loss.as_ref().and_then(|fields| fields.reference).unwrap_or_default();
         let loss = file.loss.map_or(Loss::CrossEntropy, |fields| {
             Loss::PolicyGradient(PolicyLoss {
                 clip_low: fields.clip_low,
@@ -133,15 +129,12 @@ impl Case {
     }
 
     pub(crate) fn run(&self) -> Result<Updated> {
-        self.update()
-            .run(&self.population, &fresh(&self.population), &self.sequences, &mut |_| ())
+        self.update().run(&self.population, &fresh(&self.population), &self.sequences, &mut |_| ())
     }
 
     /// Piece `index` of `of`.
     pub(crate) fn piece(&self, index: usize, of: usize) -> GradientPiece {
-        self.update()
-            .gradient_piece(&self.population, &self.sequences, index, of, &mut |_| ())
-            .unwrap()
+        self.update().gradient_piece(&self.population, &self.sequences, index, of, &mut |_| ()).unwrap()
     }
 
     /// The expected tensor of a member.
@@ -151,11 +144,7 @@ impl Case {
 
     /// The expected number of a member.
     pub(crate) fn golden_number(&self, what: &str, member: usize) -> f64 {
-        self.golden
-            .read(&format!("{what}/{member}"))
-            .unwrap()
-            .values
-            .double_value(&[])
+        self.golden.read(&format!("{what}/{member}")).unwrap().values.double_value(&[])
     }
 }
 
@@ -176,10 +165,7 @@ pub(crate) fn weights(population: &Population) -> Vec<f32> {
 /// One member's values.
 pub(crate) fn member_weights(population: &Population, member: usize) -> Vec<f32> {
     let trained = TrainedTensor::of_population(population);
-    trained
-        .iter()
-        .flat_map(|tensor| floats(&tensor.values.get(member as i64)))
-        .collect()
+    trained.iter().flat_map(|tensor| floats(&tensor.values.get(member as i64))).collect()
 }
 
 pub(crate) fn floats(tensor: &Tensor) -> Vec<f32> {

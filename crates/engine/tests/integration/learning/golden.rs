@@ -43,17 +43,10 @@ fn three_clipped_adamw_steps_are_those_of_pytorch() {
                 let expected = floats(&case.golden("stepped", member, &tensor.name));
                 let found = floats(&tensor.values.get(member as i64));
                 let largest = difference(&found, &expected);
-                assert!(
-                    largest < 1e-4,
-                    "{model}: {} of member {member} is off by {largest}",
-                    tensor.name
-                );
+                assert!(largest < 1e-4, "{model}: {} of member {member} is off by {largest}", tensor.name);
             }
         }
-        assert_eq!(
-            updated.state.steps,
-            vec![u64::from(case.steps); case.population.members()]
-        );
+        assert_eq!(updated.state.steps, vec![u64::from(case.steps); case.population.members()]);
     }
 }
 
@@ -83,23 +76,14 @@ fn tokens_whose_importance_weight_was_truncated_are_counted() {
 
 #[test]
 fn the_reported_loss_is_that_of_autograd() {
-    for (case, model) in [
-        ("sequence-mean", "qwen2-untied-sharded"),
-        ("cross-entropy", "qwen3-tied-sharded"),
-    ] {
+    for (case, model) in [("sequence-mean", "qwen2-untied-sharded"), ("cross-entropy", "qwen3-tied-sharded")] {
         let case = Case::new(case, model);
         let updated = case.run().unwrap();
         for (member, diagnostics) in updated.diagnostics.iter().enumerate() {
             let expected = case.golden_number("loss", member);
-            assert!(
-                (diagnostics.policy_loss - expected).abs() < 1e-5,
-                "{diagnostics:?}, expected {expected}"
-            );
+            assert!((diagnostics.policy_loss - expected).abs() < 1e-5, "{diagnostics:?}, expected {expected}");
             assert!(diagnostics.entropy > 0.0 && diagnostics.grad_norm > 0.0);
-            let tokens: usize = case.sequences[member]
-                .iter()
-                .map(|sequence| sequence.completion.len())
-                .sum();
+            let tokens: usize = case.sequences[member].iter().map(|sequence| sequence.completion.len()).sum();
             assert_eq!(diagnostics.tokens, tokens as u64);
         }
     }

@@ -10,10 +10,7 @@ const TOLERANCE: f32 = 2e-6;
 const MERGED_TOLERANCE: f32 = 5e-6;
 
 fn cases() -> [Case; 2] {
-    [
-        Case::new("policy", "qwen2-tied"),
-        Case::new("policy", "qwen3-wide-heads"),
-    ]
+    [Case::new("policy", "qwen2-tied"), Case::new("policy", "qwen3-wide-heads")]
 }
 
 #[test]
@@ -30,20 +27,14 @@ fn recomputation_changes_nothing() {
 fn chunks_micro_batches_and_shared_prompts_change_nothing() {
     for mut case in cases() {
         let expected = gradient_values(&case.piece(0, 1));
-        for (logits, tokens, share) in [
-            (1, 1000, true),
-            (3 * 320, 1000, true),
-            (1 << 20, 24, true),
-            (1 << 20, 1, false),
-        ] {
+        for (logits, tokens, share) in
+            [(1, 1000, true), (3 * 320, 1000, true), (1 << 20, 24, true), (1 << 20, 1, false)]
+        {
             case.options.logits = Some(logits);
             case.options.micro_batch_tokens = tokens;
             case.options.share_prompts = share;
             let largest = difference(&gradient_values(&case.piece(0, 1)), &expected);
-            assert!(
-                largest < TOLERANCE,
-                "{logits} logits, {tokens} tokens: off by {largest}"
-            );
+            assert!(largest < TOLERANCE, "{logits} logits, {tokens} tokens: off by {largest}");
         }
     }
 }
@@ -60,10 +51,7 @@ fn padding_by_length_changes_nothing() {
             let expected = with(Padding::ToLongest, share);
             for worth in [0, 2, 1 << 20] {
                 let largest = difference(&with(Padding::ByLength { worth }, share), &expected);
-                assert!(
-                    largest < TOLERANCE,
-                    "worth {worth}, shared prompts {share}: off by {largest}"
-                );
+                assert!(largest < TOLERANCE, "worth {worth}, shared prompts {share}: off by {largest}");
             }
         }
     }
@@ -76,12 +64,7 @@ fn lanes_change_nothing() {
             *list = std::iter::repeat_n(list.clone(), 30).flatten().collect();
         }
         case.options.micro_batch_tokens = 4096;
-        let rows: usize = case
-            .sequences
-            .iter()
-            .flatten()
-            .map(|s| s.prompt.len() + s.completion.len() - 1)
-            .sum();
+        let rows: usize = case.sequences.iter().flatten().map(|s| s.prompt.len() + s.completion.len() - 1).sum();
         assert!(rows > 2048, "{rows} rows are not worth two lanes");
         let with_threads = |threads| {
             let before = tch::get_num_threads();
@@ -101,10 +84,7 @@ fn many_rows_of_a_member_change_nothing() {
         for list in &mut case.sequences {
             *list = std::iter::repeat_n(list.clone(), 60).flatten().collect();
             let rows: usize = list.iter().map(|s| s.prompt.len() + s.completion.len() - 1).sum();
-            assert!(
-                rows > 2 * 512,
-                "{rows} rows are too few for base and adapter to be merged"
-            );
+            assert!(rows > 2 * 512, "{rows} rows are too few for base and adapter to be merged");
         }
         case.options.share_prompts = false;
         let with_budget = |case: &mut Case, tokens| {
@@ -148,10 +128,7 @@ fn the_same_update_gives_the_same_bits() {
         case.options.optimizer.epochs = 2;
         case.options.optimizer.minibatches = 2;
         case.options.micro_batch_tokens = 30;
-        assert_eq!(
-            weights(&case.run().unwrap().population),
-            weights(&case.run().unwrap().population)
-        );
+        assert_eq!(weights(&case.run().unwrap().population), weights(&case.run().unwrap().population));
     }
 }
 
@@ -168,15 +145,9 @@ fn a_member_does_not_see_another_members_data() {
         }
         let after = case.run().unwrap();
         for member in [0, 2] {
-            assert_eq!(
-                member_weights(&before.population, member),
-                member_weights(&after.population, member)
-            );
+            assert_eq!(member_weights(&before.population, member), member_weights(&after.population, member));
             assert_eq!(before.diagnostics[member], after.diagnostics[member]);
         }
-        assert_ne!(
-            member_weights(&before.population, 1),
-            member_weights(&after.population, 1)
-        );
+        assert_ne!(member_weights(&before.population, 1), member_weights(&after.population, 1));
     }
 }

@@ -34,21 +34,14 @@ impl Lesson {
             start,
             sequences: vec![(0..3).map(sequence).collect(), (2..5).map(sequence).collect()],
             options: UpdateOptions {
-                optimizer: Optimizer {
-                    max_grad_norm: 1e-3,
-                    ..Optimizer::default()
-                },
+                optimizer: Optimizer { max_grad_norm: 1e-3, ..Optimizer::default() },
                 ..UpdateOptions::default()
             },
         }
     }
 
     pub(crate) fn update(&self) -> Update<'_> {
-        Update {
-            model: &self.model,
-            options: &self.options,
-            reference: None,
-        }
+        Update { model: &self.model, options: &self.options, reference: None }
     }
 
     /// The state before the first step.

@@ -13,11 +13,7 @@ const MEMBERS: usize = 8;
 /// Different members, with sequences that differ in number and length.
 fn sequences(even: bool) -> Vec<Vec<TrainingSequence>> {
     let sequence = |member: usize, index: usize| {
-        let (prompt, completion) = if even {
-            (5, 6)
-        } else {
-            (2 + index % 3, 1 + (member + index) % 7)
-        };
+        let (prompt, completion) = if even { (5, 6) } else { (2 + index % 3, 1 + (member + index) % 7) };
         let id = |at: usize| ((member * 131 + index * 37 + at * 17) % 300) as i64;
         TrainingSequence {
             id: format!("{member}-{index}"),
@@ -28,9 +24,7 @@ fn sequences(even: bool) -> Vec<Vec<TrainingSequence>> {
         }
     };
     let count = |member: usize| if even { 4 } else { 2 + member % 3 };
-    (0..MEMBERS)
-        .map(|member| (0..count(member)).map(|index| sequence(member, index)).collect())
-        .collect()
+    (0..MEMBERS).map(|member| (0..count(member)).map(|index| sequence(member, index)).collect()).collect()
 }
 
 #[test]
@@ -40,28 +34,19 @@ fn a_batch_of_eight_members_is_eight_runs_of_one() {
     let all = Population::initialise(&model.config, shape.clone(), MEMBERS, 3, device()).unwrap();
     for even in [true, false] {
         let sequences = sequences(even);
-        let mut options = UpdateOptions {
-            micro_batch_tokens: 100,
-            ..UpdateOptions::default()
-        };
+        let mut options = UpdateOptions { micro_batch_tokens: 100, ..UpdateOptions::default() };
         options.optimizer.learning_rate = 1e-3;
         options.optimizer.eps = 1e-5;
         options.optimizer.epochs = 2;
         options.optimizer.minibatches = 2;
-        let update = Update {
-            model: &model,
-            options: &options,
-            reference: None,
-        };
+        let update = Update { model: &model, options: &options, reference: None };
         let together = update.run(&all, &fresh(&all), &sequences, &mut |_| ()).unwrap();
         for (member, of_member) in sequences.iter().enumerate() {
             let alone = Population::stack(shape.clone(), &[all.member(member).unwrap()]).unwrap();
             let of_member = [of_member.clone()];
             let alone = update.run(&alone, &fresh(&alone), &of_member, &mut |_| ()).unwrap();
-            let largest = difference(
-                &member_weights(&alone.population, 0),
-                &member_weights(&together.population, member),
-            );
+            let largest =
+                difference(&member_weights(&alone.population, 0), &member_weights(&together.population, member));
             assert!(largest < 2e-5, "member {member} is off by {largest}");
             let (alone, together) = (alone.diagnostics[0], together.diagnostics[member]);
             assert_eq!(alone.tokens, together.tokens);
@@ -77,22 +62,12 @@ fn each_member_of_a_batch_learns_at_its_own_rate() {
     let all = Population::initialise(&model.config, shape, MEMBERS, 3, device()).unwrap();
     let sequences = sequences(false);
     let learn = |learning_rate: f64, learning_rates: Vec<Option<f64>>| {
-        let mut options = UpdateOptions {
-            learning_rates,
-            ..UpdateOptions::default()
-        };
+        let mut options = UpdateOptions { learning_rates, ..UpdateOptions::default() };
         options.optimizer.learning_rate = learning_rate;
         options.optimizer.weight_decay = 0.1;
         options.optimizer.epochs = 2;
-        let update = Update {
-            model: &model,
-            options: &options,
-            reference: None,
-        };
-        update
-            .run(&all, &fresh(&all), &sequences, &mut |_| ())
-            .unwrap()
-            .population
+        let update = Update { model: &model, options: &options, reference: None };
+        update.run(&all, &fresh(&all), &sequences, &mut |_| ()).unwrap().population
     };
     let own = |member: usize| [Some(1e-3), None, Some(3e-3)][member % 3];
     let mixed = learn(2e-3, (0..MEMBERS).map(own).collect());
@@ -113,11 +88,7 @@ fn members_without_sequences_stay_as_they_are() {
     let mut sequences = sequences(false);
     sequences[3].clear();
     let options = UpdateOptions::default();
-    let update = Update {
-        model: &model,
-        options: &options,
-        reference: None,
-    };
+    let update = Update { model: &model, options: &options, reference: None };
     let updated = update.run(&all, &fresh(&all), &sequences, &mut |_| ()).unwrap();
     assert_eq!(member_weights(&updated.population, 3), member_weights(&all, 3));
     assert_eq!((updated.state.steps[3], updated.state.steps[4]), (0, 1));
@@ -130,17 +101,10 @@ fn a_member_whose_groups_all_have_equal_rewards_learns_exactly_nothing() {
     let shape = LoraShape::new(4, 8.0, false, vec![Projection::Q, Projection::Down]).unwrap();
     let start = Population::initialise(&model.config, shape, MEMBERS, 3, device()).unwrap();
     let options = UpdateOptions::default();
-    let update = Update {
-        model: &model,
-        options: &options,
-        reference: None,
-    };
+    let update = Update { model: &model, options: &options, reference: None };
     // Both factors are away from zero after a first update.
     let mut sequences = sequences(false);
-    let all = update
-        .run(&start, &fresh(&start), &sequences, &mut |_| ())
-        .unwrap()
-        .population;
+    let all = update.run(&start, &fresh(&start), &sequences, &mut |_| ()).unwrap().population;
     for sequence in &mut sequences[3] {
         sequence.advantage = 0.0;
     }
@@ -182,20 +146,13 @@ fn sequences_without_an_advantage_can_be_left_out_if_the_others_become_smaller()
     options.optimizer.learning_rate = 1e-3;
     options.optimizer.eps = 1e-5;
     options.optimizer.epochs = 2;
-    let update = Update {
-        model: &model,
-        options: &options,
-        reference: None,
-    };
+    let update = Update { model: &model, options: &options, reference: None };
     let learned = |updated: &Updated| updated.diagnostics.iter().filter(|of| of.grad_norm > 0.0).count();
     let [full, part] = [whole, active].map(|batch| update.run(&all, &fresh(&all), &batch, &mut |_| ()).unwrap());
     assert!(learned(&full) >= MEMBERS / 2);
     for member in 0..MEMBERS {
         let (full_norm, part_norm) = (full.diagnostics[member].grad_norm, part.diagnostics[member].grad_norm);
-        assert!(
-            (full_norm - part_norm).abs() <= 1e-5 * full_norm,
-            "member {member}: {full_norm} and {part_norm}"
-        );
+        assert!((full_norm - part_norm).abs() <= 1e-5 * full_norm, "member {member}: {full_norm} and {part_norm}");
         let [full, part] = [&full, &part].map(|updated| member_weights(&updated.population, member));
         let largest = difference(&full, &part);
         assert!(largest < 2e-5, "member {member} is off by {largest}");
@@ -210,21 +167,14 @@ fn each_member_of_a_batch_has_its_own_kl_reference() {
     // Fresh members equal the base, so they learn a little first.
     let fresh_members = Population::initialise(&model.config, shape.clone(), MEMBERS, 3, device()).unwrap();
     let mut options = UpdateOptions {
-        loss: Loss::PolicyGradient(PolicyLoss {
-            kl: 0.5,
-            ..PolicyLoss::default()
-        }),
+        loss: Loss::PolicyGradient(PolicyLoss { kl: 0.5, ..PolicyLoss::default() }),
         ..UpdateOptions::default()
     };
     options.optimizer.learning_rate = 1e-2;
     options.optimizer.eps = 1e-5;
     let sequences = sequences(false);
     let learn = |from: &Population, sequences: &[Vec<TrainingSequence>], reference: Option<&Population>| {
-        let update = Update {
-            model: &model,
-            options: &options,
-            reference,
-        };
+        let update = Update { model: &model, options: &options, reference };
         update.run(from, &fresh(from), sequences, &mut |_| ()).unwrap()
     };
     let all = learn(&fresh_members, &sequences, None).population;
@@ -236,17 +186,11 @@ fn each_member_of_a_batch_has_its_own_kl_reference() {
     for (member, of_member) in sequences.iter().enumerate() {
         let alone = Population::stack(shape.clone(), &[all.member(member).unwrap()]).unwrap();
         let version = Population::stack(shape.clone(), &[versions.member(member).unwrap()]).unwrap();
-        let (own, other) = if to_base.contains(&member) {
-            (None, Some(&version))
-        } else {
-            (Some(&version), None)
-        };
+        let (own, other) = if to_base.contains(&member) { (None, Some(&version)) } else { (Some(&version), None) };
         let of_member = [of_member.clone()];
         let separate = learn(&alone, &of_member, own);
-        let largest = difference(
-            &member_weights(&separate.population, 0),
-            &member_weights(&together.population, member),
-        );
+        let largest =
+            difference(&member_weights(&separate.population, 0), &member_weights(&together.population, member));
         assert!(largest < 2e-5, "member {member} is off by {largest}");
         let (kl, of_other) = (together.diagnostics[member].kl, learn(&alone, &of_member, other));
         assert!((separate.diagnostics[0].kl - kl).abs() < 1e-5 * kl, "{kl}");
@@ -261,14 +205,8 @@ fn bf16_points_where_fp32_points() {
         let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
         let all = Population::initialise(&model.config, shape, MEMBERS, 3, device()).unwrap();
         let options = UpdateOptions::default();
-        let update = Update {
-            model: &model,
-            options: &options,
-            reference: None,
-        };
-        let piece = update
-            .gradient_piece(&all, &sequences(false), 0, 1, &mut |_| ())
-            .unwrap();
+        let update = Update { model: &model, options: &options, reference: None };
+        let piece = update.gradient_piece(&all, &sequences(false), 0, 1, &mut |_| ()).unwrap();
         assert_eq!(TrainedTensor::of_population(&all).len(), piece.tensors().count());
         crate::learning::batch::gradient_values(&piece)
     };

@@ -25,12 +25,7 @@ const RANK: u32 = 16;
 fn in_child(test: &str, case: usize) {
     let (_, module) = module_path!().split_once("::").unwrap();
     let output = Command::new(std::env::current_exe().unwrap())
-        .args([
-            &format!("{module}::{test}"),
-            "--exact",
-            "--nocapture",
-            "--test-threads=1",
-        ])
+        .args([&format!("{module}::{test}"), "--exact", "--nocapture", "--test-threads=1"])
         .env(CHILD, case.to_string())
         .env("MALLOC_MMAP_THRESHOLD_", "65536")
         .env("MALLOC_ARENA_MAX", "1")
@@ -38,11 +33,7 @@ fn in_child(test: &str, case: usize) {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     // A name that no test has succeeds, too.
-    assert!(
-        output.status.success() && text.contains("1 passed"),
-        "{text}{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&output.stderr));
     println!("{text}");
 }
 
@@ -103,18 +94,12 @@ fn population(model: &Model) -> Population {
 fn sequences(samples: usize) -> Vec<Vec<TrainingSequence>> {
     let sequence = |member: usize, index: usize| TrainingSequence {
         id: format!("{member}-{index}"),
-        prompt: (0..32)
-            .map(|at| ((member + index / samples * 7 + at * 3) % 4096) as i64)
-            .collect(),
-        completion: (0..33)
-            .map(|at| ((member * 31 + index * 5 + at) % 4096) as i64)
-            .collect(),
+        prompt: (0..32).map(|at| ((member + index / samples * 7 + at * 3) % 4096) as i64).collect(),
+        completion: (0..33).map(|at| ((member * 31 + index * 5 + at) % 4096) as i64).collect(),
         logprobs: vec![-8.0; 33],
         advantage: if index.is_multiple_of(2) { 1.0 } else { -1.0 },
     };
-    (0..MEMBERS)
-        .map(|member| (0..8).map(|index| sequence(member, index)).collect())
-        .collect()
+    (0..MEMBERS).map(|member| (0..8).map(|index| sequence(member, index)).collect()).collect()
 }
 
 fn status(field: &str) -> u64 {
@@ -124,10 +109,7 @@ fn status(field: &str) -> u64 {
 }
 
 fn limit_address_space(bytes: u64) {
-    let limit = libc::rlimit {
-        rlim_cur: bytes,
-        rlim_max: libc::RLIM_INFINITY,
-    };
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
     // SAFETY: the pointer is to a valid rlimit for the time of the call.
     assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
 }
@@ -135,12 +117,8 @@ fn limit_address_space(bytes: u64) {
 #[test]
 fn the_peak_is_what_the_formula_says() {
     // Recomputation, samples of a prompt, logits at a time.
-    const CASES: [(bool, usize, usize); 4] = [
-        (false, 1, 1 << 18),
-        (true, 1, 1 << 18),
-        (false, 4, 1 << 18),
-        (true, 1, 1 << 24),
-    ];
+    const CASES: [(bool, usize, usize); 4] =
+        [(false, 1, 1 << 18), (true, 1, 1 << 18), (false, 4, 1 << 18), (true, 1, 1 << 24)];
     if skips_host_memory() {
         return;
     }
@@ -166,17 +144,9 @@ fn the_peak_is_what_the_formula_says() {
     let learned = (MEMBERS * 8 * 33) as u64;
     let places = (MEMBERS * 8 * 64) as u64;
     let sequences = sequences(samples);
-    let options = UpdateOptions {
-        micro_batch_tokens: 1 << 20,
-        recompute,
-        logits: Some(logits),
-        ..UpdateOptions::default()
-    };
-    let update = Update {
-        model: &model,
-        options: &options,
-        reference: None,
-    };
+    let options =
+        UpdateOptions { micro_batch_tokens: 1 << 20, recompute, logits: Some(logits), ..UpdateOptions::default() };
+    let update = Update { model: &model, options: &options, reference: None };
     let run = |sequences: &[Vec<TrainingSequence>]| drop(update.run(&all, &state, sequences, &mut |_| ()).unwrap());
     // A small run first, to load code and fill libtorch's caches.
     run(&sequences.iter().map(|list| list[..1].to_vec()).collect::<Vec<_>>());
@@ -226,17 +196,9 @@ fn running_out_of_memory_halves_the_micro_batch_and_changes_no_result() {
     let state = fresh(&all);
     let sequences = sequences(1);
     let with_budget = |micro_batch_tokens| {
-        let options = UpdateOptions {
-            micro_batch_tokens,
-            recompute: false,
-            logits: Some(1 << 18),
-            ..UpdateOptions::default()
-        };
-        let update = Update {
-            model: &model,
-            options: &options,
-            reference: None,
-        };
+        let options =
+            UpdateOptions { micro_batch_tokens, recompute: false, logits: Some(1 << 18), ..UpdateOptions::default() };
+        let update = Update { model: &model, options: &options, reference: None };
         update.run(&all, &state, &sequences, &mut |_| ())
     };
     let plenty = with_budget(512).unwrap();
@@ -262,10 +224,7 @@ fn running_out_of_memory_halves_the_passes_of_scoring_and_changes_no_score() {
         return;
     }
     if child().is_none() {
-        in_child(
-            "running_out_of_memory_halves_the_passes_of_scoring_and_changes_no_score",
-            0,
-        );
+        in_child("running_out_of_memory_halves_the_passes_of_scoring_and_changes_no_score", 0);
         return;
     }
     tch::set_num_threads(1);
@@ -273,25 +232,14 @@ fn running_out_of_memory_halves_the_passes_of_scoring_and_changes_no_score() {
     let requests: Vec<_> = sequences(1)
         .into_iter()
         .flatten()
-        .map(|sequence| ScoreRequest {
-            ids: sequence.prompt,
-            adapter: None,
-        })
+        .map(|sequence| ScoreRequest { ids: sequence.prompt, adapter: None })
         .collect();
     let with_budget = |tokens_per_pass| {
-        let options = ScoreOptions {
-            tokens_per_pass,
-            last_logits: false,
-        };
+        let options = ScoreOptions { tokens_per_pass, last_logits: false };
         let mut halved = Vec::new();
-        let scores = score_observed(
-            &model,
-            None,
-            &requests,
-            options,
-            &|index| index.to_string(),
-            &mut |tokens| halved.push(tokens),
-        );
+        let scores = score_observed(&model, None, &requests, options, &|index| index.to_string(), &mut |tokens| {
+            halved.push(tokens)
+        });
         (scores, halved)
     };
     let (plenty, halved) = with_budget(64);
@@ -332,22 +280,12 @@ fn prompts_are_held_by_the_slots_and_by_one_prefill_pass() {
             prompt: (0..TOKENS).map(|at| ((request * 7 + at * 3) % 4096) as i64).collect(),
             adapter: None,
             n: 1,
-            sampling: Sampling {
-                max_tokens: 1,
-                ..Sampling::default()
-            },
+            sampling: Sampling { max_tokens: 1, ..Sampling::default() },
             seed: request,
         })
         .collect();
-    let generator = Generator {
-        model: &model,
-        population: None,
-        tokenizer: None,
-    };
-    let options = GenerationOptions {
-        prefill_tokens: TOKENS as usize,
-        ..GenerationOptions::default()
-    };
+    let generator = Generator { model: &model, population: None, tokenizer: None };
+    let options = GenerationOptions { prefill_tokens: TOKENS as usize, ..GenerationOptions::default() };
     let run = |requests: &[GenerationRequest]| drop(generator.generate(requests, &options, &mut |_| ()).unwrap());
     // A small run first, to load code and fill libtorch's caches.
     run(&requests[..1]);

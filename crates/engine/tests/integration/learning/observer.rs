@@ -12,12 +12,7 @@ const VOCABULARY: i64 = 48;
 
 fn observer() -> Observer {
     Observer {
-        lora: LoraShape {
-            r: 8,
-            lora_alpha: 16.0,
-            target_modules: Projection::ALL.to_vec(),
-            use_rslora: false,
-        },
+        lora: LoraShape { r: 8, lora_alpha: 16.0, target_modules: Projection::ALL.to_vec(), use_rslora: false },
         learning_rate: 2e-2,
         batch: 4,
         epochs: 6,
@@ -36,30 +31,16 @@ fn base() -> Model {
 
 /// Texts that count up from different starts, with different steps.
 fn varied() -> Vec<Vec<i64>> {
-    (0..96)
-        .map(|text| {
-            (0..10)
-                .map(|at| (5 * text + at * (1 + text % 7)) % VOCABULARY)
-                .collect()
-        })
-        .collect()
+    (0..96).map(|text| (0..10).map(|at| (5 * text + at * (1 + text % 7)) % VOCABULARY).collect()).collect()
 }
 
 /// What the base itself would write after these starts.
 fn known(model: &Model) -> Vec<Vec<i64>> {
-    let options = ScoreOptions {
-        last_logits: true,
-        ..ScoreOptions::default()
-    };
+    let options = ScoreOptions { last_logits: true, ..ScoreOptions::default() };
     let mut texts: Vec<Vec<i64>> = (0..96).map(|text| vec![text % VOCABULARY]).collect();
     for _ in 1..10 {
-        let requests: Vec<ScoreRequest> = texts
-            .iter()
-            .map(|ids| ScoreRequest {
-                ids: ids.clone(),
-                adapter: None,
-            })
-            .collect();
+        let requests: Vec<ScoreRequest> =
+            texts.iter().map(|ids| ScoreRequest { ids: ids.clone(), adapter: None }).collect();
         let scores = score(model, None, &requests, options).unwrap();
         for (ids, score) in texts.iter_mut().zip(scores) {
             let logits = score.last_logits.unwrap();
@@ -93,32 +74,15 @@ fn there_is_more_to_learn_of_varied_texts_than_of_repeated_or_known_ones() {
 #[test]
 fn an_observer_that_does_not_learn_finds_nothing() {
     let model = base();
-    let idle = Observer {
-        learning_rate: 0.0,
-        patience: 1,
-        ..observer()
-    };
+    let idle = Observer { learning_rate: 0.0, patience: 1, ..observer() };
     let found = losses(&model, &varied(), &idle);
     assert_eq!((found.tokens, found.validation_tokens), (92 * 9, 4 * 9));
     assert_eq!(found.passes.len(), 2, "the second pass is no better");
-    let requests: Vec<ScoreRequest> = varied()[4..]
-        .iter()
-        .map(|ids| ScoreRequest {
-            ids: ids.clone(),
-            adapter: None,
-        })
-        .collect();
+    let requests: Vec<ScoreRequest> =
+        varied()[4..].iter().map(|ids| ScoreRequest { ids: ids.clone(), adapter: None }).collect();
     let scores = score(&model, None, &requests, ScoreOptions::default()).unwrap();
-    let of_base: f64 = scores
-        .iter()
-        .flat_map(|score| &score.logprobs)
-        .map(|logprob| -f64::from(*logprob))
-        .sum();
-    assert!(
-        (found.online - of_base).abs() < 1e-4 * of_base,
-        "{} and {of_base}",
-        found.online
-    );
+    let of_base: f64 = scores.iter().flat_map(|score| &score.logprobs).map(|logprob| -f64::from(*logprob)).sum();
+    assert!((found.online - of_base).abs() < 1e-4 * of_base, "{} and {of_base}", found.online);
     let epiplexity = found.epiplexity().unwrap();
     assert!(epiplexity.bits.abs() < 1e-3 * of_base, "{epiplexity:?}");
 }

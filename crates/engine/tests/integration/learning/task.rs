@@ -47,26 +47,14 @@ fn sample<P: Iterator<Item = Vec<i64>>>(
         id: String::new(),
         adapter: Some(member),
         n: SAMPLES,
-        sampling: Sampling {
-            max_tokens: prompt.len() as u32,
-            ignore_eos: true,
-            ..Sampling::default()
-        },
+        sampling: Sampling { max_tokens: prompt.len() as u32, ignore_eos: true, ..Sampling::default() },
         seed: seed * 1000 + member as u64 * 100 + prompt[0] as u64,
         prompt,
     };
-    let requests: Vec<_> = (0..MEMBERS)
-        .flat_map(|member| prompts(member).map(move |prompt| request(member, prompt)))
-        .collect();
-    let options = GenerationOptions {
-        max_slots: requests.len() * SAMPLES,
-        ..GenerationOptions::default()
-    };
-    let generator = Generator {
-        model,
-        population: Some(population),
-        tokenizer: None,
-    };
+    let requests: Vec<_> =
+        (0..MEMBERS).flat_map(|member| prompts(member).map(move |prompt| request(member, prompt))).collect();
+    let options = GenerationOptions { max_slots: requests.len() * SAMPLES, ..GenerationOptions::default() };
+    let generator = Generator { model, population: Some(population), tokenizer: None };
     let results = generator.generate(&requests, &options, &mut |_| ()).unwrap().results;
     let mut sequences = vec![Vec::new(); MEMBERS];
     for (request, result) in requests.iter().zip(results) {
@@ -85,9 +73,7 @@ fn sample<P: Iterator<Item = Vec<i64>>>(
 
 /// Share of optimal sequences.
 fn success(member: usize, sequences: &[TrainingSequence]) -> f32 {
-    let right = sequences
-        .iter()
-        .filter(|sequence| sequence.completion == [optimum(member)]);
+    let right = sequences.iter().filter(|sequence| sequence.completion == [optimum(member)]);
     right.count() as f32 / sequences.len() as f32
 }
 
@@ -96,11 +82,7 @@ fn set_advantages(member: usize, samples: &mut [TrainingSequence]) {
     let mean = success(member, samples);
     let deviation = (mean * (1.0 - mean)).sqrt() + 0.01;
     for sequence in samples {
-        let reward = if sequence.completion == [optimum(member)] {
-            1.0
-        } else {
-            0.0
-        };
+        let reward = if sequence.completion == [optimum(member)] { 1.0 } else { 0.0 };
         sequence.advantage = (reward - mean) / deviation;
     }
 }
@@ -127,15 +109,9 @@ fn eight_members_reach_eight_different_optima_in_one_run() {
     for step in 0..STEPS {
         let mut sequences = sample(&model, &population, step, prompts);
         for (member, of_member) in sequences.iter_mut().enumerate() {
-            of_member
-                .chunks_mut(SAMPLES)
-                .for_each(|samples| set_advantages(member, samples));
+            of_member.chunks_mut(SAMPLES).for_each(|samples| set_advantages(member, samples));
         }
-        let update = Update {
-            model: &model,
-            options: &options,
-            reference: None,
-        };
+        let update = Update { model: &model, options: &options, reference: None };
         let updated = update.run(&population, &state, &sequences, &mut |_| ()).unwrap();
         (population, state) = (updated.population, updated.state);
     }
@@ -152,11 +128,7 @@ fn eight_members_learn_to_copy_strings_of_their_own_letters_in_one_run() {
     let shape = LoraShape::new(16, 32.0, false, Projection::ALL.to_vec()).unwrap();
     let mut population = Population::initialise(&model.config, shape, MEMBERS, 7, device()).unwrap();
     let mut state = fresh(&population);
-    let mut options = UpdateOptions {
-        loss: Loss::CrossEntropy,
-        recompute: false,
-        ..UpdateOptions::default()
-    };
+    let mut options = UpdateOptions { loss: Loss::CrossEntropy, recompute: false, ..UpdateOptions::default() };
     options.optimizer.learning_rate = 5e-3;
     let copy = |string: Vec<i64>| TrainingSequence {
         id: String::new(),
@@ -167,18 +139,12 @@ fn eight_members_learn_to_copy_strings_of_their_own_letters_in_one_run() {
     };
     let copies: Vec<Vec<_>> = (0..MEMBERS).map(|member| strings(member).map(copy).collect()).collect();
     for _ in 0..300 {
-        let update = Update {
-            model: &model,
-            options: &options,
-            reference: None,
-        };
+        let update = Update { model: &model, options: &options, reference: None };
         let updated = update.run(&population, &state, &copies, &mut |_| ()).unwrap();
         (population, state) = (updated.population, updated.state);
     }
     for (member, sequences) in sample(&model, &population, 1, strings).iter().enumerate() {
-        let right = sequences
-            .iter()
-            .filter(|sequence| sequence.completion == sequence.prompt);
+        let right = sequences.iter().filter(|sequence| sequence.completion == sequence.prompt);
         let reached = right.count() as f32 / sequences.len() as f32;
         assert!(reached > 0.95, "member {member} reached {reached}");
     }

@@ -69,10 +69,7 @@ fn what_is_not_supported_or_does_not_fit_is_refused_by_file_and_name() {
         ("target_modules", json!(["q_proj"])),
     ] {
         let (file, reason) = refused(with(field, value), None);
-        assert!(
-            file == CONFIG && reason.contains(&format!("`{field}`")),
-            "{field}: {file}: {reason}"
-        );
+        assert!(file == CONFIG && reason.contains(&format!("`{field}`")), "{field}: {file}: {reason}");
     }
     let (file, reason) = refused(with("r", json!(8)), None);
     assert!(file == WEIGHTS && reason.contains("expected rank 8"), "{reason}");
@@ -90,9 +87,8 @@ fn what_is_not_supported_or_does_not_fit_is_refused_by_file_and_name() {
             .map(|(name, tensor)| (name, tensor.shape().to_vec(), tensor.data().to_vec()))
             .collect();
         change(&mut all);
-        let views = all
-            .iter()
-            .map(|(name, shape, bytes)| (name, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()));
+        let views =
+            all.iter().map(|(name, shape, bytes)| (name, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()));
         files.weights = safetensors::serialize(views, None).unwrap();
         refused(files, None).1
     };

@@ -7,18 +7,13 @@ use super::*;
 /// The factors of a module: A `[rank, 3]` and B `[2, rank]`, of small whole numbers.
 fn factors(seed: usize, rank: usize) -> [Vec<f32>; 2] {
     let value = |at: usize| ((seed * 31 + at * 7) % 11) as f32 - 5.0;
-    [
-        (0..rank * 3).map(value).collect(),
-        (0..2 * rank).map(|at| value(at + 100)).collect(),
-    ]
+    [(0..rank * 3).map(value).collect(), (0..2 * rank).map(|at| value(at + 100)).collect()]
 }
 
 /// `scaling · B·A`, `[2, 3]`.
 fn update([a, b]: &[Vec<f32>; 2], rank: usize, scaling: f64) -> Vec<f64> {
     let cell = |row: usize, column: usize| -> f64 {
-        (0..rank)
-            .map(|k| f64::from(b[row * rank + k]) * f64::from(a[k * 3 + column]))
-            .sum()
+        (0..rank).map(|k| f64::from(b[row * rank + k]) * f64::from(a[k * 3 + column])).sum()
     };
     (0..6).map(|at| scaling * cell(at / 3, at % 3)).collect()
 }
@@ -31,21 +26,14 @@ fn files(config: &Value, ranks: &BTreeMap<(usize, Projection), usize>) -> Adapte
         tensors.push((key(layer, projection, 'A'), vec![rank, 3], bytes(&a)));
         tensors.push((key(layer, projection, 'B'), vec![2, rank], bytes(&b)));
     }
-    let views = tensors
-        .iter()
-        .map(|(key, shape, bytes)| (key, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()));
-    AdapterFiles {
-        config: serde_json::to_vec(config).unwrap(),
-        weights: safetensors::serialize(views, None).unwrap(),
-    }
+    let views =
+        tensors.iter().map(|(key, shape, bytes)| (key, TensorView::new(Dtype::F32, shape.clone(), bytes).unwrap()));
+    AdapterFiles { config: serde_json::to_vec(config).unwrap(), weights: safetensors::serialize(views, None).unwrap() }
 }
 
 fn config(fields: Value) -> Value {
     let mut config = json!({"peft_type": "LORA", "r": 4, "lora_alpha": 8, "target_modules": ["q_proj", "down_proj"]});
-    config
-        .as_object_mut()
-        .unwrap()
-        .extend(fields.as_object().unwrap().clone());
+    config.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
     config
 }
 
@@ -58,49 +46,24 @@ fn an_adapter_with_patterns_computes_the_same_without_them() {
     let cases: [(Value, Expected); 5] = [
         (
             json!({"rank_pattern": {"q_proj": 2}}),
-            [
-                ((0, Q), (2, 8.0)),
-                ((1, Q), (2, 8.0)),
-                ((0, Down), (4, 8.0)),
-                ((1, Down), (4, 8.0)),
-            ],
+            [((0, Q), (2, 8.0)), ((1, Q), (2, 8.0)), ((0, Down), (4, 8.0)), ((1, Down), (4, 8.0))],
         ),
         (
             json!({"rank_pattern": {"layers.1.self_attn.q_proj": 6, "q_proj": 2}, "alpha_pattern": {"mlp.down_proj": 3}}),
-            [
-                ((0, Q), (2, 8.0)),
-                ((1, Q), (6, 8.0)),
-                ((0, Down), (4, 3.0)),
-                ((1, Down), (4, 3.0)),
-            ],
+            [((0, Q), (2, 8.0)), ((1, Q), (6, 8.0)), ((0, Down), (4, 3.0)), ((1, Down), (4, 3.0))],
         ),
         // The first entry that matches counts, in the order of the file, and a name must be whole.
         (
             json!({"rank_pattern": {"q_proj": 2, "layers.1.self_attn.q_proj": 6, "proj": 9}, "alpha_pattern": null}),
-            [
-                ((0, Q), (2, 8.0)),
-                ((1, Q), (2, 8.0)),
-                ((0, Down), (4, 8.0)),
-                ((1, Down), (4, 8.0)),
-            ],
+            [((0, Q), (2, 8.0)), ((1, Q), (2, 8.0)), ((0, Down), (4, 8.0)), ((1, Down), (4, 8.0))],
         ),
         (
             json!({"rank_pattern": {"layers\\.(0|2)\\..*": 1}, "alpha_pattern": {"^model.layers.1.*_proj": 5}, "use_rslora": true}),
-            [
-                ((0, Q), (1, 8.0)),
-                ((1, Q), (4, 5.0)),
-                ((0, Down), (1, 8.0)),
-                ((1, Down), (4, 5.0)),
-            ],
+            [((0, Q), (1, 8.0)), ((1, Q), (4, 5.0)), ((0, Down), (1, 8.0)), ((1, Down), (4, 5.0))],
         ),
         (
             json!({"alpha_pattern": {"q_proj": 7}, "lora_alpha": 0}),
-            [
-                ((0, Q), (4, 7.0)),
-                ((1, Q), (4, 7.0)),
-                ((0, Down), (4, 0.0)),
-                ((1, Down), (4, 0.0)),
-            ],
+            [((0, Q), (4, 7.0)), ((1, Q), (4, 7.0)), ((0, Down), (4, 0.0)), ((1, Down), (4, 0.0))],
         ),
     ];
     for (fields, expected) in cases {
@@ -112,19 +75,12 @@ fn an_adapter_with_patterns_computes_the_same_without_them() {
         let shape = read.shape(vec![Q, Down]).unwrap();
         let tensors = SafeTensors::deserialize(&plain.weights).unwrap();
         for ((layer, projection), (own, alpha)) in expected {
-            let divisor = if shape.use_rslora {
-                (own as f64).sqrt()
-            } else {
-                own as f64
-            };
+            let divisor = if shape.use_rslora { (own as f64).sqrt() } else { own as f64 };
             let wanted = update(&factors(layer * 10 + projection as usize, own), own, alpha / divisor);
             let stored =
                 ['A', 'B'].map(|factor| values(&tensors.tensor(&key(layer, projection, factor)).unwrap()).unwrap());
             let got = update(&stored, rank, shape.scaling());
-            let is_same = wanted
-                .iter()
-                .zip(&got)
-                .all(|(a, b)| (a - b).abs() <= 1e-5 * a.abs().max(1.0));
+            let is_same = wanted.iter().zip(&got).all(|(a, b)| (a - b).abs() <= 1e-5 * a.abs().max(1.0));
             assert!(is_same, "{fields} {layer} {projection}: {wanted:?} {got:?}");
         }
     }
@@ -133,11 +89,7 @@ fn an_adapter_with_patterns_computes_the_same_without_them() {
 #[test]
 fn an_adapter_without_patterns_stays_as_it_is() {
     let ranks = BTreeMap::from([((0, Projection::Q), 4)]);
-    for fields in [
-        json!({}),
-        json!({"rank_pattern": null}),
-        json!({"rank_pattern": {}, "alpha_pattern": {}}),
-    ] {
+    for fields in [json!({}), json!({"rank_pattern": null}), json!({"rank_pattern": {}, "alpha_pattern": {}})] {
         let files = files(&config(fields), &ranks);
         assert_eq!(files.clone().without_patterns().unwrap(), files);
     }
@@ -146,9 +98,8 @@ fn an_adapter_without_patterns_stays_as_it_is() {
 #[test]
 fn patterns_that_do_not_fit_are_refused_by_name() {
     let refused = |fields: Value, rank: usize| {
-        let (file, reason) = files(&config(fields), &BTreeMap::from([((0, Projection::Q), rank)]))
-            .without_patterns()
-            .unwrap_err();
+        let (file, reason) =
+            files(&config(fields), &BTreeMap::from([((0, Projection::Q), rank)])).without_patterns().unwrap_err();
         format!("{file}: {reason}")
     };
     assert!(refused(json!({"rank_pattern": {"q_proj": 2}}), 4).contains("expected rank 2"));

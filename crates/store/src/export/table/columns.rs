@@ -82,22 +82,14 @@ pub(super) const MEMBERS: [Source; 13] = [
     ("died_step", Kind::Int, "x.died_step::int8"),
     ("cause_of_death", Kind::Text, "x.cause_of_death"),
     ("replaces_id", Kind::Text, "b.replaces_id::text"),
-    (
-        "versions",
-        Kind::Int,
-        "(SELECT max(ordinal) + 1 FROM adapter_versions WHERE member_id = x.id)::int8",
-    ),
+    ("versions", Kind::Int, "(SELECT max(ordinal) + 1 FROM adapter_versions WHERE member_id = x.id)::int8"),
     (
         "children",
         Kind::Int,
         "(SELECT count(DISTINCT c.child_id) FROM adapter_versions v JOIN birth_parents c ON c.version_id = v.id
           WHERE v.member_id = x.id)",
     ),
-    (
-        "problems",
-        Kind::Int,
-        "(SELECT count(*) FROM problems WHERE proposer_id = x.id)",
-    ),
+    ("problems", Kind::Int, "(SELECT count(*) FROM problems WHERE proposer_id = x.id)"),
     (
         "learning_rate",
         Kind::Float,

@@ -44,13 +44,9 @@ impl<'a> SourceOrderVisitor<'a> for Notes {
             AnyNodeRef::StmtIf(branches) => {
                 let others = branches.elif_else_clauses.iter();
                 let others = others.map(|clause| (clause.test.as_ref(), &clause.body));
-                let all: Vec<_> = std::iter::once((Some(&*branches.test), &branches.body))
-                    .chain(others)
-                    .collect();
+                let all: Vec<_> = std::iter::once((Some(&*branches.test), &branches.body)).chain(others).collect();
                 if all.iter().any(|(_, body)| body.iter().any(Stmt::is_raise_stmt)) {
-                    all.into_iter()
-                        .filter_map(|(test, _)| test)
-                        .for_each(|test| self.around(test));
+                    all.into_iter().filter_map(|(test, _)| test).for_each(|test| self.around(test));
                 }
             }
             AnyNodeRef::StmtTry(attempt) if may_fail(&attempt.body) || may_fail(&attempt.orelse) => {
@@ -111,10 +107,7 @@ mod tests {
         let note = "__lyceum_asserted__";
         assert_eq!(of("x = 1; assert x"), format!("x = 1; {note}();assert x"));
         assert_eq!(of("if x: assert x"), format!("if x: {note}();assert x"));
-        assert_eq!(
-            of("self.assertEqual(a, b)"),
-            format!("({note}() or (self.assertEqual))(a, b)")
-        );
+        assert_eq!(of("self.assertEqual(a, b)"), format!("({note}() or (self.assertEqual))(a, b)"));
         for (test, count) in [
             ("if(a):\n    raise E\nelif[b]:\n    pass\nelse:\n    pass", 2),
             ("if a:\n    pass", 0),

@@ -87,19 +87,14 @@ pub(super) fn cases(public: Option<&str>, private: Option<&str>) -> Result<Cases
     if is_functional && cases.iter().any(|case| case.testtype == TestType::Stdin) {
         return Err("test cases of both types, `stdin` and `functional`".to_owned());
     }
-    Ok(Cases {
-        is_functional,
-        pairs: cases.into_iter().map(|case| (case.input, case.output)).collect(),
-    })
+    Ok(Cases { is_functional, pairs: cases.into_iter().map(|case| (case.input, case.output)).collect() })
 }
 
 fn read(text: &str, max_unfolded: u64) -> Result<Vec<Case>, String> {
     if text.trim_start().starts_with('[') {
         return serde_json::from_str(text).map_err(|error| error.to_string());
     }
-    let packed = STANDARD
-        .decode(text.trim())
-        .map_err(|error| format!("neither a JSON list nor base64: {error}"))?;
+    let packed = STANDARD.decode(text.trim()).map_err(|error| format!("neither a JSON list nor base64: {error}"))?;
     let mut unfolding = BufReader::new(flate2::read::ZlibDecoder::new(packed.as_slice()).take(max_unfolded));
     let cases = unpickled(&mut unfolding);
     if unfolding.get_ref().limit() == 0 {
@@ -162,9 +157,7 @@ const TOO_SOON: &str = "the pickle ends too soon";
 /// The next bytes as a little-endian number.
 fn number(pickle: &mut impl BufRead, length: usize) -> Result<u64, String> {
     let mut bytes = [0; 8];
-    pickle
-        .read_exact(&mut bytes[..length])
-        .map_err(|error| unreadable(&error))?;
+    pickle.read_exact(&mut bytes[..length]).map_err(|error| unreadable(&error))?;
     Ok(u64::from_le_bytes(bytes))
 }
 
@@ -191,10 +184,7 @@ mod tests {
         let packed = "eJxrYJlqwQABPSbR1UqZeQWlJUpWCkqGSjoKSvmlJVCuEYhbklpcUlJZkAoSKC5JycxTqo2dogcAOgkSqg==";
         let unpacked = cases(Some(r#"[{"input":"0","output":"1","testtype":"stdin"}]"#), Some(packed));
         match unpacked {
-            Ok(cases) => assert_eq!(
-                cases.pairs,
-                [("0".to_owned(), "1".to_owned()), ("1".to_owned(), "2".to_owned())]
-            ),
+            Ok(cases) => assert_eq!(cases.pairs, [("0".to_owned(), "1".to_owned()), ("1".to_owned(), "2".to_owned())]),
             Err(reason) => panic!("{reason}"),
         }
     }
@@ -213,16 +203,8 @@ mod tests {
 
     #[test]
     fn a_pickle_that_would_call_something_is_refused() {
-        assert!(
-            unpickled(&b"cos\nsystem\n(S'true'\ntR."[..])
-                .unwrap_err()
-                .contains("opcode 0x63")
-        );
+        assert!(unpickled(&b"cos\nsystem\n(S'true'\ntR."[..]).unwrap_err().contains("opcode 0x63"));
         assert!(unpickled(&b"\x80\x04\x8c"[..]).unwrap_err().contains("too soon"));
-        assert!(
-            unpickled(&b"\x80\x04X\xff\xff\xff\xffa."[..])
-                .unwrap_err()
-                .contains("too soon")
-        );
+        assert!(unpickled(&b"\x80\x04X\xff\xff\xff\xffa."[..]).unwrap_err().contains("too soon"));
     }
 }

@@ -36,11 +36,8 @@ impl Bench<'_> {
     ) -> Result<Result<Results, Failed>, SandboxError> {
         let mut calls = Vec::with_capacity(pairs.len());
         for (at, (input, output)) in pairs.iter().enumerate() {
-            let arguments: Result<Vec<_>, _> = input
-                .lines()
-                .filter(|line| !line.trim().is_empty())
-                .map(Value::from_json)
-                .collect();
+            let arguments: Result<Vec<_>, _> =
+                input.lines().filter(|line| !line.trim().is_empty()).map(Value::from_json).collect();
             match arguments.and_then(|arguments| Ok((arguments, Value::from_json(output)?))) {
                 Ok((arguments, _)) => {
                     let sources: Vec<_> = arguments.iter().map(Value::to_source).collect();
@@ -50,19 +47,13 @@ impl Bench<'_> {
             }
         }
         let limits = self.slot.limits().for_tests();
-        let program = Program {
-            top_tuple_as_list: true,
-            ..Program::under_test(program, entry_point)
-        };
+        let program = Program { top_tuple_as_list: true, ..Program::under_test(program, entry_point) };
         let judge = |at: usize, outcome: Outcome, _| {
             let value = match outcome {
                 Outcome::Value(value) => value,
                 Outcome::Failed(failed) => return Err(failed),
                 Outcome::Large(_) => {
-                    return Err(Failed::new(
-                        Status::Unserialisable,
-                        "it gives a value that is too large",
-                    ));
+                    return Err(Failed::new(Status::Unserialisable, "it gives a value that is too large"));
                 }
             };
             // Read once before, but kept as text: many values may be large.
@@ -83,10 +74,7 @@ impl Bench<'_> {
         let mut results: Results = Vec::with_capacity(pairs.len());
         for (stdin, expected) in pairs {
             if timeouts == MAX_TIMEOUTS {
-                results.push(Err(Failed::new(
-                    Status::Timeout,
-                    "not run, because earlier tests took too long",
-                )));
+                results.push(Err(Failed::new(Status::Timeout, "not run, because earlier tests took too long")));
                 continue;
             }
             let result = printed(zygote, limits, program, stdin)?.and_then(|printed| {
@@ -106,18 +94,9 @@ impl Bench<'_> {
 
 /// LiveCodeBench's rule: the same number of lines, each with either the same text or the same decimal numbers.
 fn is_same_output(printed: &str, expected: &str) -> bool {
-    let lines = |text: &'_ str| {
-        text.trim()
-            .lines()
-            .map(|line| line.trim().to_owned())
-            .collect::<Vec<_>>()
-    };
+    let lines = |text: &'_ str| text.trim().lines().map(|line| line.trim().to_owned()).collect::<Vec<_>>();
     let (printed, expected) = (lines(printed), lines(expected));
-    printed.len() == expected.len()
-        && printed
-            .iter()
-            .zip(&expected)
-            .all(|(a, b)| a == b || is_same_decimals(a, b))
+    printed.len() == expected.len() && printed.iter().zip(&expected).all(|(a, b)| a == b || is_same_decimals(a, b))
 }
 
 fn is_same_decimals(left: &str, right: &str) -> bool {
@@ -147,11 +126,7 @@ fn decimal(text: &str) -> Option<(bool, String, i64)> {
     if significant.is_empty() {
         return Some((false, significant, 0));
     }
-    Some((
-        is_negative,
-        significant,
-        i64::from(exponent) - fraction.len() as i64 + zeros,
-    ))
+    Some((is_negative, significant, i64::from(exponent) - fraction.len() as i64 + zeros))
 }
 
 #[cfg(test)]

@@ -46,11 +46,7 @@ impl Bench<'_> {
                 expected
             }
         };
-        let mut oracle = Oracle {
-            entry_point,
-            atol,
-            suite: Suite::of(task_id),
-        };
+        let mut oracle = Oracle { entry_point, atol, suite: Suite::of(task_id) };
         let mut failed = expected.iter().filter_map(Kept::failed);
         if let Some(failed) = failed.find(|failed| !oracle.accepts_opaque(failed)) {
             let reason = format!("the reference program failed: {}", failed.reason);
@@ -70,25 +66,16 @@ impl Bench<'_> {
 
 fn arguments(input: &JsonText, task_id: &str) -> Result<Vec<Value>, String> {
     match Value::from_json(input.as_str())? {
-        Value::List(arguments) => Ok(
-            match task_id.strip_prefix("Mbpp/").and_then(|number| number.parse().ok()) {
-                Some(number) => restore(number, arguments),
-                None => arguments,
-            },
-        ),
+        Value::List(arguments) => Ok(match task_id.strip_prefix("Mbpp/").and_then(|number| number.parse().ok()) {
+            Some(number) => restore(number, arguments),
+            None => arguments,
+        }),
         Value::Str(text) => {
             let text = text.as_str().ok_or("it holds a surrogate")?.to_owned();
             let arguments = parse_arguments(&text).map_err(|error| error.to_string())?;
-            if arguments.keyword.is_empty() {
-                Ok(arguments.positional)
-            } else {
-                Err("keyword arguments".to_owned())
-            }
+            if arguments.keyword.is_empty() { Ok(arguments.positional) } else { Err("keyword arguments".to_owned()) }
         }
-        other => Err(format!(
-            "it is {}, neither a list of arguments nor a text",
-            other.type_name()
-        )),
+        other => Err(format!("it is {}, neither a list of arguments nor a text", other.type_name())),
     }
 }
 
@@ -173,11 +160,7 @@ impl Oracle<'_> {
         };
         if self.suite == Suite::HumanEval && self.entry_point == "find_zero" {
             let value = polynomial(arguments, given).map(f64::abs);
-            return if value.is_some_and(|value| value <= self.atol) {
-                Ok(())
-            } else {
-                Err(differs(given, expected))
-            };
+            return if value.is_some_and(|value| value <= self.atol) { Ok(()) } else { Err(differs(given, expected)) };
         }
         let exact = match (self.suite, self.entry_point) {
             (Suite::Mbpp, "are_equivalent") => true,
@@ -210,10 +193,7 @@ impl Oracle<'_> {
         if expected == given {
             Ok(())
         } else {
-            Err(Failed::new(
-                Status::Ok,
-                format!("it found {}", if given { "a match" } else { "no match" }),
-            ))
+            Err(Failed::new(Status::Ok, format!("it found {}", if given { "a match" } else { "no match" })))
         }
     }
 
@@ -259,10 +239,7 @@ impl Oracle<'_> {
 }
 
 fn differs(given: &Value, expected: &Value) -> Failed {
-    Failed::new(
-        Status::Ok,
-        format!("it gives {}, not {}", excerpt(given), excerpt(expected)),
-    )
+    Failed::new(Status::Ok, format!("it gives {}, not {}", excerpt(given), excerpt(expected)))
 }
 
 /// A real number as a float, if it does not overflow.
@@ -290,11 +267,9 @@ fn is_floats(value: &Value) -> bool {
 fn as_set(value: &Value) -> Option<Value> {
     let items = match value {
         Value::List(items) | Value::Tuple(items) | Value::Set(items) | Value::FrozenSet(items) => items.clone(),
-        Value::Str(text) => text
-            .code_points()
-            .filter_map(char::from_u32)
-            .map(|c| Value::Str(c.to_string().as_str().into()))
-            .collect(),
+        Value::Str(text) => {
+            text.code_points().filter_map(char::from_u32).map(|c| Value::Str(c.to_string().as_str().into())).collect()
+        }
         Value::Dict(pairs) => pairs.iter().map(|(key, _)| key.clone()).collect(),
         _ => return None,
     };
@@ -308,11 +283,7 @@ fn polynomial(arguments: &[Value], at: &Value) -> Option<f64> {
     };
     let at = number(at)?;
     let powers = std::iter::successors(Some(1.0), |power| Some(power * at));
-    coefficients
-        .iter()
-        .zip(powers)
-        .map(|(coefficient, power)| Some(number(coefficient)? * power))
-        .sum()
+    coefficients.iter().zip(powers).map(|(coefficient, power)| Some(number(coefficient)? * power)).sum()
 }
 
 /// Mbpp/558 with the shorter number padded with zeros.
@@ -323,9 +294,7 @@ fn digit_distance(arguments: &[Value]) -> Option<Value> {
     let (a, b) = (a.to_string(), b.to_string());
     let width = a.len().max(b.len());
     let digits = |text: String| format!("{text:0>width$}").bytes().map(i64::from).collect::<Vec<_>>();
-    Some(Value::from(
-        digits(a).iter().zip(digits(b)).map(|(a, b)| (a - b).abs()).sum::<i64>(),
-    ))
+    Some(Value::from(digits(a).iter().zip(digits(b)).map(|(a, b)| (a - b).abs()).sum::<i64>()))
 }
 
 #[cfg(test)]
@@ -333,17 +302,11 @@ mod tests {
     use super::*;
 
     fn oracle(entry_point: &str) -> Oracle<'_> {
-        Oracle {
-            entry_point,
-            atol: 0.0,
-            suite: Suite::Mbpp,
-        }
+        Oracle { entry_point, atol: 0.0, suite: Suite::Mbpp }
     }
 
     fn judged(oracle: &mut Oracle<'_>, expected: Value, given: Value) -> bool {
-        oracle
-            .judge(&[], &Outcome::Value(expected), &Outcome::Value(given))
-            .is_ok()
+        oracle.judge(&[], &Outcome::Value(expected), &Outcome::Value(given)).is_ok()
     }
 
     #[test]
@@ -352,11 +315,7 @@ mod tests {
         assert!(!judged(&mut oracle, Value::from(1), Value::from(2)));
         assert!(judged(&mut oracle, Value::Float(1.0), Value::Float(1.000_000_5)));
         assert!(!judged(&mut oracle, Value::Float(1.0), Value::Float(1.000_01)));
-        assert!(!judged(
-            &mut oracle,
-            Value::List(vec![Value::Float(1.0)]),
-            Value::Tuple(vec![Value::Float(1.1)])
-        ));
+        assert!(!judged(&mut oracle, Value::List(vec![Value::Float(1.0)]), Value::Tuple(vec![Value::Float(1.1)])));
     }
 
     #[test]
@@ -365,29 +324,13 @@ mod tests {
         let infinite = Value::Float(f64::INFINITY);
         assert!(judged(&mut oracle("any"), infinite.clone(), infinite.clone()));
         for given in [0.0, 1e308, f64::NEG_INFINITY, f64::NAN] {
-            assert!(
-                !judged(&mut oracle("any"), infinite.clone(), Value::Float(given)),
-                "{given}"
-            );
-            assert!(
-                !judged(&mut oracle("any"), floats(&[1.0, f64::INFINITY]), floats(&[1.0, given])),
-                "{given}"
-            );
-            assert!(
-                !judged(&mut oracle("any"), Value::Float(given), infinite.clone()),
-                "{given}"
-            );
+            assert!(!judged(&mut oracle("any"), infinite.clone(), Value::Float(given)), "{given}");
+            assert!(!judged(&mut oracle("any"), floats(&[1.0, f64::INFINITY]), floats(&[1.0, given])), "{given}");
+            assert!(!judged(&mut oracle("any"), Value::Float(given), infinite.clone()), "{given}");
         }
         let complex = |re, im| Value::List(vec![Value::Float(0.5), Value::Complex(re, im)]);
-        let tolerant = || Oracle {
-            atol: 1e-6,
-            ..oracle("any")
-        };
-        assert!(judged(
-            &mut tolerant(),
-            complex(f64::INFINITY, 1.0),
-            complex(f64::INFINITY, 1.0)
-        ));
+        let tolerant = || Oracle { atol: 1e-6, ..oracle("any") };
+        assert!(judged(&mut tolerant(), complex(f64::INFINITY, 1.0), complex(f64::INFINITY, 1.0)));
         assert!(!judged(&mut tolerant(), complex(f64::INFINITY, 1.0), complex(2.0, 1.0)));
         // As floats, both integers would be infinite.
         let power = |exponent| Value::Int(num_bigint::BigInt::from(10).pow(exponent));
@@ -400,11 +343,7 @@ mod tests {
         let list = |items: &[i64]| Value::List(items.iter().map(|item| Value::from(*item)).collect());
         assert!(judged(&mut oracle("Diff"), list(&[1, 2]), list(&[2, 1, 1])));
         assert!(!judged(&mut oracle("Diff"), list(&[1, 2]), list(&[2])));
-        assert!(judged(
-            &mut oracle("are_equivalent"),
-            Value::Bool(true),
-            Value::Bool(false)
-        ));
+        assert!(judged(&mut oracle("are_equivalent"), Value::Bool(true), Value::Bool(false)));
         assert!(judged(&mut oracle("sum_div"), Value::from(7), Value::from(0)));
     }
 
@@ -413,15 +352,9 @@ mod tests {
         let list = |items: &[i64]| Value::List(items.iter().map(|item| Value::from(*item)).collect());
         let missing = Failed::new(Status::Unserialisable, "a value of type Match");
         for id in ["", "Mbpp", "Mbpp+/2", "HumanEval/2", "other/2"] {
-            let of = |entry_point| Oracle {
-                suite: Suite::of(id),
-                ..oracle(entry_point)
-            };
+            let of = |entry_point| Oracle { suite: Suite::of(id), ..oracle(entry_point) };
             assert!(!judged(&mut of("Diff"), list(&[1, 2]), list(&[2, 1])), "{id}");
-            assert!(
-                !judged(&mut of("are_equivalent"), Value::from(1), Value::from(2)),
-                "{id}"
-            );
+            assert!(!judged(&mut of("are_equivalent"), Value::from(1), Value::from(2)), "{id}");
             assert!(!judged(&mut of("sum_div"), Value::from(7), Value::from(0)), "{id}");
             assert!(!judged(&mut of("check_str"), Value::from(1), Value::from(2)), "{id}");
             assert!(!of("check_str").accepts_opaque(&missing), "{id}");
@@ -432,20 +365,9 @@ mod tests {
 
     #[test]
     fn alternative_readings_of_two_tasks_are_accepted() {
-        assert_eq!(
-            digit_distance(&[Value::from(123), Value::from(56)]),
-            Some(Value::from(1 + 3 + 3))
-        );
+        assert_eq!(digit_distance(&[Value::from(123), Value::from(56)]), Some(Value::from(1 + 3 + 3)));
         let arguments = [Value::from(3), Value::from(4)];
         let mut oracle = oracle("surface_Area");
-        assert!(
-            oracle
-                .judge(
-                    &arguments,
-                    &Outcome::Value(Value::from(33)),
-                    &Outcome::Value(Value::from(35))
-                )
-                .is_ok()
-        );
+        assert!(oracle.judge(&arguments, &Outcome::Value(Value::from(33)), &Outcome::Value(Value::from(35))).is_ok());
     }
 }

@@ -20,10 +20,7 @@ pub(super) fn restore(number: u32, arguments: Vec<Value>) -> Vec<Value> {
         }
         250 | 307 | 405 | 446 | 617 | 720 | 763 | 808 => argument_at(0, arguments, tuple),
         252 => argument_at(0, arguments, complex),
-        259 | 401 | 445 => arguments
-            .into_iter()
-            .map(|argument| tuple(items(argument, tuple)))
-            .collect(),
+        259 | 401 | 445 => arguments.into_iter().map(|argument| tuple(items(argument, tuple))).collect(),
         278 => argument_at(0, arguments, |argument| tuple(items(argument, list_to_tuple))),
         580 | 615 | 791 => arguments.into_iter().map(tuples_all_the_way).collect(),
         722 => argument_at(0, arguments, |argument| match argument {
@@ -91,10 +88,7 @@ fn set(value: Value) -> Value {
 
 fn float(value: Value) -> Value {
     match &value {
-        Value::Str(text) => text
-            .as_str()
-            .and_then(|text| text.trim().parse().ok())
-            .map_or(value, Value::Float),
+        Value::Str(text) => text.as_str().and_then(|text| text.trim().parse().ok()).map_or(value, Value::Float),
         Value::Int(number) => num_traits::ToPrimitive::to_f64(number).map_or(value, Value::Float),
         _ => value,
     }

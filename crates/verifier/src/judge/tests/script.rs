@@ -58,9 +58,7 @@ enum Reply {
 
 impl Reply {
     fn opaque() -> Self {
-        Self::Value {
-            value: "object()".to_owned(),
-        }
+        Self::Value { value: "object()".to_owned() }
     }
 }
 
@@ -76,9 +74,7 @@ impl Bench<'_> {
         let defined = with_module(program, functions).unwrap_or_default();
         // A prompt in words defines nothing.
         let prompt = prompt.filter(|prompt| with_module(prompt, defines_something) == Ok(true));
-        let trusted = prompt
-            .and_then(|prompt| with_module(prompt, functions).ok())
-            .unwrap_or_default();
+        let trusted = prompt.and_then(|prompt| with_module(prompt, functions).ok()).unwrap_or_default();
         let read = with_module(test, |module| (noted(test, module), Mentions::of(module, entry_point)));
         let (noted, mentions) = match read {
             Ok(read) => read,
@@ -91,29 +87,15 @@ impl Bench<'_> {
         let is_used = |name: &&str| mentions.names.contains(*name) && !trusted.iter().any(|own| own == name);
         let mut remote: BTreeSet<&str> = functions.iter().copied().filter(is_used).collect();
         remote.insert(entry_point);
-        remote.extend(
-            classes
-                .iter()
-                .map(String::as_str)
-                .filter(|name| *name == SOLUTION)
-                .filter(is_used),
-        );
+        remote.extend(classes.iter().map(String::as_str).filter(|name| *name == SOLUTION).filter(is_used));
         let script = Script {
             support: &format!("{TEST_IMPORTS}{}", prompt.unwrap_or_default()),
             test: &noted,
-            starred: remote
-                .iter()
-                .copied()
-                .filter(|name| !mentions.bound.contains(*name))
-                .collect(),
+            starred: remote.iter().copied().filter(|name| !mentions.bound.contains(*name)).collect(),
             functions,
             remote,
             modules: mentions.modules.iter().map(String::as_str).collect(),
-            classes: classes
-                .iter()
-                .map(String::as_str)
-                .filter(|name| test.contains(*name))
-                .collect(),
+            classes: classes.iter().map(String::as_str).filter(|name| test.contains(*name)).collect(),
             entry_point,
             calls_check: mentions.bound.contains("check"),
         };
@@ -140,11 +122,9 @@ impl Bench<'_> {
                         return Ok(Err(of_the_test(Failed::new(Status::Malformed, "nothing was asserted"))));
                     }
                     Outcome::Value(_) | Outcome::Large(_) => Ok(()),
-                    Outcome::Failed(failed) if raised(&failed, &["AssertionError"]) => Err(Failed {
-                        status: Status::Ok,
-                        reason: "an assertion does not hold".to_owned(),
-                        ..failed
-                    }),
+                    Outcome::Failed(failed) if raised(&failed, &["AssertionError"]) => {
+                        Err(Failed { status: Status::Ok, reason: "an assertion does not hold".to_owned(), ..failed })
+                    }
                     Outcome::Failed(failed) => match player.failure.take() {
                         Some(of_program) => Err(of_program),
                         None if ends_the_test(&failed) => return Ok(Err(of_the_test(failed))),
@@ -174,25 +154,12 @@ fn of_the_test(failed: Failed) -> Failed {
         Status::Error => Status::Malformed,
         other => other,
     };
-    Failed {
-        status,
-        reason: format!("the test itself: {}", failed.reason),
-        ..failed
-    }
+    Failed { status, reason: format!("the test itself: {}", failed.reason), ..failed }
 }
 
 /// Whether the test ended by what no call of the program raises in it.
 fn ends_the_test(failed: &Failed) -> bool {
-    raised(
-        failed,
-        &[
-            "SystemExit",
-            "KeyboardInterrupt",
-            "GeneratorExit",
-            "Skipped",
-            "Unjudgeable",
-        ],
-    )
+    raised(failed, &["SystemExit", "KeyboardInterrupt", "GeneratorExit", "Skipped", "Unjudgeable"])
 }
 
 fn raised(failed: &Failed, classes: &[&str]) -> bool {
@@ -212,12 +179,7 @@ struct Player<'z, 'p> {
 impl<'z, 'p> Player<'z, 'p> {
     fn begin(mut run: Run<'z>, program: Program<'p>, limits: Limits) -> Result<Self, SandboxError> {
         run.send(&Request::load(program))?;
-        Ok(Self {
-            run,
-            program,
-            limits,
-            failure: None,
-        })
+        Ok(Self { run, program, limits, failure: None })
     }
 
     /// One call of the test; fails if the program will answer no more.
@@ -225,16 +187,13 @@ impl<'z, 'p> Player<'z, 'p> {
         let Some((name, arguments)) = read_call(call) else {
             return Ok(Err(Failed::new(Status::Error, "the test made an unreadable call")));
         };
-        self.run
-            .send(&Request::call(self.program, &name, &Arguments::Literal(arguments)))?;
+        self.run.send(&Request::call(self.program, &name, &Arguments::Literal(arguments)))?;
         let answer = match self.run.answer()? {
             Some(answer) if answer.kind != b'M' => answer,
             other => return Ok(Err(self.ended(other.as_ref().map(outcome))?)),
         };
         Ok(Ok(match outcome(&answer) {
-            Outcome::Value(value) => Reply::Value {
-                value: value.to_source(),
-            },
+            Outcome::Value(value) => Reply::Value { value: value.to_source() },
             // For example a regular expression's match: something that is true and equals nothing.
             Outcome::Large(_) => Reply::opaque(),
             Outcome::Failed(failed) if failed.status == Status::Unserialisable => {
@@ -328,10 +287,7 @@ struct Mentions {
 
 impl Mentions {
     fn of(module: &ModModule, entry_point: &str) -> Self {
-        let mut found = Walk {
-            entry_point,
-            mentions: Self::default(),
-        };
+        let mut found = Walk { entry_point, mentions: Self::default() };
         walk_body(&mut found, &module.body);
         let mut mentions = found.mentions;
         mentions.modules.insert("solution".to_owned());
@@ -363,10 +319,7 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_> {
                 if import.level == 0 && (has_it || module == "solution") {
                     self.mentions.modules.insert(module);
                 } else {
-                    let bound = import
-                        .names
-                        .iter()
-                        .map(|alias| alias.asname.as_ref().unwrap_or(&alias.name));
+                    let bound = import.names.iter().map(|alias| alias.asname.as_ref().unwrap_or(&alias.name));
                     self.mentions.bound.extend(bound.map(ToString::to_string));
                 }
             }

@@ -1,14 +1,11 @@
 //! The charts of the growing set and of the critic's scores.
 
-use lyceum_core::{recipe::Growth as Column, wilson::Interval};
+use lyceum_core::recipe::Growth as Column;
+use lyceum_core::wilson::Interval;
 
-use crate::{
-    frame::{
-        figure::{Colour, Figure, Series, Style},
-        format, steps,
-    },
-    subjects::curriculum::{Growth, ScoreBucket, Scores},
-};
+use crate::frame::figure::{Colour, Figure, Series, Style};
+use crate::frame::{format, steps};
+use crate::subjects::curriculum::{Growth, ScoreBucket, Scores};
 
 /// The size of the set as bars under the score on a suite (Figure 3 of the paper).
 pub(super) fn growth(growth: &Growth, suite: Option<&str>) -> Figure {
@@ -23,15 +20,10 @@ pub(super) fn growth(growth: &Growth, suite: Option<&str>) -> Figure {
     let measured = growth.validation.iter().filter(|one| Some(one.suite.as_str()) == suite);
     let measured: Vec<_> = measured.collect();
     let curve = Series {
-        name: suite
-            .map(|suite| format!("{}: pass@1", format::suite_title(suite)))
-            .unwrap_or_default(),
+        name: suite.map(|suite| format!("{}: pass@1", format::suite_title(suite))).unwrap_or_default(),
         style: Style::Bold,
         colour: Colour::Solving,
-        points: measured
-            .iter()
-            .map(|one| (f64::from(one.steps_done), Some(100.0 * one.pass_at_1)))
-            .collect(),
+        points: measured.iter().map(|one| (f64::from(one.steps_done), Some(100.0 * one.pass_at_1))).collect(),
         band: measured
             .iter()
             .map(|one| {
@@ -74,23 +66,10 @@ pub(super) fn inflation(growth: &Growth, metrics: &[String]) -> Figure {
     let series = growth.metrics.iter().flat_map(|metric| {
         let style = |series: Series| match metric.growth {
             Some(Column::Size | Column::Admitted) | None => None,
-            Some(Column::QuestionScore) => Some(Series {
-                style: Style::Bold,
-                colour: Colour::Judging,
-                ..series
-            }),
-            Some(Column::PlanScore) => Some(Series {
-                colour: Colour::Planning,
-                ..series
-            }),
-            Some(Column::CriticAuc) => Some(Series {
-                name: "critic AUC".to_owned(),
-                ..series
-            }),
-            Some(Column::StatedRight | Column::AdmittedRight) => Some(Series {
-                style: Style::Dashed,
-                ..series
-            }),
+            Some(Column::QuestionScore) => Some(Series { style: Style::Bold, colour: Colour::Judging, ..series }),
+            Some(Column::PlanScore) => Some(Series { colour: Colour::Planning, ..series }),
+            Some(Column::CriticAuc) => Some(Series { name: "critic AUC".to_owned(), ..series }),
+            Some(Column::StatedRight | Column::AdmittedRight) => Some(Series { style: Style::Dashed, ..series }),
         };
         let curve = steps::of(&growth.rows, metrics, &[metric.name]);
         curve.into_iter().filter_map(style)
@@ -114,12 +93,8 @@ pub(super) fn admission(scores: &Scores) -> Figure {
     type Count = fn(&ScoreBucket) -> u64;
     let parts: [(&str, Colour, f64, Count); 3] = [
         ("joined", Colour::Good, 0.9, |bucket| bucket.admitted),
-        ("valid, score too low", Colour::Judging, 0.6, |bucket| {
-            bucket.valid - bucket.admitted
-        }),
-        ("not valid", Colour::Muted, 0.35, |bucket| {
-            bucket.proposed - bucket.valid
-        }),
+        ("valid, score too low", Colour::Judging, 0.6, |bucket| bucket.valid - bucket.admitted),
+        ("not valid", Colour::Muted, 0.35, |bucket| bucket.proposed - bucket.valid),
     ];
     let series = parts.map(|(name, colour, strength, count)| Series {
         name: name.to_owned(),
@@ -186,10 +161,7 @@ fn labels(scores: &Scores) -> Vec<String> {
 
 fn points(scores: &Scores, value: impl Fn(&ScoreBucket) -> Option<f64>) -> Vec<(f64, Option<f64>)> {
     let values = scores.items.iter().map(value);
-    (0..)
-        .zip(values)
-        .map(|(place, value)| (f64::from(place), value))
-        .collect()
+    (0..).zip(values).map(|(place, value)| (f64::from(place), value)).collect()
 }
 
 #[cfg(test)]
@@ -199,11 +171,8 @@ mod tests {
     use lyceum_core::recipe::Metric;
 
     fn grown(sizes: &[f64], scores: &[(i32, f64)]) -> Growth {
-        let step = |(step, size): (i32, &f64)| GrowthStep {
-            step,
-            width: 1,
-            values: [("pool_size", Some(*size))].into(),
-        };
+        let step =
+            |(step, size): (i32, &f64)| GrowthStep { step, width: 1, values: [("pool_size", Some(*size))].into() };
         let measured = |(steps_done, pass_at_1): &(i32, f64)| Validation {
             suite: "gsm8k".to_owned(),
             steps_done: *steps_done,
@@ -224,10 +193,7 @@ mod tests {
     #[test]
     fn bars_and_curve_are_at_the_steps_that_were_done() {
         let figure = super::growth(&grown(&[12.0, 15.0, 19.0], &[(1, 0.25), (3, 0.99)]), Some("gsm8k"));
-        assert_eq!(
-            figure.series[0].points,
-            [(1.0, Some(12.0)), (2.0, Some(15.0)), (3.0, Some(19.0))]
-        );
+        assert_eq!(figure.series[0].points, [(1.0, Some(12.0)), (2.0, Some(15.0)), (3.0, Some(19.0))]);
         assert_eq!(figure.series[1].points, [(1.0, Some(25.0)), (3.0, Some(99.0))]);
         assert_eq!(figure.series[1].band[1].2, 100.0, "no share is above all");
         assert_eq!(super::growth(&grown(&[12.0], &[]), None).series.len(), 1, "bars alone");

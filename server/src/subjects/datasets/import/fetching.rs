@@ -1,19 +1,15 @@
 //! Receives the files of a dataset on the hub, all of them before any is read.
 
 use lyceum_core::fault::Fault;
-use std::{
-    fs::File,
-    io::{self, Read as _, Seek as _, Write as _},
-    time::{Duration, Instant},
-};
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 
-use crate::{
-    api_error::ApiError,
-    contract::receive::{self, unwritten},
-    hub::{Address, Hub, HubError},
-    lab::{BodyPace, LabSettings},
-};
+use crate::api_error::ApiError;
+use crate::contract::receive::{self, unwritten};
+use crate::hub::{Address, Hub, HubError};
+use crate::lab::{BodyPace, LabSettings};
 
 /// Bytes received between two looks at the clock.
 const PIECE: usize = 64 << 10;
@@ -57,9 +53,7 @@ pub(crate) async fn fetch(
     let _stopped_with_the_request = stop.clone().drop_guard();
     let receiving = move || receive(hub, address, split.as_deref(), pace, limit, &stop);
     let received = tokio::task::spawn_blocking(receiving).await;
-    received
-        .map_err(|error| ApiError::internal(&error))?
-        .map_err(|error| error.explain(pace, limit))
+    received.map_err(|error| ApiError::internal(&error))?.map_err(|error| error.explain(pace, limit))
 }
 
 impl Unfetched {

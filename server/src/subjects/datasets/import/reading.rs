@@ -1,28 +1,21 @@
 //! What an import is asked to do, and the reading of its rows.
 
-use lyceum_core::{
-    benchmark::{
-        Suite,
-        reader::{Lines, ReadError},
-        suite,
-    },
-    dataset::{Filters, ImportReport, Intake, Purpose, ReadAs, RowFault},
-    fault::Fault,
-};
+use lyceum_core::benchmark::reader::{Lines, ReadError};
+use lyceum_core::benchmark::{Suite, suite};
+use lyceum_core::dataset::{Filters, ImportReport, Intake, Purpose, ReadAs, RowFault};
+use lyceum_core::fault::Fault;
 use lyceum_rows::{Joined, Text, json_lines};
 use serde_json::Value;
-use std::{
-    collections::BTreeMap,
-    fs::File,
-    io::{self, BufReader, Read},
-};
-use tokio::{sync::mpsc, task::JoinHandle};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
-use crate::{
-    api_error::ApiError,
-    hub::{Address, NotAnAddress},
-    subjects::datasets::import::{ImportDatasetQuery, fetching::Fetched},
-};
+use crate::api_error::ApiError;
+use crate::hub::{Address, NotAnAddress};
+use crate::subjects::datasets::import::ImportDatasetQuery;
+use crate::subjects::datasets::import::fetching::Fetched;
 
 /// How a file is read, checked and filtered.
 #[derive(Debug)]
@@ -52,10 +45,7 @@ impl Plan {
             None
         });
         if asked.split.is_some() && asked.hub.is_none() {
-            fault(
-                "split",
-                "a split is of a repository on the hub: set `hub` as well".to_owned(),
-            );
+            fault("split", "a split is of a repository on the hub: set `hub` as well".to_owned());
         }
         let read_as = read_as(asked, suite, &mut fault);
         if purpose == Purpose::Seeds && !matches!(read_as, Some(ReadAs::Lyceum) | None) {
@@ -72,10 +62,7 @@ impl Plan {
             skip_bad: asked.skip_bad,
         };
         if let Some(percent) = asked.skip_bad.filter(|percent| *percent > 100) {
-            fault(
-                "skip_bad",
-                format!("{percent} is no share of the rows: 0 to 100 percent are valid"),
-            );
+            fault("skip_bad", format!("{percent} is no share of the rows: 0 to 100 percent are valid"));
         }
         if asked.skip_bad.is_some() && purpose == Purpose::Benchmark {
             fault(
@@ -86,20 +73,12 @@ impl Plan {
         if let (Some(least), Some(most)) = (filters.min_question_bytes, filters.max_question_bytes)
             && least > most
         {
-            fault(
-                "min_question_bytes",
-                format!("{least} is more than `max_question_bytes`, {most}"),
-            );
+            fault("min_question_bytes", format!("{least} is more than `max_question_bytes`, {most}"));
         }
         match read_as {
-            Some(read_as) if faults.is_empty() => Ok(Self {
-                purpose,
-                suite,
-                hub,
-                split: asked.split.clone(),
-                read_as,
-                filters,
-            }),
+            Some(read_as) if faults.is_empty() => {
+                Ok(Self { purpose, suite, hub, split: asked.split.clone(), read_as, filters })
+            }
             _ => Err(ApiError::invalid_query(faults)),
         }
     }
@@ -114,16 +93,10 @@ fn read_as(
     suite: Option<&'static Suite>,
     fault: &mut impl FnMut(&str, String),
 ) -> Option<ReadAs> {
-    let columns = asked
-        .map
-        .as_deref()
-        .map(serde_json::from_str::<BTreeMap<String, String>>);
+    let columns = asked.map.as_deref().map(serde_json::from_str::<BTreeMap<String, String>>);
     let columns = columns.transpose().map_err(|error| {
         let example = r#"{"question": "problem", "gold": "answer"}"#;
-        fault(
-            "map",
-            format!("it is not a JSON object of columns by field, such as {example}: {error}"),
-        );
+        fault("map", format!("it is not a JSON object of columns by field, such as {example}: {error}"));
     });
     match ReadAs::asked(asked.format.as_deref(), suite, asked.oracle, columns.ok()?) {
         Ok(read_as) => Some(read_as),
@@ -277,9 +250,7 @@ fn read(text: impl io::BufRead, mut intake: Intake, batches: &mpsc::Sender<Batch
             detail: reason.detail.clone(),
             more: reason.rows - 1,
         });
-        let all = [Fault::new("/rows", detail)]
-            .into_iter()
-            .chain(reasons.map(Fault::from));
+        let all = [Fault::new("/rows", detail)].into_iter().chain(reasons.map(Fault::from));
         return Err(Unread::Faults(all.collect()));
     }
     if report.kept == 0 {
@@ -309,24 +280,14 @@ impl LineFaults {
     fn add(&mut self, index: u64, line: usize, detail: String) {
         match self.0.iter_mut().find(|fault| fault.detail == detail) {
             Some(fault) => fault.more += 1,
-            None => self.0.push(LineFault {
-                index,
-                line,
-                detail,
-                more: 0,
-            }),
+            None => self.0.push(LineFault { index, line, detail, more: 0 }),
         }
     }
 }
 
 impl From<LineFault> for Fault {
     fn from(fault: LineFault) -> Self {
-        let LineFault {
-            index,
-            line,
-            detail,
-            more,
-        } = fault;
+        let LineFault { index, line, detail, more } = fault;
         let more = match more {
             0 => String::new(),
             1 => " (and so on one more line)".to_owned(),

@@ -3,32 +3,18 @@
 use lyceum_core::recipe::Metric;
 use serde::Serialize;
 
-use crate::{
-    frame::{
-        charts::{Chart, charts_of},
-        figure::{Figure, Series, Style},
-        format::{capital, words},
-    },
-    subjects::diversity::page::{Iteration, Side},
-};
+use crate::frame::charts::{Chart, charts_of};
+use crate::frame::figure::{Figure, Series, Style};
+use crate::frame::format::{capital, words};
+use crate::subjects::diversity::page::{Iteration, Side};
 
 /// The panels of one or two runs: those about the questions first. Lines of the second run are dashed.
 pub(super) fn panels(sides: &[Side], recorded: &[String], metrics: &[Metric]) -> Vec<Figure> {
-    let names: Vec<String> = recorded
-        .iter()
-        .filter(|name| metrics.iter().any(|metric| metric.name == **name))
-        .cloned()
-        .collect();
-    let mut charts: Vec<Chart> = charts_of(&names, metrics)
-        .into_iter()
-        .flat_map(|group| group.charts)
-        .collect();
+    let names: Vec<String> =
+        recorded.iter().filter(|name| metrics.iter().any(|metric| metric.name == **name)).cloned().collect();
+    let mut charts: Vec<Chart> = charts_of(&names, metrics).into_iter().flat_map(|group| group.charts).collect();
     charts.sort_by_key(|chart| chart.side.is_some());
-    charts
-        .iter()
-        .map(|chart| panel(chart, sides, metrics))
-        .filter(|figure| !figure.is_empty())
-        .collect()
+    charts.iter().map(|chart| panel(chart, sides, metrics)).filter(|figure| !figure.is_empty()).collect()
 }
 
 fn panel(chart: &Chart, sides: &[Side], metrics: &[Metric]) -> Figure {
@@ -56,9 +42,7 @@ fn panel(chart: &Chart, sides: &[Side], metrics: &[Metric]) -> Figure {
         y: units.first().copied().unwrap_or_default().to_owned(),
         unit: units.first().copied().unwrap_or_default(),
         range: units.iter().all(|unit| *unit == "share").then_some([0.0, 1.0]),
-        series: series
-            .filter(|series| series.points.iter().any(|(_, y)| y.is_some()))
-            .collect(),
+        series: series.filter(|series| series.points.iter().any(|(_, y)| y.is_some())).collect(),
         ..Figure::default()
     }
 }
@@ -107,8 +91,7 @@ impl Row {
 
     /// The change in per cent, with its sign.
     pub(super) fn percent(&self) -> String {
-        self.change
-            .map_or_else(|| "–".to_owned(), |change| format!("{:+.0} %", change * 100.0))
+        self.change.map_or_else(|| "–".to_owned(), |change| format!("{:+.0} %", change * 100.0))
     }
 }
 
@@ -118,9 +101,7 @@ impl Profile {
     pub(super) fn of(sides: &[Side], metrics: &[Metric]) -> Option<Self> {
         let measured = |side: &'_ Side| -> Vec<Iteration> {
             let all = side.iterations.iter();
-            all.filter(|iteration| iteration.measured_in.is_some())
-                .cloned()
-                .collect()
+            all.filter(|iteration| iteration.measured_in.is_some()).cloned().collect()
         };
         let own = measured(sides.first()?);
         let (before, after, names) = match sides.get(1) {
@@ -155,10 +136,6 @@ impl Profile {
                 change: (before != 0.0).then(|| (after - before) / before.abs()),
             })
         };
-        Some(Self {
-            rows: metrics.iter().filter_map(row).collect(),
-            before: name_before,
-            after: name_after,
-        })
+        Some(Self { rows: metrics.iter().filter_map(row).collect(), before: name_before, after: name_after })
     }
 }

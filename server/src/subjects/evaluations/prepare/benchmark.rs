@@ -5,30 +5,25 @@ mod slices;
 
 pub(crate) use slices::named_dataset_faults;
 
-use lyceum_core::{
-    benchmark::SubjectRole,
-    config::{BenchmarkSchedule, RunConfig},
-    evaluation::{BenchmarkSpec, EvaluationSpec},
-    fault::{Fault, Faults},
-    id::ExecutionId,
-    recipe::{BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner, Registry, Role, SuiteSlice},
-    work::BaseModel,
+use lyceum_core::benchmark::SubjectRole;
+use lyceum_core::config::{BenchmarkSchedule, RunConfig};
+use lyceum_core::evaluation::{BenchmarkSpec, EvaluationSpec};
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{
+    BenchmarkEvaluation, BenchmarkParameters, BenchmarkSubject, Planner, Registry, Role, SuiteSlice,
 };
-use lyceum_store::{
-    StoreError,
-    evaluations::{self, NewEvaluation},
-    event,
-    versions::weights::{self, Weights},
-};
+use lyceum_core::work::BaseModel;
+use lyceum_store::evaluations::{self, NewEvaluation};
+use lyceum_store::versions::weights::{self, Weights};
+use lyceum_store::{StoreError, event};
 use serde_json::json;
 use sqlx::{Connection as _, PgConnection, PgPool};
 use std::collections::BTreeSet;
 use uuid::Uuid;
 
-use self::{
-    pace::samples_per_item,
-    slices::{Defaults, slices},
-};
+use self::pace::samples_per_item;
+use self::slices::{Defaults, slices};
 use super::{Request, Unprepared};
 
 /// The config of a benchmark evaluation; pointers begin at `/spec`.
@@ -78,10 +73,7 @@ async fn prepare(
     let mut weights: Vec<Measurable> = Vec::new();
     let mut bare: Vec<(BaseModel, Option<ExecutionId>)> = Vec::new();
     match weights::of_versions(&mut *db, versions).await {
-        Ok(found) => weights.extend(found.into_iter().map(|weights| Measurable {
-            step: weights.made_in + 1,
-            weights,
-        })),
+        Ok(found) => weights.extend(found.into_iter().map(|weights| Measurable { step: weights.made_in + 1, weights })),
         Err(error @ StoreError::NotFound { .. }) => {
             faults.push(Fault::new(format!("{pointer}/versions"), error.to_string()));
         }
@@ -95,10 +87,7 @@ async fn prepare(
             bare.extend(bases.into_iter().map(|base| (base, Some(*run))));
         } else if members.is_empty() {
             let when = step.map_or_else(|| "now".to_owned(), |step| format!("after {step} steps"));
-            faults.push(Fault::new(
-                format!("{pointer}/run"),
-                format!("run {run} has no living member {when}"),
-            ));
+            faults.push(Fault::new(format!("{pointer}/run"), format!("run {run} has no living member {when}")));
         }
         if let Some(detail) = unplayed(roles, &members) {
             faults.push(Fault::new(format!("{pointer}/roles"), detail));
@@ -107,11 +96,7 @@ async fn prepare(
         let at = members.iter().map(|weights| weights.made_in + 1).max().unwrap_or(0);
         let step = step.unwrap_or(at);
         members.retain(|member| roles.is_empty() || member.roles.iter().any(|role| roles.contains(role)));
-        weights.retain(|named| {
-            members
-                .iter()
-                .all(|member| member.adapter.version != named.weights.adapter.version)
-        });
+        weights.retain(|named| members.iter().all(|member| member.adapter.version != named.weights.adapter.version));
         weights.extend(members.into_iter().map(|weights| Measurable { step, weights }));
     }
     if let Some(detail) = base_model.as_ref().and_then(BaseModel::name_fault) {
@@ -125,13 +110,7 @@ async fn prepare(
     }
     let samples_per_item = samples_per_item(db, &slices, &subjects).await?;
     Faults(faults)
-        .or(BenchmarkParameters {
-            suites: slices,
-            subjects,
-            n: *n,
-            compute: *compute,
-            samples_per_item,
-        })
+        .or(BenchmarkParameters { suites: slices, subjects, n: *n, compute: *compute, samples_per_item })
         .map_err(Unprepared::from)
 }
 
@@ -148,11 +127,7 @@ fn unplayed(roles: &[Role], members: &[Weights]) -> Option<String> {
         return None;
     }
     let names = |roles: &mut dyn Iterator<Item = &Role>| roles.map(|role| role.name()).collect::<Vec<_>>().join(", ");
-    Some(format!(
-        "no member plays {}: valid are {}",
-        names(&mut roles.iter()),
-        names(&mut played.iter())
-    ))
+    Some(format!("no member plays {}: valid are {}", names(&mut roles.iter()), names(&mut played.iter())))
 }
 
 /// The subjects: each base once, then models without a member, then members.
@@ -162,10 +137,8 @@ fn subjects(
     with_bases: bool,
 ) -> Vec<BenchmarkSubject> {
     let mut subjects: Vec<BenchmarkSubject> = Vec::new();
-    let bases = measurable
-        .iter()
-        .filter(|_| with_bases)
-        .map(|one| (one.weights.base_model.clone(), Some(one.weights.run)));
+    let bases =
+        measurable.iter().filter(|_| with_bases).map(|one| (one.weights.base_model.clone(), Some(one.weights.run)));
     for (base_model, run) in bases.chain(bare) {
         if !subjects.iter().any(|subject| subject.base_model == base_model) {
             subjects.push(BenchmarkSubject {
@@ -285,15 +258,7 @@ async fn begin(
     spec: &EvaluationSpec,
     config: &RunConfig,
 ) -> Result<(), Unprepared> {
-    let state = recipe
-        .begin(id, config)
-        .map_err(|error| Faults(vec![Fault::new("/benchmarks", error.to_string())]))?;
-    let new = NewEvaluation {
-        spec,
-        run: spec.run(),
-        config,
-        state: &state,
-        trace_id: None,
-    };
+    let state = recipe.begin(id, config).map_err(|error| Faults(vec![Fault::new("/benchmarks", error.to_string())]))?;
+    let new = NewEvaluation { spec, run: spec.run(), config, state: &state, trace_id: None };
     Ok(evaluations::begin(tx, &new).await?)
 }

@@ -1,23 +1,16 @@
 //! Cross-play evaluations: resolves a run and a step to exact problems and weights.
 
-use lyceum_core::{
-    config::RunConfig,
-    evaluation::{CrossPlaySpec, Pairing},
-    fault::{Fault, Faults},
-    id::{ExecutionId, MemberId, ProblemId},
-    recipe::{Contestant, CrossPlayCell, CrossPlayParameters, Recipe, Side},
-};
-use lyceum_store::{
-    Store, StoreError,
-    cross_play::{self, CrossPlayFilter},
-    runs,
-    versions::weights::{self, Weights},
-};
+use lyceum_core::config::RunConfig;
+use lyceum_core::evaluation::{CrossPlaySpec, Pairing};
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
+use lyceum_core::recipe::{Contestant, CrossPlayCell, CrossPlayParameters, Recipe, Side};
+use lyceum_store::cross_play::{self, CrossPlayFilter};
+use lyceum_store::versions::weights::{self, Weights};
+use lyceum_store::{Store, StoreError, runs};
 use sqlx::PgPool;
-use std::{
-    collections::{BTreeMap, HashSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
 
 use super::{Request, Unprepared, fault};
 
@@ -27,22 +20,13 @@ const ATTEMPTS: u64 = 200_000;
 /// The config of a cross-play evaluation, with everything in its spec looked up; pointers begin at `/spec`.
 pub(super) async fn configured(request: &Request<'_>, spec: &CrossPlaySpec) -> Result<RunConfig, Unprepared> {
     let Request { store, registry, .. } = *request;
-    let CrossPlaySpec {
-        run,
-        step,
-        problems,
-        samples,
-        cells,
-    } = spec;
+    let CrossPlaySpec { run, step, problems, samples, cells } = spec;
     let detail = runs::find(store.pool(), *run).await?;
     let of_run: RunConfig =
         serde_json::from_value(detail.config).map_err(|error| fault("/spec/run", error.to_string()))?;
     let crosses = |recipe: &Arc<dyn Recipe>| recipe.capabilities().crosses;
     if !registry.get(&of_run.recipe).is_ok_and(crosses) {
-        let valid = registry
-            .recipes()
-            .filter(|recipe| crosses(recipe))
-            .map(|recipe| recipe.name());
+        let valid = registry.recipes().filter(|recipe| crosses(recipe)).map(|recipe| recipe.name());
         let valid = valid.collect::<Vec<_>>().join(", ");
         let detail = format!(
             "run {run} is of recipe `{}`, whose solvers cannot attempt every proposer's problems; it can be a run of {valid}",
@@ -60,20 +44,14 @@ pub(super) async fn configured(request: &Request<'_>, spec: &CrossPlaySpec) -> R
     let mut students: Vec<Contestant> = Vec::new();
     let mut filled = Vec::new();
     for pair in &pairs {
-        let (Some(problems), Some(teacher), Some(student)) = (
-            by_teacher.get(&pair.teacher),
-            members.get(&pair.teacher),
-            members.get(&pair.student),
-        ) else {
+        let (Some(problems), Some(teacher), Some(student)) =
+            (by_teacher.get(&pair.teacher), members.get(&pair.teacher), members.get(&pair.student))
+        else {
             continue;
         };
         let known = students.iter().position(|known| known.member == student.member);
         let place = known.unwrap_or_else(|| {
-            students.push(Contestant {
-                member: student.member,
-                name: student.name.clone(),
-                adapter: student.adapter,
-            });
+            students.push(Contestant { member: student.member, name: student.name.clone(), adapter: student.adapter });
             students.len() - 1
         });
         filled.push(CrossPlayCell {
@@ -84,21 +62,13 @@ pub(super) async fn configured(request: &Request<'_>, spec: &CrossPlaySpec) -> R
         });
     }
     if filled.is_empty() {
-        let detail = format!(
-            "no proposer of the {} missing pairs has a valid problem from before step {step}",
-            pairs.len()
-        );
+        let detail =
+            format!("no proposer of the {} missing pairs has a valid problem from before step {step}", pairs.len());
         return Err(fault("/spec", detail));
     }
-    let attempts: u64 = filled
-        .iter()
-        .map(|cell| cell.problems.len() as u64 * u64::from(*samples))
-        .sum();
+    let attempts: u64 = filled.iter().map(|cell| cell.problems.len() as u64 * u64::from(*samples)).sum();
     if attempts > ATTEMPTS {
-        let detail = format!(
-            "{attempts} attempts in {} cells: at most {ATTEMPTS} are planned at once",
-            filled.len()
-        );
+        let detail = format!("{attempts} attempts in {} cells: at most {ATTEMPTS} are planned at once", filled.len());
         return Err(fault("/spec/problems", detail));
     }
     let parameters = CrossPlayParameters {
@@ -158,10 +128,9 @@ async fn pairs(
     if !cells.is_empty() {
         let mut faults = Vec::new();
         for (at, cell) in cells.iter().enumerate() {
-            for (field, member, side) in [
-                ("teacher", cell.teacher, Side::Proposes),
-                ("student", cell.student, Side::Solves),
-            ] {
+            for (field, member, side) in
+                [("teacher", cell.teacher, Side::Proposes), ("student", cell.student, Side::Solves)]
+            {
                 let place = format!("/spec/cells/{at}/{field}");
                 match members.get(&member) {
                     None => {
@@ -172,12 +141,7 @@ async fn pairs(
                         let detail = format!(
                             "{} plays {}, which is not a role for {} problems",
                             weights.name,
-                            weights
-                                .roles
-                                .iter()
-                                .map(ToString::to_string)
-                                .collect::<Vec<_>>()
-                                .join(" and "),
+                            weights.roles.iter().map(ToString::to_string).collect::<Vec<_>>().join(" and "),
                             side.name()
                         );
                         faults.push(Fault::new(place, detail));
@@ -189,36 +153,20 @@ async fn pairs(
         return Ok(Faults(faults).or(cells.to_vec())?);
     }
     if members.is_empty() {
-        return Err(fault(
-            "/spec/step",
-            format!("run {run} had no members after {step} steps"),
-        ));
+        return Err(fault("/spec/step", format!("run {run} had no members after {step} steps")));
     }
-    let before = CrossPlayFilter {
-        to: Some(step.saturating_sub(1)),
-        evaluations: true,
-        ..CrossPlayFilter::default()
-    };
+    let before = CrossPlayFilter { to: Some(step.saturating_sub(1)), evaluations: true, ..CrossPlayFilter::default() };
     let met = cross_play::pairs(db, run, &before).await?;
-    let met: HashSet<(MemberId, MemberId)> = met
-        .iter()
-        .map(|pair| (MemberId(pair.teacher_id), MemberId(pair.student_id)))
-        .collect();
+    let met: HashSet<(MemberId, MemberId)> =
+        met.iter().map(|pair| (MemberId(pair.teacher_id), MemberId(pair.student_id))).collect();
     let on_side = |side| members.values().filter(move |weights| plays(weights, side));
     let all = on_side(Side::Proposes).flat_map(|teacher| {
-        on_side(Side::Solves).map(move |student| Pairing {
-            teacher: teacher.member,
-            student: student.member,
-        })
+        on_side(Side::Solves).map(move |student| Pairing { teacher: teacher.member, student: student.member })
     });
-    let missing: Vec<Pairing> = all
-        .filter(|pair| pair.teacher != pair.student && !met.contains(&(pair.teacher, pair.student)))
-        .collect();
+    let missing: Vec<Pairing> =
+        all.filter(|pair| pair.teacher != pair.student && !met.contains(&(pair.teacher, pair.student))).collect();
     match missing.is_empty() {
-        true => Err(fault(
-            "/spec",
-            format!("all pairs of members alive after {step} steps have already met"),
-        )),
+        true => Err(fault("/spec", format!("all pairs of members alive after {step} steps have already met"))),
         false => Ok(missing),
     }
 }

@@ -1,9 +1,10 @@
 //! Checks of datasets: resolves the dataset that is named.
 
-use lyceum_core::{
-    config::RunConfig, evaluation::DatasetCheckSpec, fault::Faults, id::DatasetId, recipe::DatasetCheckEvaluation,
-    recipe::DatasetCheckParameters,
-};
+use lyceum_core::config::RunConfig;
+use lyceum_core::evaluation::DatasetCheckSpec;
+use lyceum_core::fault::Faults;
+use lyceum_core::id::DatasetId;
+use lyceum_core::recipe::{DatasetCheckEvaluation, DatasetCheckParameters};
 use lyceum_store::{datasets, rewards};
 
 use super::{Request, Unprepared, fault};
@@ -34,11 +35,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &DatasetCheckSpec) -
         }
         return config(
             request,
-            DatasetCheckParameters {
-                dataset: id,
-                rows: rows.min(dataset.rows.cast_unsigned()),
-                dry_run: Some(tried),
-            },
+            DatasetCheckParameters { dataset: id, rows: rows.min(dataset.rows.cast_unsigned()), dry_run: Some(tried) },
         );
     }
     if datasets::check(db, id).await?.is_none() {
@@ -48,11 +45,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &DatasetCheckSpec) -
         );
         return Err(fault("/spec/dataset", detail));
     }
-    let parameters = DatasetCheckParameters {
-        dataset: id,
-        rows: dataset.rows.cast_unsigned(),
-        dry_run: None,
-    };
+    let parameters = DatasetCheckParameters { dataset: id, rows: dataset.rows.cast_unsigned(), dry_run: None };
     config(request, parameters)
 }
 

@@ -1,18 +1,14 @@
 //! Frozen-side evaluations: resolves runs, steps and members to exact weights.
 
-use lyceum_core::{
-    artifact::Digest,
-    config::RunConfig,
-    evaluation::{FrozenSideSpec, Moment},
-    fault::{Fault, Faults},
-    id::ExecutionId,
-    recipe::{FrozenSideParameters, FrozenVersion, Pool, Side},
-    verify::ProblemKind,
-};
-use lyceum_store::{
-    StoreError, runs,
-    versions::weights::{self, Weights},
-};
+use lyceum_core::artifact::Digest;
+use lyceum_core::config::RunConfig;
+use lyceum_core::evaluation::{FrozenSideSpec, Moment};
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::{FrozenSideParameters, FrozenVersion, Pool, Side};
+use lyceum_core::verify::ProblemKind;
+use lyceum_store::versions::weights::{self, Weights};
+use lyceum_store::{StoreError, runs};
 use std::collections::{BTreeSet, HashMap};
 
 use super::{MeasuredRun, Request, Unprepared, fault};
@@ -27,16 +23,9 @@ const SAMPLES_PER_ITEM: u32 = 512;
 /// The config of a frozen-side evaluation, with everything in its spec looked up; pointers begin at `/spec`.
 pub(super) async fn configured(request: &Request<'_>, spec: &FrozenSideSpec) -> Result<RunConfig, Unprepared> {
     let own = find(request, spec.run, "/spec/run").await?;
-    let mut seen = Seen {
-        request,
-        own: &own,
-        others: HashMap::new(),
-        faults: Vec::new(),
-    };
+    let mut seen = Seen { request, own: &own, others: HashMap::new(), faults: Vec::new() };
     let students = seen.side(Side::Solves, &spec.students, &spec.steps, "students").await?;
-    let teachers = seen
-        .side(Side::Proposes, &spec.teachers, &spec.steps, "teachers")
-        .await?;
+    let teachers = seen.side(Side::Proposes, &spec.teachers, &spec.steps, "teachers").await?;
     let mut faults: Vec<Fault> = Vec::new();
     for fault in seen.faults {
         // A step that was given for both sides has the same fault on both.
@@ -174,11 +163,7 @@ impl Seen<'_> {
         field: &str,
     ) -> Result<Vec<FrozenVersion>, Unprepared> {
         let of_steps = steps.iter().enumerate().map(|(at, step)| {
-            let moment = Moment {
-                run: None,
-                step: *step,
-                member: None,
-            };
+            let moment = Moment { run: None, step: *step, member: None };
             (format!("/spec/steps/{at}"), String::new(), moment)
         });
         let of_moments = given
@@ -254,10 +239,7 @@ impl Seen<'_> {
                     Fault::new(format!("{pointer}/member"), detail)
                 }
                 None => {
-                    let detail = format!(
-                        "run `{}` has no member {activity} after {} steps",
-                        run.name, moment.step
-                    );
+                    let detail = format!("run `{}` has no member {activity} after {} steps", run.name, moment.step);
                     Fault::new(format!("{pointer}{step}"), detail)
                 }
             };
@@ -265,10 +247,7 @@ impl Seen<'_> {
         }
         let digests: Vec<Digest> = chosen.iter().map(|weights| weights.adapter.artifact).collect();
         let removed = weights::removed(&mut db, &digests).await?;
-        for weights in chosen
-            .iter()
-            .filter(|weights| removed.contains(&weights.adapter.artifact))
-        {
+        for weights in chosen.iter().filter(|weights| removed.contains(&weights.adapter.artifact)) {
             let detail = format!(
                 "the weights of {} after {} steps of run `{}` have been deleted: choose another step",
                 weights.name, moment.step, run.name

@@ -1,26 +1,23 @@
 //! Evaluations of goalposts: resolves a dataset, runs and steps to exact rows and weights.
 
-use lyceum_core::{
-    artifact::Digest,
-    benchmark::{Protocol, SubjectRole, prompt_styles, suite},
-    config::RunConfig,
-    dataset::{Purpose, problem},
-    evaluation::{GoalpostsSpec, RunCheckpoints},
-    fault::{Fault, Faults},
-    id::{DatasetId, ExecutionId},
-    recipe::{BenchmarkSubject, GoalpostParameters, GoalpostSubject, Side, SuiteSlice},
-    verify::ProblemKind,
-    work::BaseModel,
-};
-use lyceum_store::{
-    StoreError,
-    datasets::{self, Dataset},
-    versions::weights::{self, Weights},
-};
+use lyceum_core::artifact::Digest;
+use lyceum_core::benchmark::{Protocol, SubjectRole, prompt_styles, suite};
+use lyceum_core::config::RunConfig;
+use lyceum_core::dataset::{Purpose, problem};
+use lyceum_core::evaluation::{GoalpostsSpec, RunCheckpoints};
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_core::recipe::{BenchmarkSubject, GoalpostParameters, GoalpostSubject, Side, SuiteSlice};
+use lyceum_core::verify::ProblemKind;
+use lyceum_core::work::BaseModel;
+use lyceum_store::StoreError;
+use lyceum_store::datasets::{self, Dataset};
+use lyceum_store::versions::weights::{self, Weights};
 use sqlx::{PgConnection, PgPool};
 
 use super::{MeasuredRun, Request, Unprepared, fault};
-use crate::subjects::datasets::{shipped::ShippedDataset, usable::usable};
+use crate::subjects::datasets::shipped::ShippedDataset;
+use crate::subjects::datasets::usable::usable;
 
 /// Checkpoints and controls of one evaluation, at most.
 const SUBJECTS: usize = 1000;
@@ -111,7 +108,7 @@ async fn dataset(
             Some(id) => datasets::find(&mut *db, id).await.map(Some),
             None => {
                 return Ok(Err(
-                    "name the dataset with the problems: only a first run of recipe `gasp` has some".to_owned(),
+                    "name the dataset with the problems: only a first run of recipe `gasp` has some".to_owned()
                 ));
             }
         },
@@ -123,9 +120,7 @@ async fn dataset(
         Ok(None) | Err(StoreError::NotFound { .. }) => match ShippedDataset::named(named) {
             Some(shipped) => shipped.import(db).await?,
             None => {
-                return Ok(Err(format!(
-                    "there is no dataset `{named}`: `lyceum dataset list` shows all"
-                )));
+                return Ok(Err(format!("there is no dataset `{named}`: `lyceum dataset list` shows all")));
             }
         },
         Err(error) => return Err(error),
@@ -173,10 +168,7 @@ async fn problems(
         faults.push(Fault::new("/spec/dataset", detail));
     }
     // The suite whose rows are like these says how they are asked.
-    let like = match (
-        own.is_empty(),
-        others.iter().any(|(_, kind)| *kind == ProblemKind::Code),
-    ) {
+    let like = match (own.is_empty(), others.iter().any(|(_, kind)| *kind == ProblemKind::Code)) {
         (false, _) => "held-out-seedling",
         (true, true) => "livecodebench",
         (true, false) => "math500",
@@ -263,10 +255,7 @@ async fn subjects(
         faults.push(Fault::new("/spec/runs", detail));
     }
     if subjects.is_empty() && faults.is_empty() {
-        faults.push(Fault::new(
-            "/spec",
-            "there is no checkpoint to attempt them: give `runs` or `base_model`",
-        ));
+        faults.push(Fault::new("/spec", "there is no checkpoint to attempt them: give `runs` or `base_model`"));
     }
     Ok(subjects)
 }
@@ -280,10 +269,7 @@ async fn solvers(
     let mut alive = weights::of_run(&mut *db, run.id, Some(step)).await?;
     alive.retain(|weights| weights.roles.iter().any(|role| role.side() == Side::Solves));
     if alive.is_empty() {
-        return Ok(Err(format!(
-            "run `{}` has no member that solves problems after {step} steps",
-            run.name
-        )));
+        return Ok(Err(format!("run `{}` has no member that solves problems after {step} steps", run.name)));
     }
     let digests: Vec<Digest> = alive.iter().map(|weights| weights.adapter.artifact).collect();
     let removed = weights::removed(db, &digests).await?;
@@ -315,16 +301,8 @@ fn bare(base_model: &BaseModel, run: Option<ExecutionId>, step: Option<u32>) -> 
 fn checkpoint(of: &Weights, step: u32, control: bool) -> GoalpostSubject {
     GoalpostSubject {
         subject: BenchmarkSubject {
-            name: if control {
-                of.base_model.name.clone()
-            } else {
-                of.name.clone()
-            },
-            role: if control {
-                SubjectRole::Base
-            } else {
-                SubjectRole::of(&of.roles)
-            },
+            name: if control { of.base_model.name.clone() } else { of.name.clone() },
+            role: if control { SubjectRole::Base } else { SubjectRole::of(&of.roles) },
             run: Some(of.run),
             member: Some(of.member),
             step: Some(step),

@@ -1,23 +1,22 @@
 //! Evaluations of operator retention: resolves parents and snapshots to exact weights and rows.
 
-use lyceum_core::{
-    artifact::Digest,
-    config::{PopulationConfig, RunConfig},
-    evaluation::{OperatorRetentionSpec, Parent},
-    evolution::operator,
-    fault::{Fault, Faults},
-    id::{DatasetId, MemberId},
-    recipe::{ItemConfig, ParentVersion, Planner as _, RetentionParameters, RetentionTask, Rlvr, parameters, rlvr},
+use lyceum_core::artifact::Digest;
+use lyceum_core::config::{PopulationConfig, RunConfig};
+use lyceum_core::evaluation::{OperatorRetentionSpec, Parent};
+use lyceum_core::evolution::operator;
+use lyceum_core::fault::{Fault, Faults};
+use lyceum_core::id::{DatasetId, MemberId};
+use lyceum_core::recipe::{
+    ItemConfig, ParentVersion, Planner as _, RetentionParameters, RetentionTask, Rlvr, parameters, rlvr,
 };
-use lyceum_store::{
-    StoreError, datasets,
-    members::{self, MemberName},
-    runs::{self, Run},
-    versions::weights,
-};
+use lyceum_store::members::{self, MemberName};
+use lyceum_store::runs::{self, Run};
+use lyceum_store::versions::weights;
+use lyceum_store::{StoreError, datasets};
 use serde_json::Value;
 use sqlx::{PgConnection, PgPool};
-use std::{collections::BTreeSet, ops::Range};
+use std::collections::BTreeSet;
+use std::ops::Range;
 
 use super::{Request, Unprepared, fault};
 
@@ -57,10 +56,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &OperatorRetentionSp
         if let Some(parent) = beyond {
             let detail = match parent.finished() {
                 0 => format!("{snapshot}: run {} has not finished a step yet", parent.run.id),
-                done => format!(
-                    "{snapshot}: run {} has finished {done} steps: 1 to {done} is valid",
-                    parent.run.id
-                ),
+                done => format!("{snapshot}: run {} has finished {done} steps: 1 to {done} is valid", parent.run.id),
             };
             faults.push(Fault::new(format!("/spec/snapshots/{place}"), detail));
         }
@@ -75,10 +71,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &OperatorRetentionSp
         }
     }
     Faults(faults).or(())?;
-    let first = parents
-        .into_iter()
-        .next()
-        .ok_or_else(|| fault("/spec/parents", "at least one parent is needed"))?;
+    let first = parents.into_iter().next().ok_or_else(|| fault("/spec/parents", "at least one parent is needed"))?;
     Ok(request.planner.resolve(resolved(request, spec, first.config, tasks)?)?)
 }
 
@@ -139,14 +132,9 @@ async fn find(db: &PgPool, parent: &Parent) -> Result<Result<Found, Fault>, Stor
         );
         return refused("/run", detail);
     }
-    let read = serde_json::from_value(run.config)
-        .map_err(|error| error.to_string())
-        .and_then(|config: RunConfig| {
-            Ok((
-                parameters::<rlvr::Parameters>(&config).map_err(|error| error.to_string())?,
-                config,
-            ))
-        });
+    let read = serde_json::from_value(run.config).map_err(|error| error.to_string()).and_then(|config: RunConfig| {
+        Ok((parameters::<rlvr::Parameters>(&config).map_err(|error| error.to_string())?, config))
+    });
     let (parameters, config) = match read {
         Ok(read) => read,
         Err(error) => return refused("/run", error),
@@ -159,37 +147,22 @@ async fn find(db: &PgPool, parent: &Parent) -> Result<Result<Found, Fault>, Stor
         let names = names.join(", ");
         return match (&parent.member, members.is_empty()) {
             (_, true) => refused("/run", format!("run {} has no members yet", parent.run)),
-            (Some(name), _) => refused(
-                "/member",
-                format!("run {} has no member `{name}`: valid are {names}", parent.run),
-            ),
-            (None, _) => refused(
-                "/member",
-                format!("run {} has several members: name one of {names}", parent.run),
-            ),
+            (Some(name), _) => {
+                refused("/member", format!("run {} has no member `{name}`: valid are {names}", parent.run))
+            }
+            (None, _) => refused("/member", format!("run {} has several members: name one of {names}", parent.run)),
         };
     };
-    let found = parameters
-        .task(place, members.len())
-        .and_then(|rows| Ok((rows, parameters.dataset.settled()?.0)));
+    let found = parameters.task(place, members.len()).and_then(|rows| Ok((rows, parameters.dataset.settled()?.0)));
     let (rows, dataset) = match found {
         Ok(found) => found,
         Err(error) => return refused("/run", error.to_string()),
     };
     if let Err(StoreError::NotFound { .. }) = datasets::find(db, dataset).await {
-        let detail = format!(
-            "the dataset {dataset} of run {} was deleted: its children learn from it",
-            parent.run
-        );
+        let detail = format!("the dataset {dataset} of run {} was deleted: its children learn from it", parent.run);
         return refused("/run", detail);
     }
-    Ok(Ok(Found {
-        run: run.run,
-        config,
-        member: members[place].clone(),
-        dataset,
-        rows,
-    }))
+    Ok(Ok(Found { run: run.run, config, member: members[place].clone(), dataset, rows }))
 }
 
 impl Found {
@@ -217,10 +190,8 @@ fn misfit(first: &Found, second: &Found) -> Option<Fault> {
         return refused(detail);
     }
     if one.lora != other.lora {
-        let detail = format!(
-            "its adapters have {}, the first parent's {}: parents share a shape",
-            other.lora, one.lora
-        );
+        let detail =
+            format!("its adapters have {}, the first parent's {}: parents share a shape", other.lora, one.lora);
         return refused(detail);
     }
     let shared = |parent: &Found| -> Value {
@@ -232,10 +203,7 @@ fn misfit(first: &Found, second: &Found) -> Option<Fault> {
     };
     let (one, other) = (shared(first), shared(second));
     let names = other.as_object().into_iter().flatten().map(|(name, _)| name);
-    let different: Vec<&str> = names
-        .filter(|name| one[*name] != other[*name])
-        .map(String::as_str)
-        .collect();
+    let different: Vec<&str> = names.filter(|name| one[*name] != other[*name]).map(String::as_str).collect();
     if one != other {
         let detail = format!(
             "it was trained with other settings than the first parent ({}): children of both are trained with those of both",
@@ -260,10 +228,7 @@ async fn task(
     let mut curve = Vec::new();
     for step in steps {
         let found = weights::of_members(&mut *db, parent.run.id.into(), step, &[member]).await?;
-        curve.extend(found.first().map(|weights| ParentVersion {
-            step,
-            adapter: weights.adapter,
-        }));
+        curve.extend(found.first().map(|weights| ParentVersion { step, adapter: weights.adapter }));
     }
     let digests: Vec<Digest> = curve.iter().map(|version| version.adapter.artifact).collect();
     let removed = weights::removed(&mut *db, &digests).await?;
@@ -276,11 +241,7 @@ async fn task(
             parent.member.name,
             parent.run.id,
             spec.snapshots[place],
-            if steps.is_empty() {
-                "none".to_owned()
-            } else {
-                steps.join(", ")
-            },
+            if steps.is_empty() { "none".to_owned() } else { steps.join(", ") },
         );
         return Ok(Err(Fault::new(format!("/spec/snapshots/{place}"), detail)));
     }

@@ -1,18 +1,14 @@
 //! Regenerations: finds the work item that a recorded sample was drawn in.
 
-use lyceum_core::{
-    artifact::Digest,
-    config::RunConfig,
-    evaluation::RegenerateSpec,
-    id::{AttemptId, ExecutionId, ProblemId, WorkId},
-    recipe::RegenerateParameters,
-    work::RolloutPayload,
-};
-use lyceum_store::{
-    StoreError, attempts, problems,
-    versions::weights,
-    work::{self, Rollout},
-};
+use lyceum_core::artifact::Digest;
+use lyceum_core::config::RunConfig;
+use lyceum_core::evaluation::RegenerateSpec;
+use lyceum_core::id::{AttemptId, ExecutionId, ProblemId, WorkId};
+use lyceum_core::recipe::RegenerateParameters;
+use lyceum_core::work::RolloutPayload;
+use lyceum_store::versions::weights;
+use lyceum_store::work::{self, Rollout};
+use lyceum_store::{StoreError, attempts, problems};
 
 use super::{Request, Unprepared, fault};
 
@@ -32,30 +28,17 @@ impl Recorded {
             (Some(id), None) => {
                 let pointer = "/spec/attempt";
                 let place = found(attempts::place(db, id).await, pointer)?;
-                Ok(Self {
-                    pointer,
-                    run: place.run,
-                    step: place.step,
-                    attempt: Some(id),
-                    problem: place.problem,
-                })
+                Ok(Self { pointer, run: place.run, step: place.step, attempt: Some(id), problem: place.problem })
             }
             (None, Some(problem)) => {
                 let pointer = "/spec/problem";
                 let (run, step) = found(problems::place(db, problem).await, pointer)?;
-                Ok(Self {
-                    pointer,
-                    run,
-                    step,
-                    attempt: None,
-                    problem,
-                })
+                Ok(Self { pointer, run, step, attempt: None, problem })
             }
             (Some(_), Some(_)) => Err(fault("/spec/problem", "there is also an attempt: give one of the two")),
-            (None, None) => Err(fault(
-                "/spec",
-                "give the id of an `attempt`, or of a `problem` to generate its proposal again",
-            )),
+            (None, None) => {
+                Err(fault("/spec", "give the id of an `attempt`, or of a `problem` to generate its proposal again"))
+            }
         }
     }
 
@@ -69,10 +52,7 @@ impl Recorded {
 
     /// The request and sample of an item, if it was drawn there.
     fn place(&self, item: WorkId, payload: &RolloutPayload) -> Option<(String, u32)> {
-        let all = payload
-            .requests
-            .iter()
-            .flat_map(|request| (0..request.n).map(move |sample| (&request.id, sample)));
+        let all = payload.requests.iter().flat_map(|request| (0..request.n).map(move |sample| (&request.id, sample)));
         let mut own = all.filter(|(request, sample)| self.is(item, request, *sample));
         own.next().map(|(request, sample)| (request.clone(), sample))
     }
@@ -82,11 +62,7 @@ impl Recorded {
 pub(super) async fn configured(request: &Request<'_>, spec: &RegenerateSpec) -> Result<RunConfig, Unprepared> {
     let recorded = Recorded::find(request, spec).await?;
     let (rollout, (own_request, sample)) = source(request, &recorded).await?;
-    let Rollout {
-        id: item,
-        mut payload,
-        result,
-    } = rollout;
+    let Rollout { id: item, mut payload, result } = rollout;
     let versions: Vec<Digest> = payload.adapters.iter().map(|adapter| adapter.artifact).collect();
     let tokens: Vec<Digest> = result.tokens.into_iter().collect();
     let mut db = request.store.pool().acquire().await.map_err(StoreError::from)?;

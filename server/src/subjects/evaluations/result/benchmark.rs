@@ -2,34 +2,26 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use lyceum_core::{
-    benchmark::{Cell, Generalization, GeneralizationRow, Group, Subject, suite},
-    evaluation::EvaluationSpec,
-    id::{DatasetId, ExecutionId},
-};
-use lyceum_store::{
-    benchmarks::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample, SampleFilter},
-    datasets,
-    page::{self, Window},
-};
+use lyceum_core::benchmark::{Cell, Generalization, GeneralizationRow, Group, Subject, suite};
+use lyceum_core::evaluation::EvaluationSpec;
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_store::benchmarks::{self, BenchmarkFilter, BenchmarkResult, BenchmarkSample, SampleFilter};
+use lyceum_store::datasets;
+use lyceum_store::page::{self, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use std::collections::{BTreeSet, HashMap};
 
 use super::EvaluationFrame;
-use crate::{
-    api_error::ApiError,
-    contract::{Listing, Order},
-    frame::{
-        figure::Figure,
-        format,
-        layout::Layout,
-        text::{Excerpt, SHOWN, SHOWN_IN_LIST, excerpt, inert},
-        view::{Pager, View},
-    },
-    subjects::benchmarks::curves,
-};
+use crate::api_error::ApiError;
+use crate::contract::{Listing, Order};
+use crate::frame::figure::Figure;
+use crate::frame::format;
+use crate::frame::layout::Layout;
+use crate::frame::text::{Excerpt, SHOWN, SHOWN_IN_LIST, excerpt, inert};
+use crate::frame::view::{Pager, View};
+use crate::subjects::benchmarks::curves;
 
 /// Maximum results shown (subjects × suites). The API lists all.
 const RESULTS: u32 = 500;
@@ -104,11 +96,7 @@ impl BenchmarkPage {
     fn suites(&self) -> Vec<(String, String, bool)> {
         let names: BTreeSet<&str> = self.results.iter().map(|result| result.suite.as_str()).collect();
         let choice = |name: &str| {
-            (
-                name.to_owned(),
-                format::suite_title(name).to_owned(),
-                self.asked.suite.as_deref() == Some(name),
-            )
+            (name.to_owned(), format::suite_title(name).to_owned(), self.asked.suite.as_deref() == Some(name))
         };
         names.into_iter().map(choice).collect()
     }
@@ -116,11 +104,7 @@ impl BenchmarkPage {
     /// Indices and names of its subjects, and whether each was chosen.
     fn subjects(&self) -> Vec<(usize, String, bool)> {
         let choice = |(place, name): (usize, &String)| {
-            (
-                place,
-                inert(name),
-                self.asked.subject.is_some_and(|asked| asked as usize == place),
-            )
+            (place, inert(name), self.asked.subject.is_some_and(|asked| asked as usize == place))
         };
         self.frame.line.subjects.iter().enumerate().map(choice).collect()
     }
@@ -156,9 +140,7 @@ impl BenchmarkPage {
 
     /// An average; a dash if it is missing.
     fn average(&self, share: &Option<f64>) -> String {
-        share
-            .as_ref()
-            .map_or_else(|| "–".to_owned(), crate::frame::format::share)
+        share.as_ref().map_or_else(|| "–".to_owned(), crate::frame::format::share)
     }
 
     /// Whether its suite's solutions are programs.
@@ -179,15 +161,8 @@ pub(super) async fn show(
     let id = ExecutionId(frame.line.evaluation.id);
     let order = asked.order.or(Some(Order::Oldest));
     let listing = Listing::new("samples", Some(SAMPLES), asked.cursor.as_deref(), order)?;
-    let all = BenchmarkFilter {
-        evaluation: Some(id),
-        ..BenchmarkFilter::default()
-    };
-    let first = Window {
-        limit: RESULTS,
-        after: None,
-        order: page::Order::Oldest,
-    };
+    let all = BenchmarkFilter { evaluation: Some(id), ..BenchmarkFilter::default() };
+    let first = Window { limit: RESULTS, after: None, order: page::Order::Oldest };
     let results = benchmarks::results(db, &all, &first).await?;
     let filter = SampleFilter {
         suite: asked.suite.clone(),
@@ -216,15 +191,8 @@ fn generalization(frame: &EvaluationFrame, results: &[BenchmarkResult]) -> Optio
         return None;
     };
     let score = |result: &BenchmarkResult| {
-        let subject = Subject {
-            name: result.name.clone(),
-            role: result.role,
-            member: result.member_id,
-        };
-        let cell = Cell {
-            pass_at_1: result.pass_at_1,
-            standard_error: result.standard_error,
-        };
+        let subject = Subject { name: result.name.clone(), role: result.role, member: result.member_id };
+        let cell = Cell { pass_at_1: result.pass_at_1, standard_error: result.standard_error };
         (subject, result.suite.clone(), cell)
     };
     Generalization::of(&spec.suites, results.iter().map(score))
@@ -246,11 +214,7 @@ async fn with_questions(
         let of_suite = samples.iter().filter(|sample| sample.suite == suite);
         let places: Vec<i32> = of_suite.map(|sample| sample.row).collect();
         let found = datasets::questions(db, DatasetId(dataset), &places).await?;
-        questions.extend(
-            found
-                .into_iter()
-                .map(|(row, question)| ((suite.to_owned(), row), question)),
-        );
+        questions.extend(found.into_iter().map(|(row, question)| ((suite.to_owned(), row), question)));
     }
     let with = |sample: BenchmarkSample| SampleLine {
         question: questions.get(&(sample.suite.clone(), sample.row)).cloned(),

@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::EvaluationFrame;
-use crate::{
-    api_error::ApiError,
-    frame::{layout::Layout, sides::heat, text::inert, view::View},
-};
+use crate::api_error::ApiError;
+use crate::frame::layout::Layout;
+use crate::frame::sides::heat;
+use crate::frame::text::inert;
+use crate::frame::view::View;
 
 /// A pair, as the planner's result has it.
 #[derive(Clone, Debug, Deserialize)]
@@ -64,10 +65,7 @@ pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, 
     let cells = cells.unwrap_or_default();
     let (mut students, mut teachers) = (Vec::new(), Vec::new());
     let add = |heads: &mut Vec<Head>, member: Uuid, name: &str| {
-        let head = Head {
-            member,
-            name: inert(name),
-        };
+        let head = Head { member, name: inert(name) };
         if !heads.contains(&head) {
             heads.push(head);
         }
@@ -78,11 +76,5 @@ pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, 
             add(&mut students, student, name);
         }
     }
-    view.show(&CrossPlayPage {
-        layout: frame.layout(view),
-        frame,
-        cells,
-        students,
-        teachers,
-    })
+    view.show(&CrossPlayPage { layout: frame.layout(view), frame, cells, students, teachers })
 }

@@ -2,19 +2,18 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use lyceum_core::recipe::{DatasetCheckResult, dataset_check::RowScore};
-use lyceum_store::{
-    datasets::{self, BadRow, Dataset},
-    page::{Order, Window},
-};
+use lyceum_core::recipe::DatasetCheckResult;
+use lyceum_core::recipe::dataset_check::RowScore;
+use lyceum_store::datasets::{self, BadRow, Dataset};
+use lyceum_store::page::{Order, Window};
 use serde::{Deserialize as _, Serialize};
 use sqlx::PgPool;
 
 use super::EvaluationFrame;
-use crate::{
-    api_error::ApiError,
-    frame::{layout::Layout, text::excerpt, view::View},
-};
+use crate::api_error::ApiError;
+use crate::frame::layout::Layout;
+use crate::frame::text::excerpt;
+use crate::frame::view::View;
 
 /// Bad rows that are shown; the dataset's page has all.
 const SHOWN: u32 = 50;
@@ -56,20 +55,10 @@ pub(super) async fn show(view: &View, db: &PgPool, frame: EvaluationFrame) -> Re
     if let Some(result) = &result {
         // It may have been deleted since.
         dataset = datasets::find(db, result.dataset).await.ok();
-        let first = Window {
-            limit: SHOWN,
-            after: None,
-            order: Order::Oldest,
-        };
+        let first = Window { limit: SHOWN, after: None, order: Order::Oldest };
         if !result.dry_run {
             bad = datasets::bad_rows(db, result.dataset, &first).await?.items;
         }
     }
-    view.show(&DatasetCheckPage {
-        layout: frame.layout(view),
-        frame,
-        result,
-        dataset,
-        bad,
-    })
+    view.show(&DatasetCheckPage { layout: frame.layout(view), frame, result, dataset, bad })
 }

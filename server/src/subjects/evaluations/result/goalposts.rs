@@ -9,18 +9,14 @@ use serde::{Deserialize as _, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::{Figure, Series, Style},
-        layout::Layout,
-        sides::heat,
-        text::inert,
-        view::View,
-    },
-    subjects::evaluations::result::EvaluationFrame,
-    subjects::goalposts::RUNS,
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::{Figure, Series, Style};
+use crate::frame::layout::Layout;
+use crate::frame::sides::heat;
+use crate::frame::text::inert;
+use crate::frame::view::View;
+use crate::subjects::evaluations::result::EvaluationFrame;
+use crate::subjects::goalposts::RUNS;
 
 #[derive(Template, Serialize)]
 #[template(path = "evaluations/goalposts.html")]
@@ -51,11 +47,7 @@ impl GoalpostsEvaluationPage {
     /// The address of the map of the evaluation's runs; none without a run.
     fn map(&self) -> Option<String> {
         let result = self.result.as_ref()?;
-        let runs: BTreeSet<Uuid> = result
-            .subjects
-            .iter()
-            .filter_map(|of| of.run.map(|run| run.0))
-            .collect();
+        let runs: BTreeSet<Uuid> = result.subjects.iter().filter_map(|of| of.run.map(|run| run.0)).collect();
         let ids: Vec<String> = runs.iter().take(RUNS).map(Uuid::to_string).collect();
         (!ids.is_empty()).then(|| format!("/compare/goalposts?runs={}&dataset={}", ids.join(","), result.dataset))
     }
@@ -110,10 +102,7 @@ fn lines(result: &GoalpostsResult) -> Vec<Subject> {
     let of = |subject: &GoalpostsMeasured| (subject.run, subject.member, subject.step);
     let (controls, checkpoints): (Vec<_>, Vec<_>) = result.subjects.iter().partition(|subject| subject.control);
     let lines = checkpoints.into_iter().map(|checkpoint| Subject {
-        control: controls
-            .iter()
-            .find(|control| of(control) == of(checkpoint))
-            .map(|control| (*control).clone()),
+        control: controls.iter().find(|control| of(control) == of(checkpoint)).map(|control| (*control).clone()),
         checkpoint: checkpoint.clone(),
     });
     lines.collect()
@@ -244,10 +233,7 @@ fn along<'m>(
         name: format!("step {step}"),
         style: Style::Line,
         place: Some(place),
-        points: steps
-            .iter()
-            .map(|(step, of)| (f64::from(*step), mean(of, &line)))
-            .collect(),
+        points: steps.iter().map(|(step, of)| (f64::from(*step), mean(of, &line))).collect(),
         ..Series::default()
     };
     by_step(lines).into_iter().enumerate().take(LINES).map(series).collect()

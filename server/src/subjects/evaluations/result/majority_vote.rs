@@ -6,10 +6,9 @@ use lyceum_core::evaluation::{MajorityVoteResult, Voted};
 use serde::{Deserialize as _, Serialize};
 
 use super::EvaluationFrame;
-use crate::{
-    api_error::ApiError,
-    frame::{layout::Layout, view::View},
-};
+use crate::api_error::ApiError;
+use crate::frame::layout::Layout;
+use crate::frame::view::View;
 
 #[derive(Template, Serialize)]
 #[template(path = "evaluations/majority_vote.html")]

@@ -2,23 +2,17 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use lyceum_core::{
-    evolution::operator,
-    retention::{ChildPoint, ChildResult, PassRate, RetentionResult, TaskResult},
-};
+use lyceum_core::evolution::operator;
+use lyceum_core::retention::{ChildPoint, ChildResult, PassRate, RetentionResult, TaskResult};
 use serde::Serialize;
 use std::collections::BTreeSet;
 
 use super::EvaluationFrame;
-use crate::{
-    api_error::ApiError,
-    frame::{
-        figure::{Colour, Figure, Series, Style},
-        layout::Layout,
-        sides::heat,
-        view::View,
-    },
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::{Colour, Figure, Series, Style};
+use crate::frame::layout::Layout;
+use crate::frame::sides::heat;
+use crate::frame::view::View;
 
 /// Standard errors on either side of a curve.
 const BAND: f64 = 2.0;
@@ -49,12 +43,7 @@ pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, 
     let result = frame.line.evaluation.result.clone().map(serde_json::from_value);
     let result = result.transpose().map_err(|error| ApiError::internal(&error))?;
     let retention = Retention::of(result.unwrap_or_default());
-    view.show(&RetentionPage {
-        layout: frame.layout(view),
-        figures: retention.figures(),
-        frame,
-        retention,
-    })
+    view.show(&RetentionPage { layout: frame.layout(view), figures: retention.figures(), frame, retention })
 }
 
 /// A row of the table: an operator's children on the task of one parent.
@@ -80,10 +69,7 @@ impl Retention {
     fn of(result: RetentionResult) -> Self {
         let points = result.children.iter().flat_map(|child| &child.points);
         let steps: BTreeSet<u32> = points.map(|point| point.step).collect();
-        Self {
-            steps: steps.into_iter().collect(),
-            result,
-        }
+        Self { steps: steps.into_iter().collect(), result }
     }
 
     /// Whether nothing was measured yet.
@@ -100,12 +86,8 @@ impl Retention {
     fn summary(&self) -> Vec<String> {
         let snapshots: BTreeSet<u32> = self.result.children.iter().map(|child| child.snapshot).collect();
         let sentence = |snapshot: u32| {
-            let own: Vec<&ChildResult> = self
-                .result
-                .children
-                .iter()
-                .filter(|child| child.snapshot == snapshot)
-                .collect();
+            let own: Vec<&ChildResult> =
+                self.result.children.iter().filter(|child| child.snapshot == snapshot).collect();
             let operators: BTreeSet<&str> = own.iter().map(|child| child.operator.as_str()).collect();
             let reached = |within: u32| {
                 let has = |name: &str| {
@@ -156,31 +138,14 @@ impl Retention {
 
     /// The end of the y axis: the highest rate, rounded up to a tenth.
     fn highest(&self) -> f64 {
-        let parents = self
-            .result
-            .tasks
-            .iter()
-            .flat_map(|task| &task.curve)
-            .map(|point| point.rate);
-        let children = self
-            .result
-            .children
-            .iter()
-            .flat_map(|child| &child.points)
-            .map(|point| point.rate);
-        let highest = parents
-            .chain(children)
-            .fold(0.0, |high: f64, rate| high.max(rate.pass_rate));
+        let parents = self.result.tasks.iter().flat_map(|task| &task.curve).map(|point| point.rate);
+        let children = self.result.children.iter().flat_map(|child| &child.points).map(|point| point.rate);
+        let highest = parents.chain(children).fold(0.0, |high: f64, rate| high.max(rate.pass_rate));
         ((highest * 10.0).ceil() / 10.0).clamp(0.1, 1.0)
     }
 
     fn figure(&self, name: &str, highest: f64) -> Figure {
-        let own: Vec<&ChildResult> = self
-            .result
-            .children
-            .iter()
-            .filter(|child| child.operator == name)
-            .collect();
+        let own: Vec<&ChildResult> = self.result.children.iter().filter(|child| child.operator == name).collect();
         let tasks: BTreeSet<usize> = own.iter().map(|child| child.task).collect();
         let mut series: Vec<Series> = Vec::new();
         for child in &own {
@@ -195,37 +160,22 @@ impl Retention {
             }
             series.push(line);
         }
-        for (place, task) in self
-            .result
-            .tasks
-            .iter()
-            .enumerate()
-            .filter(|(place, _)| tasks.contains(place))
-        {
-            let mut parent = Series {
-                name: format!("parent {}", task.name),
-                colour: Colour::Muted,
-                ..Series::default()
-            };
+        for (place, task) in self.result.tasks.iter().enumerate().filter(|(place, _)| tasks.contains(place)) {
+            let mut parent =
+                Series { name: format!("parent {}", task.name), colour: Colour::Muted, ..Series::default() };
             if tasks.len() > 1 {
                 parent.colour = Colour::Next;
                 parent.place = Some(place);
             }
-            let mut base = Series {
-                name: format!("base, {}'s task", task.name),
-                style: Style::Dashed,
-                ..parent.clone()
-            };
+            let mut base =
+                Series { name: format!("base, {}'s task", task.name), style: Style::Dashed, ..parent.clone() };
             add(&mut parent, 0, task.base);
             for point in &task.curve {
                 add(&mut parent, point.step, point.rate);
             }
             parent.band.clear();
             let last = self.last_step();
-            base.points = vec![
-                (0.0, Some(task.base.pass_rate)),
-                (f64::from(last), Some(task.base.pass_rate)),
-            ];
+            base.points = vec![(0.0, Some(task.base.pass_rate)), (f64::from(last), Some(task.base.pass_rate))];
             series.extend([parent, base]);
         }
         Figure {
@@ -247,11 +197,7 @@ impl Retention {
     fn last_step(&self) -> u32 {
         let children = self.result.children.iter();
         let children = children.filter_map(|child| Some(child.snapshot + child.points.last()?.step));
-        let parents = self
-            .result
-            .tasks
-            .iter()
-            .filter_map(|task| Some(task.curve.last()?.step));
+        let parents = self.result.tasks.iter().filter_map(|task| Some(task.curve.last()?.step));
         children.chain(parents).max().unwrap_or(0)
     }
 }
@@ -280,8 +226,7 @@ impl Row<'_> {
 fn add(line: &mut Series, step: u32, rate: PassRate) {
     let (x, half) = (f64::from(step), BAND * rate.standard_error);
     line.points.push((x, Some(rate.pass_rate)));
-    line.band
-        .push((x, (rate.pass_rate - half).max(0.0), (rate.pass_rate + half).min(1.0)));
+    line.band.push((x, (rate.pass_rate - half).max(0.0), (rate.pass_rate + half).min(1.0)));
 }
 
 fn cell(child: &ChildResult, step: u32) -> Cell {
@@ -289,9 +234,7 @@ fn cell(child: &ChildResult, step: u32) -> Cell {
     let recovery = point.and_then(|point| point.recovery);
     let seeds = point.map_or(&[][..], |point| point.seeds.as_slice());
     let values = seeds.iter().filter_map(|seed| seed.recovery);
-    let values: Vec<String> = values
-        .map(|recovery| crate::frame::format::rating(&recovery.value))
-        .collect();
+    let values: Vec<String> = values.map(|recovery| crate::frame::format::rating(&recovery.value)).collect();
     Cell {
         text: match (recovery, point) {
             (Some(recovery), _) => {
@@ -303,11 +246,7 @@ fn cell(child: &ChildResult, step: u32) -> Cell {
         },
         heat: heat(recovery.map(|recovery| recovery.value), (0.0, 1.0)),
         is_recovered: point.is_some_and(|point| point.recovered == Some(true)),
-        seeds: if seeds.len() > 1 {
-            values.join(", ")
-        } else {
-            String::new()
-        },
+        seeds: if seeds.len() > 1 { values.join(", ") } else { String::new() },
     }
 }
 
@@ -386,15 +325,8 @@ mod tests {
         let retention = retention();
         let rows = retention.rows();
         assert_eq!(retention.steps, [0, 5]);
-        let read: Vec<_> = rows[0]
-            .cells
-            .iter()
-            .map(|cell| (cell.text.as_str(), cell.is_recovered))
-            .collect();
+        let read: Vec<_> = rows[0].cells.iter().map(|cell| (cell.text.as_str(), cell.is_recovered)).collect();
         assert_eq!(read, [("0.40 ± 0.10", false), ("0.90 ± 0.10", true)]);
-        assert_eq!(
-            (rows[0].cells[0].heat.as_str(), rows[2].recovered_at().as_str()),
-            ("heat-4", "–")
-        );
+        assert_eq!((rows[0].cells[0].heat.as_str(), rows[2].recovered_at().as_str()), ("heat-4", "–"));
     }
 }

@@ -2,24 +2,18 @@
 
 use actix_web::HttpResponse;
 use askama::Template;
-use lyceum_core::{
-    id::{ExecutionId, WorkId},
-    recipe::{RegenerateResult, RegeneratedSample},
-    work::WorkKey,
-};
+use lyceum_core::id::{ExecutionId, WorkId};
+use lyceum_core::recipe::{RegenerateResult, RegeneratedSample};
+use lyceum_core::work::WorkKey;
 use lyceum_store::{StoreError, work};
 use serde::{Deserialize as _, Serialize};
 use sqlx::PgPool;
 
 use super::EvaluationFrame;
-use crate::{
-    api_error::ApiError,
-    frame::{
-        layout::Layout,
-        text::{Excerpt, SHOWN, excerpt, inert},
-        view::View,
-    },
-};
+use crate::api_error::ApiError;
+use crate::frame::layout::Layout;
+use crate::frame::text::{Excerpt, SHOWN, excerpt, inert};
+use crate::frame::view::View;
 
 #[derive(Template, Serialize)]
 #[template(path = "evaluations/regenerate.html")]
@@ -67,12 +61,7 @@ pub(super) async fn show(view: &View, db: &PgPool, frame: EvaluationFrame) -> Re
         Some(found) => [worker(db, found.item).await?, worker(db, again).await?],
         None => [None, None],
     };
-    view.show(&RegeneratePage {
-        layout: frame.layout(view),
-        workers,
-        found,
-        frame,
-    })
+    view.show(&RegeneratePage { layout: frame.layout(view), workers, found, frame })
 }
 
 fn named(worker: Option<&str>) -> String {

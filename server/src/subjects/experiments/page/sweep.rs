@@ -1,24 +1,18 @@
 //! A sweep on the page of its experiment: how far it is, and a row for every arm and point of the grid.
 
 use lyceum_core::id::ExperimentId;
-use lyceum_store::{
-    executions,
-    page::{Order, Window},
-    runs::{self, LastSteps, RunColumn, RunValue},
-    sweeps::{self, Sweep, SweepFilter, SweepRun, SweepState},
-};
+use lyceum_store::executions;
+use lyceum_store::page::{Order, Window};
+use lyceum_store::runs::{self, LastSteps, RunColumn, RunValue};
+use lyceum_store::sweeps::{self, Sweep, SweepFilter, SweepRun, SweepState};
 use serde::Serialize;
 use sqlx::PgPool;
 use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    subjects::lab::{
-        column::{Column, Value},
-        parallel::{Coordinates, Parallel},
-    },
-};
+use crate::api_error::ApiError;
+use crate::subjects::lab::column::{Column, Value};
+use crate::subjects::lab::parallel::{Coordinates, Parallel};
 
 /// What is shown unless others are asked for; those that no run has are left out.
 pub(crate) const COLUMNS: &str = "metrics.solve_rate,metrics.validity,metrics.no_signal_share,benchmarks.held-out-seedling,difference.held-out-seedling";
@@ -67,15 +61,8 @@ pub(crate) struct Row {
 impl SweepView {
     /// The newest sweeps of an experiment.
     pub(crate) async fn of(db: &PgPool, experiment: ExperimentId, columns: &[Column]) -> Result<Vec<Self>, ApiError> {
-        let filter = SweepFilter {
-            experiment: Some(experiment),
-            state: None,
-        };
-        let newest = Window {
-            limit: SWEEPS,
-            after: None,
-            order: Order::Newest,
-        };
+        let filter = SweepFilter { experiment: Some(experiment), state: None };
+        let newest = Window { limit: SWEEPS, after: None, order: Order::Newest };
         let mut views = Vec::new();
         for sweep in sweeps::page(db, &filter, &newest).await?.items {
             views.push(Self::load(db, sweep, columns).await?);
@@ -160,10 +147,7 @@ fn rows(
         rows[place].runs.push(run);
     }
     for row in &mut rows {
-        row.values = shown
-            .iter()
-            .map(|place| mean(&row.runs, *place, columns, values))
-            .collect();
+        row.values = shown.iter().map(|place| mean(&row.runs, *place, columns, values)).collect();
     }
     rows
 }
@@ -179,9 +163,7 @@ fn parallel(
 ) -> Option<Parallel> {
     let short = |field: &String| field.rsplit('.').next().unwrap_or(field).to_owned();
     let titles = ["arm".to_owned()].into_iter().chain(fields.iter().map(short));
-    let titles: Vec<String> = titles
-        .chain(shown.iter().map(|place| columns[*place].title()))
-        .collect();
+    let titles: Vec<String> = titles.chain(shown.iter().map(|place| columns[*place].title())).collect();
     let coordinates = |run: &SweepRun| {
         let own = values.get(&run.run_id?)?;
         let field = |name: &String| match &run.point[name.as_str()] {
@@ -189,19 +171,12 @@ fn parallel(
             serde_json::Value::Number(number) => number.as_f64().map(Value::Number),
             other => Some(Value::Text(plain(other))),
         };
-        let outcome = |place: &usize| {
-            own[*place]
-                .clone()
-                .map(|value| columns[*place].on_axis(Value::from(value)))
-        };
+        let outcome = |place: &usize| own[*place].clone().map(|value| columns[*place].on_axis(Value::from(value)));
         let arm = [Some(Value::Text(run.arm.clone()))].into_iter();
         Some(Coordinates {
             name: run.name.clone(),
             address: format!("/runs/{}", run.run_id?),
-            values: arm
-                .chain(fields.iter().map(field))
-                .chain(shown.iter().map(outcome))
-                .collect(),
+            values: arm.chain(fields.iter().map(field)).chain(shown.iter().map(outcome)).collect(),
         })
     };
     let drawn: Vec<Coordinates> = runs.iter().filter_map(coordinates).take(DRAWN).collect();
@@ -215,9 +190,7 @@ fn mean(runs: &[SweepRun], place: usize, columns: &[Column], values: &HashMap<Uu
         Some(RunValue::Number(number)) => Some(number),
         _ => None,
     };
-    let completed = runs
-        .iter()
-        .filter(|run| run.state == Some(executions::State::Completed));
+    let completed = runs.iter().filter(|run| run.state == Some(executions::State::Completed));
     let numbers: Vec<f64> = completed.filter_map(number).collect();
     let count = numbers.len() as f64;
     if numbers.is_empty() {
@@ -244,17 +217,10 @@ async fn seconds_left(db: &PgPool, sweep: &Sweep, runs: &[SweepRun]) -> Result<O
     if sweep.state != SweepState::Running && sweep.open == 0 {
         return Ok(None);
     }
-    let begun: Vec<&SweepRun> = runs
-        .iter()
-        .filter(|run| run.step.is_some_and(|step| step > 0))
-        .collect();
+    let begun: Vec<&SweepRun> = runs.iter().filter(|run| run.step.is_some_and(|step| step > 0)).collect();
     let mut paces = Vec::new();
     for run in begun.iter().rev().take(PACED).filter_map(|run| run.run_id) {
-        paces.extend(
-            executions::pace(db, lyceum_core::id::ExecutionId(run))
-                .await?
-                .median_seconds,
-        );
+        paces.extend(executions::pace(db, lyceum_core::id::ExecutionId(run)).await?.median_seconds);
     }
     paces.sort_by(f64::total_cmp);
     let pace = paces.get(paces.len() / 2);
@@ -268,9 +234,7 @@ fn rounds_left(sweep: &Sweep, runs: &[SweepRun]) -> f64 {
     let usual = lengths.iter().sum::<f64>() / lengths.len().max(1) as f64;
     let is_open = |run: &&SweepRun| run.state.is_some_and(executions::State::is_open);
     let in_progress = runs.iter().filter(is_open);
-    let mut left: Vec<f64> = in_progress
-        .filter_map(|run| Some(f64::from(run.steps? - run.step?)))
-        .collect();
+    let mut left: Vec<f64> = in_progress.filter_map(|run| Some(f64::from(run.steps? - run.step?))).collect();
     if sweep.state == SweepState::Running {
         left.extend((0..sweep.planned).map(|_| usual));
     }
@@ -283,7 +247,8 @@ fn rounds_left(sweep: &Sweep, runs: &[SweepRun]) -> f64 {
 mod tests {
     use super::*;
     use chrono::DateTime;
-    use lyceum_store::{Seed, executions::State};
+    use lyceum_store::Seed;
+    use lyceum_store::executions::State;
     use serde_json::json;
 
     fn sweep(state: SweepState, planned: i64) -> Sweep {
@@ -326,10 +291,7 @@ mod tests {
 
     #[test]
     fn a_mean_is_over_completed_runs() {
-        let of = |state, id| SweepRun {
-            run_id: Some(Uuid::from_u128(id)),
-            ..run(state, 100)
-        };
+        let of = |state, id| SweepRun { run_id: Some(Uuid::from_u128(id)), ..run(state, 100) };
         let runs = [of(State::Completed, 1), of(State::Running, 2), of(State::Failed, 3)];
         let numbers = [0.5, 0.9, 0.1].map(|number| vec![Some(RunValue::Number(number))]);
         let values = (1..).map(Uuid::from_u128).zip(numbers).collect();
@@ -344,22 +306,10 @@ mod tests {
         let running = |planned| sweep(SweepState::Running, planned);
         let runs = [done.clone(), last.clone()];
         assert_eq!(rounds_left(&running(0), &runs), 80.0, "the last run is alone");
-        assert_eq!(
-            rounds_left(&running(1), &runs),
-            100.0,
-            "a planned run takes its whole length"
-        );
+        assert_eq!(rounds_left(&running(1), &runs), 100.0, "a planned run takes its whole length");
         assert_eq!(rounds_left(&running(10), &runs), (80.0 + 1000.0) / 4.0);
-        let uneven = [
-            run(State::Running, 10),
-            run(State::Running, 90),
-            run(State::Running, 95),
-        ];
-        assert_eq!(
-            rounds_left(&running(0), &uneven),
-            90.0,
-            "the longest does not share its steps"
-        );
+        let uneven = [run(State::Running, 10), run(State::Running, 90), run(State::Running, 95)];
+        assert_eq!(rounds_left(&running(0), &uneven), 90.0, "the longest does not share its steps");
         assert_eq!(rounds_left(&running(0), &[done]), 0.0);
     }
 

@@ -1,21 +1,18 @@
 //! How a problem came about, and why an answer is right or wrong, in the words of the page.
 
-use lyceum_core::{
-    id::{ExecutionId, ProblemId},
-    problem::Values,
-    recipe::ParentRelation,
-};
+use lyceum_core::id::{ExecutionId, ProblemId};
+use lyceum_core::problem::Values;
+use lyceum_core::recipe::ParentRelation;
 use lyceum_store::problems;
 use serde::{Deserialize as _, Serialize};
 use serde_json::Value;
 use sqlx::PgPool;
-use std::{borrow::Cow, collections::HashMap};
+use std::borrow::Cow;
+use std::collections::HashMap;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    frame::text::{Excerpt, excerpt},
-};
+use crate::api_error::ApiError;
+use crate::frame::text::{Excerpt, excerpt};
 
 /// Characters of a text in the chain.
 const TEXT: usize = 240;
@@ -126,11 +123,7 @@ mod tests {
         use ParentRelation::{Goalpost, Lemma, Original};
         let relations = [Some(Goalpost), Some(Lemma), Some(Original), None];
         let befores = [None, Some(Goalpost), Some(Lemma), Some(Original)];
-        let roles: Vec<_> = relations
-            .into_iter()
-            .zip(befores)
-            .map(|(next, before)| role(next, before))
-            .collect();
+        let roles: Vec<_> = relations.into_iter().zip(befores).map(|(next, before)| role(next, before)).collect();
         assert_eq!(roles, ["goalpost", "lemma", "lift", "question"]);
         // A lemma that is asked in another form.
         assert_eq!(role(Some(Original), Some(Goalpost)), "lemma");
@@ -142,10 +135,7 @@ mod tests {
         assert_eq!(novelty(None), None);
         let id = Uuid::from_u128(7);
         let found = novelty(Some(&json!({"axis": "io", "similarity": 0.97, "nearest": id}))).unwrap();
-        assert_eq!(
-            (found.axis.as_deref(), found.similarity, found.nearest),
-            (Some("io"), Some(0.97), Some(id))
-        );
+        assert_eq!((found.axis.as_deref(), found.similarity, found.nearest), (Some("io"), Some(0.97), Some(id)));
     }
 
     #[test]

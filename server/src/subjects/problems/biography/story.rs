@@ -58,11 +58,7 @@ fn is_rewarded(attempt: &Attempt) -> bool {
 /// The scenes of attempts in the order in which they were written. Without gates there is one, without a title.
 pub(super) fn scenes<'a>(attempts: &'a [Attempt], gates: Option<&Gates>) -> Vec<Scene<'a>> {
     let Some(gates) = gates else {
-        return vec![Scene {
-            title: String::new(),
-            outcome: String::new(),
-            attempts: attempts.iter().collect(),
-        }];
+        return vec![Scene { title: String::new(), outcome: String::new(), attempts: attempts.iter().collect() }];
     };
     let scenes = attempts.chunk_by(|last, next| last.step == next.step && Act::of(next).continues(Act::of(last)));
     scenes.map(|attempts| scene(attempts, gates)).collect()
@@ -70,25 +66,16 @@ pub(super) fn scenes<'a>(attempts: &'a [Attempt], gates: Option<&Gates>) -> Vec<
 
 fn scene<'a>(attempts: &'a [Attempt], gates: &Gates) -> Scene<'a> {
     let find = |act: Act| attempts.iter().find(|attempt| Act::of(attempt) == act);
-    let (step, first) = attempts
-        .first()
-        .map_or((0, Act::Other), |first| (first.step, Act::of(first)));
+    let (step, first) = attempts.first().map_or((0, Act::Other), |first| (first.step, Act::of(first)));
     let (title, outcome) = match first {
         Act::Critique => ("critique of the question", critique(find(Act::Critique), gates)),
         Act::Estimate => ("answers without a plan, for its difficulty", solved(attempts)),
-        Act::Plan => (
-            "planned and solved",
-            planned(find(Act::PlanCritique), find(Act::Solve), gates),
-        ),
+        Act::Plan => ("planned and solved", planned(find(Act::PlanCritique), find(Act::Solve), gates)),
         Act::PlanCritique => ("critique of a plan", String::new()),
         Act::Solve => ("solved without a plan", solved(attempts)),
         Act::Other => ("other attempts", String::new()),
     };
-    Scene {
-        title: format!("Step {step}: {title}"),
-        outcome,
-        attempts: attempts.iter().collect(),
-    }
+    Scene { title: format!("Step {step}: {title}"), outcome, attempts: attempts.iter().collect() }
 }
 
 fn critique(attempt: Option<&Attempt>, gates: &Gates) -> String {
@@ -129,10 +116,8 @@ fn solved(attempts: &[Attempt]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lyceum_core::{
-        recipe::{Role, ScoreScale},
-        verify::Status,
-    };
+    use lyceum_core::recipe::{Role, ScoreScale};
+    use lyceum_core::verify::Status;
     use serde_json::{Value, json};
     use uuid::Uuid;
 
@@ -162,11 +147,7 @@ mod tests {
 
     #[test]
     fn each_drawing_of_a_task_is_a_scene() {
-        let gates = Gates {
-            question: 0.7,
-            plan: Some(0.3),
-            scale: ScoreScale::Ten,
-        };
+        let gates = Gates { question: 0.7, plan: Some(0.3), scale: ScoreScale::Ten };
         let parts = || json!({"format": 1.0});
         let attempts = [
             attempt(2, Role::Critic, SCORE_OF_QUESTION, Some("8"), parts()),
@@ -182,10 +163,8 @@ mod tests {
             attempt(7, Role::Solver, "", Some("3"), parts()),
         ];
         let scenes = super::scenes(&attempts, Some(&gates));
-        let told: Vec<(usize, &str, &str)> = scenes
-            .iter()
-            .map(|scene| (scene.attempts.len(), scene.title.as_str(), scene.outcome.as_str()))
-            .collect();
+        let told: Vec<(usize, &str, &str)> =
+            scenes.iter().map(|scene| (scene.attempts.len(), scene.title.as_str(), scene.outcome.as_str())).collect();
         assert_eq!(
             told,
             [
@@ -194,11 +173,7 @@ mod tests {
                     "Step 2: critique of the question",
                     "Its score is 0.7778: high enough to join the growing set, if its answer can be checked."
                 ),
-                (
-                    2,
-                    "Step 2: answers without a plan, for its difficulty",
-                    "1 of 2 correct."
-                ),
+                (2, "Step 2: answers without a plan, for its difficulty", "1 of 2 correct."),
                 (
                     3,
                     "Step 5: planned and solved",
@@ -217,9 +192,6 @@ mod tests {
             ]
         );
         let plain = super::scenes(&attempts, None);
-        assert_eq!(
-            (plain.len(), plain[0].attempts.len(), plain[0].title.as_str()),
-            (1, 11, "")
-        );
+        assert_eq!((plain.len(), plain[0].attempts.len(), plain[0].title.as_str()), (1, 11, ""));
     }
 }

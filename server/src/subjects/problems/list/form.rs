@@ -1,16 +1,15 @@
 //! Filters of lists of problems, and their form.
 
-use lyceum_core::{id::MemberId, verify::ProblemKind};
+use lyceum_core::id::MemberId;
+use lyceum_core::verify::ProblemKind;
 use lyceum_store::problems::{ProblemFilter, ProblemSort};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use uuid::Uuid;
 
-use crate::{
-    api_error::ApiError,
-    contract::{Listing, Order},
-    frame::sides::Link,
-};
+use crate::api_error::ApiError;
+use crate::contract::{Listing, Order};
+use crate::frame::sides::Link;
 
 /// The order of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -102,10 +101,7 @@ impl ProblemsFilter {
             || filter.cell.is_some()
             || filter.solve_rate_min.is_some()
             || filter.solve_rate_max.is_some()
-            || filter
-                .complexity
-                .iter()
-                .any(|(low, high)| low.is_some() || high.is_some())
+            || filter.complexity.iter().any(|(low, high)| low.is_some() || high.is_some())
     }
 }
 
@@ -120,16 +116,8 @@ pub(crate) struct Form {
 }
 
 /// Statuses of the verifier.
-const STATUSES: [&str; 8] = [
-    "ok",
-    "malformed",
-    "error",
-    "timeout",
-    "memory",
-    "nondeterministic",
-    "unsafe",
-    "unserialisable",
-];
+const STATUSES: [&str; 8] =
+    ["ok", "malformed", "error", "timeout", "memory", "nondeterministic", "unsafe", "unserialisable"];
 /// Orders of a run's list; over all runs only the first two.
 const SORTS: [(&str, &str, Sort); 4] = [
     ("newest", "newest first", Sort::Newest),
@@ -233,11 +221,8 @@ pub(crate) fn types(chosen: Option<&str>) -> Vec<Choice> {
 
 /// `values` to choose from, and the chosen one if it is not among them, so that an active filter is always visible.
 fn plain(values: &[&str], chosen: Option<&str>) -> Vec<Choice> {
-    let choice = |value: &str| Choice {
-        value: value.to_owned(),
-        label: value.to_owned(),
-        chosen: chosen == Some(value),
-    };
+    let choice =
+        |value: &str| Choice { value: value.to_owned(), label: value.to_owned(), chosen: chosen == Some(value) };
     let unknown = chosen.filter(|chosen| !values.contains(chosen));
     values.iter().copied().chain(unknown).map(choice).collect()
 }

@@ -1,24 +1,18 @@
 //! What has changed since the base: by type and by level, and in the texts of three problems.
 
-use lyceum_core::{
-    id::{DatasetId, ExecutionId},
-    verdict::{Against, Comparison},
-};
-use lyceum_store::{
-    benchmarks::{self, RowAnswer, RowChange, RunResult},
-    datasets,
-};
+use lyceum_core::id::{DatasetId, ExecutionId};
+use lyceum_core::verdict::{Against, Comparison};
+use lyceum_store::benchmarks::{self, RowAnswer, RowChange, RunResult};
+use lyceum_store::datasets;
 use serde::Serialize;
 use sqlx::PgPool;
 use std::collections::{BTreeSet, HashMap};
 
 use super::held_out::compared;
-use crate::{
-    api_error::ApiError,
-    frame::format,
-    frame::text::{Excerpt, SHOWN_IN_LIST, excerpt, inert},
-    subjects::samples::Change,
-};
+use crate::api_error::ApiError;
+use crate::frame::format;
+use crate::frame::text::{Excerpt, SHOWN_IN_LIST, excerpt, inert};
+use crate::subjects::samples::Change;
 
 /// What a run's members solve that its base did not, and the other way round.
 #[derive(Debug, Serialize)]
@@ -115,11 +109,7 @@ impl Changes {
 
 /// All rows, then each type if there are several, then each level.
 fn groups(rows: &[RowChange], all: &Comparison) -> Vec<Group> {
-    let mut groups = vec![Group {
-        kind: None,
-        level: None,
-        comparison: *all,
-    }];
+    let mut groups = vec![Group { kind: None, level: None, comparison: *all }];
     let of = |fits: &dyn Fn(&RowChange) -> bool| {
         let fitting = rows.iter().filter(|row| fits(row));
         let (before, after): (Vec<f64>, Vec<f64>) = fitting.filter_map(|row| Some((row.before?, row.after))).unzip();
@@ -167,10 +157,7 @@ async fn texts(db: &PgPool, run: ExecutionId, result: &RunResult, rows: &[RowCha
     let answers = benchmarks::row_answers(db, run, result, &places, Some(result.step)).await?;
     let dataset = examples.iter().find_map(|(.., row)| row.dataset_id);
     let questions: HashMap<i32, String> = match dataset {
-        Some(dataset) => datasets::questions(db, DatasetId(dataset), &places)
-            .await?
-            .into_iter()
-            .collect(),
+        Some(dataset) => datasets::questions(db, DatasetId(dataset), &places).await?.into_iter().collect(),
         None => HashMap::new(),
     };
     let text = |(change, count, row): (Change, usize, &RowChange)| {
@@ -204,9 +191,7 @@ async fn texts(db: &PgPool, run: ExecutionId, result: &RunResult, rows: &[RowCha
 fn example(rows: &[RowChange], change: Change) -> Option<(usize, &RowChange)> {
     let of_kind = || rows.iter().filter(|row| Change::of(row) == Some(change));
     let moved = |row: &RowChange| (row.after - row.before.unwrap_or_default()).abs();
-    let most = of_kind()
-        .rev()
-        .max_by(|one, other| moved(one).total_cmp(&moved(other)))?;
+    let most = of_kind().rev().max_by(|one, other| moved(one).total_cmp(&moved(other)))?;
     Some((of_kind().count(), most))
 }
 
@@ -247,17 +232,10 @@ mod tests {
             row(3, "code_o", "9", 0.0, 0.0),
         ];
         let groups = groups(&rows, &all());
-        let found: Vec<(String, f64, u64)> = groups
-            .iter()
-            .map(|group| (group.label(), group.comparison.gain(), group.comparison.n))
-            .collect();
-        let expected = [
-            ("all", 0.25, 4),
-            ("code_o", 0.0, 2),
-            ("math", 0.5, 2),
-            ("level 9", 0.0, 3),
-            ("level 10", 1.0, 1),
-        ];
+        let found: Vec<(String, f64, u64)> =
+            groups.iter().map(|group| (group.label(), group.comparison.gain(), group.comparison.n)).collect();
+        let expected =
+            [("all", 0.25, 4), ("code_o", 0.0, 2), ("math", 0.5, 2), ("level 9", 0.0, 3), ("level 10", 1.0, 1)];
         assert_eq!(found, expected.map(|(label, gain, n)| (label.to_owned(), gain, n)));
     }
 

@@ -8,23 +8,22 @@ mod comparison;
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    benchmarks::{self, Measurement},
-    evaluations::{self, EvaluationFilter},
-    executions::State,
-    page::{Order, Window},
-    runs::{Run, RunDetail},
-};
+use lyceum_store::benchmarks::{self, Measurement};
+use lyceum_store::evaluations::{self, EvaluationFilter};
+use lyceum_store::executions::State;
+use lyceum_store::page::{Order, Window};
+use lyceum_store::runs::{Run, RunDetail};
 use serde::Serialize;
 use sqlx::PgPool;
 
 use self::accuracy::{Answers, HeldOut, Past};
 pub(crate) use self::comparison::{compared, latest};
-use crate::{
-    api_error::ApiError,
-    frame::{figure::Figure, places::Tab, run::RunFrame, view::View},
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::figure::Figure;
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::view::View;
+use crate::lab::Lab;
 
 /// Maximum measured steps in the charts, evenly spaced.
 const STEPS: usize = 60;
@@ -93,25 +92,15 @@ impl HeldOutView {
             None => Vec::new(),
         };
         let data = HeldOut::of(
-            Answers {
-                way: one,
-                answered: &single,
-            },
-            several.map(|way| Answers {
-                way,
-                answered: &sampled,
-            }),
+            Answers { way: one, answered: &single },
+            several.map(|way| Answers { way, answered: &sampled }),
             Past::of(run.run()),
         );
         // Without sampled answers there is nothing to choose.
         let curve = if data.has_several() { curve } else { Curve::PassAt1 };
         let choice = |(one, name): (Curve, &'static str)| (name, data.label(one), one == curve);
         Ok(Self {
-            choices: Curve::NAMES
-                .into_iter()
-                .take(if data.has_several() { 2 } else { 1 })
-                .map(choice)
-                .collect(),
+            choices: Curve::NAMES.into_iter().take(if data.has_several() { 2 } else { 1 }).map(choice).collect(),
             figures: data.figures(curve),
             is_open: is_measuring(db, run.run()).await?,
             data: Some(data),
@@ -146,16 +135,9 @@ async fn is_measuring(db: &PgPool, run: &Run) -> Result<bool, ApiError> {
     if run.state.is_open() {
         return Ok(true);
     }
-    let running = EvaluationFilter {
-        run: Some(ExecutionId(run.id)),
-        state: Some(State::Running),
-        ..EvaluationFilter::default()
-    };
-    let first = Window {
-        limit: 1,
-        after: None,
-        order: Order::Newest,
-    };
+    let running =
+        EvaluationFilter { run: Some(ExecutionId(run.id)), state: Some(State::Running), ..EvaluationFilter::default() };
+    let first = Window { limit: 1, after: None, order: Order::Newest };
     Ok(!evaluations::page(db, &running, &first).await?.items.is_empty())
 }
 
@@ -227,11 +209,7 @@ mod tests {
             way("math", 8, &[10, 20, 30]),
         ];
         assert_eq!(chosen(&ways), Some((&ways[1], Some(&ways[2]))));
-        assert_eq!(
-            chosen(&ways[4..]),
-            Some((&ways[4], Some(&ways[4]))),
-            "nobody answered once"
-        );
+        assert_eq!(chosen(&ways[4..]), Some((&ways[4], Some(&ways[4]))), "nobody answered once");
         assert_eq!(chosen(&ways[..1]), Some((&ways[0], None)));
         assert_eq!(chosen(&[]), None);
     }

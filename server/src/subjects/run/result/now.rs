@@ -4,27 +4,21 @@ use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use chrono::{DateTime, Utc};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::{
-    executions::{self, Pace, State},
-    page::{Order, Window},
-    plan::{self, Refusal},
-    runs::Run,
-    steps::{self, PhaseProgress, Step},
-};
+use lyceum_store::executions::{self, Pace, State};
+use lyceum_store::page::{Order, Window};
+use lyceum_store::plan::{self, Refusal};
+use lyceum_store::runs::Run;
+use lyceum_store::steps::{self, PhaseProgress, Step};
 use serde::Serialize;
 use sqlx::PgPool;
 
-use crate::{
-    api_error::ApiError,
-    frame::{
-        format,
-        layout::{Layout, Section},
-        places::Tab,
-        run::RunFrame,
-        view::View,
-    },
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::format;
+use crate::frame::layout::{Layout, Section};
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::view::View;
+use crate::lab::Lab;
 
 /// Steps listed with their times.
 const LAST_STEPS: u32 = 6;
@@ -51,11 +45,7 @@ pub(crate) struct RunNow {
 impl RunNow {
     pub(crate) async fn load(db: &PgPool, run: &Run) -> Result<Self, ApiError> {
         let id = ExecutionId(run.id);
-        let newest = Window {
-            limit: LAST_STEPS,
-            after: None,
-            order: Order::Newest,
-        };
+        let newest = Window { limit: LAST_STEPS, after: None, order: Order::Newest };
         let (phases, pace, stalled_since, on_gpu, refusal, last_steps) = futures::try_join!(
             steps::phases(db, id, run.step),
             executions::pace(db, id),
@@ -92,9 +82,7 @@ impl RunNow {
 /// Seconds until the end of `run` at its current speed.
 pub(crate) fn eta(run: &Run, pace: &Pace) -> Option<f64> {
     let left = f64::from(run.steps - run.step);
-    pace.median_seconds
-        .filter(|_| run.state == State::Running)
-        .map(|seconds| seconds * left)
+    pace.median_seconds.filter(|_| run.state == State::Running).map(|seconds| seconds * left)
 }
 
 /// Steps per minute.

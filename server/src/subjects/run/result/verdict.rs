@@ -2,26 +2,24 @@
 
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
-use lyceum_core::{
-    config::RunConfig,
-    id::ExecutionId,
-    recipe::Capabilities,
-    verdict::{Evidence, Finding, LostSide, Progress, Readings, SPAN, Sign, Signal, Trend, Verdict},
-};
-use lyceum_store::{
-    executions::{self, State},
-    metrics,
-    runs::RunDetail,
-};
+use lyceum_core::config::RunConfig;
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::Capabilities;
+use lyceum_core::verdict::{Evidence, Finding, LostSide, Progress, Readings, SPAN, Sign, Signal, Trend, Verdict};
+use lyceum_store::executions::{self, State};
+use lyceum_store::metrics;
+use lyceum_store::runs::RunDetail;
 use serde::{Deserialize as _, Serialize};
 use uuid::Uuid;
 
 use super::held_out;
-use crate::{
-    api_error::ApiError,
-    frame::{charts::chart_of, places::Tab, run::RunFrame, text::inert, view::View},
-    lab::Lab,
-};
+use crate::api_error::ApiError;
+use crate::frame::charts::chart_of;
+use crate::frame::places::Tab;
+use crate::frame::run::RunFrame;
+use crate::frame::text::inert;
+use crate::frame::view::View;
+use crate::lab::Lab;
 
 /// A verdict with its links.
 #[derive(Clone, Debug, Serialize)]
@@ -73,9 +71,8 @@ impl VerdictView {
         let recipe = lab.registry.get(&run.run.recipe).ok();
         let capabilities = recipe.map_or(Capabilities::ALL, |recipe| recipe.capabilities());
         let config = RunConfig::deserialize(&run.config).ok();
-        let compares = recipe
-            .zip(config)
-            .is_none_or(|(recipe, config)| recipe.compares_answers(&config).unwrap_or(true));
+        let compares =
+            recipe.zip(config).is_none_or(|(recipe, config)| recipe.compares_answers(&config).unwrap_or(true));
         let known = lab.registry.metrics(&run.run.recipe);
         let signals = Signal::all_in(&known, &run.metrics, compares);
         let places: Vec<usize> = signals.iter().map(|(_, place)| *place).collect();
@@ -108,11 +105,7 @@ impl VerdictView {
             },
         };
         let is_open = run.run.state.is_open();
-        let verdict = Verdict::of(&Evidence {
-            progress,
-            readings,
-            held_out: latest.held_out,
-        });
+        let verdict = Verdict::of(&Evidence { progress, readings, held_out: latest.held_out });
         let headline = verdict.headline();
         let shown = |finding: &Finding| Shown {
             evidence: place.evidence(finding),

@@ -45,10 +45,7 @@ struct Rows {
 
 impl Rows {
     fn all(rows: i64) -> Self {
-        Self {
-            attention: rows,
-            after: rows,
-        }
+        Self { attention: rows, after: rows }
     }
 
     fn of(&self, projection: Projection) -> i64 {
@@ -84,21 +81,9 @@ impl Operands {
                     Projection::Up => Projection::Gate,
                     other => other,
                 };
-                let mates = population
-                    .shape
-                    .target_modules
-                    .iter()
-                    .filter(|&&p| sharing(p) == sharing(projection));
-                let first = population
-                    .shape
-                    .target_modules
-                    .iter()
-                    .find(|&&p| sharing(p) == sharing(projection));
-                let inner = if first == Some(&projection) {
-                    mates.count() as i64 * r
-                } else {
-                    0
-                };
+                let mates = population.shape.target_modules.iter().filter(|&&p| sharing(p) == sharing(projection));
+                let first = population.shape.target_modules.iter().find(|&&p| sharing(p) == sharing(projection));
+                let inner = if first == Some(&projection) { mates.count() as i64 * r } else { 0 };
                 low_rank.push((
                     random(&[members, rows.of(projection) / members, width])?,
                     random(&[members, width, inner])?,
@@ -138,10 +123,7 @@ pub(crate) fn rollout_products(
     let head = model.lm_head.f_transpose(0, 1)?;
     let prefill = Operands::new(model, population, Rows::all(sequences * prompt))?;
     // In a prompt's last layer, only the last token's output is needed.
-    let last = Rows {
-        attention: sequences * prompt,
-        after: sequences,
-    };
+    let last = Rows { attention: sequences * prompt, after: sequences };
     let prefill_last = Operands::new(model, population, last)?;
     let decode = Operands::new(model, population, Rows::all(sequences))?;
 

@@ -96,10 +96,7 @@ impl Operands {
                 key: Tensor::f_randn([matrices, size.length, width], options)?,
                 scores: Tensor::f_randn([matrices, group, size.length], options)?,
             },
-            head: (
-                Tensor::f_randn([predicting, config.hidden_size], options)?,
-                model.lm_head.shallow_clone(),
-            ),
+            head: (Tensor::f_randn([predicting, config.hidden_size], options)?, model.lm_head.shallow_clone()),
         })
     }
 

@@ -82,9 +82,7 @@ pub(super) fn measure(python: &OsStr, model: &Path, population: &Population, loa
     let client = reqwest::Client::builder().no_proxy().build()?;
     runtime.block_on(server.ready(&client))?;
     runtime.block_on(server.load(&client, &stage.folders))?;
-    let bodies: Vec<String> = (0..load.prompts.len())
-        .map(|place| body(load, place).to_string())
-        .collect();
+    let bodies: Vec<String> = (0..load.prompts.len()).map(|place| body(load, place).to_string()).collect();
     // The first requests of a server take far longer.
     runtime.block_on(direct(&client, &server, &bodies))?;
     runtime.block_on(stage.served(&handlers, &payload))?;
@@ -95,11 +93,7 @@ pub(super) fn measure(python: &OsStr, model: &Path, population: &Population, loa
         let spent = measured(|| runtime.block_on(stage.served(&handlers, &payload)))?;
         served = served.min(spent);
     }
-    Ok(Measured {
-        offline,
-        direct: straight,
-        served,
-    })
+    Ok(Measured { offline, direct: straight, served })
 }
 
 /// The files that both sides read.
@@ -126,13 +120,7 @@ impl Stage {
             folders.push(folder);
             archives.push(files.to_archive()?);
         }
-        Ok(Self {
-            models,
-            adapters,
-            folders,
-            artifacts: ArtifactStore::in_memory(),
-            archives,
-        })
+        Ok(Self { models, adapters, folders, artifacts: ArtifactStore::in_memory(), archives })
     }
 
     fn model(&self) -> PathBuf {
@@ -184,20 +172,10 @@ impl Stage {
             if_it_fits: false,
         });
         Ok(RolloutPayload {
-            base_model: BaseModel {
-                name: BASE.to_owned(),
-                revision: None,
-            },
-            compute: Compute {
-                sampler: Sampler::Served,
-                ..Compute::default()
-            },
+            base_model: BaseModel { name: BASE.to_owned(), revision: None },
+            compute: Compute { sampler: Sampler::Served, ..Compute::default() },
             adapters,
-            sampling: Sampling {
-                max_tokens: load.new as u32,
-                ignore_eos: true,
-                ..Sampling::default()
-            },
+            sampling: Sampling { max_tokens: load.new as u32, ignore_eos: true, ..Sampling::default() },
             requests: requests.collect(),
             embedding: None,
             keep_tokens: true,
@@ -213,10 +191,7 @@ impl Stage {
             ..ServedSettings::default()
         };
         let samplers = Samplers {
-            served: Some(Served::start(
-                settings,
-                ModelsFolder::resolve(Some(self.models.path())),
-            )?),
+            served: Some(Served::start(settings, ModelsFolder::resolve(Some(self.models.path())))?),
             ..Samplers::default()
         };
         Ok(Handlers::default().with(RolloutHandler::new(samplers)))
@@ -224,11 +199,7 @@ impl Stage {
 
     /// Runs the item as a worker does.
     async fn served(&self, handlers: &Handlers, payload: &RolloutPayload) -> anyhow::Result<()> {
-        let item = Item {
-            kind: WorkKind::Rollout,
-            key: WorkKey::new(0, "bench"),
-            payload: payload.clone().into(),
-        };
+        let item = Item { kind: WorkKind::Rollout, key: WorkKey::new(0, "bench"), payload: payload.clone().into() };
         let Outcome::Rollout(result) = item.run(handlers, self.artifacts.clone().into(), |_, _| {}).await? else {
             bail!("a result of another kind");
         };
@@ -280,10 +251,7 @@ impl Server {
             .process_group(0)
             .spawn()
             .with_context(|| python.display().to_string())?;
-        Ok(Self {
-            url: format!("http://{}:{port}", Ipv4Addr::LOCALHOST),
-            process,
-        })
+        Ok(Self { url: format!("http://{}:{port}", Ipv4Addr::LOCALHOST), process })
     }
 
     async fn ready(&self, client: &reqwest::Client) -> anyhow::Result<()> {
@@ -293,11 +261,7 @@ impl Server {
             if answer.is_ok_and(|answer| answer.status().is_success()) {
                 return Ok(());
             }
-            ensure!(
-                start.elapsed() < START,
-                "vLLM has not started within {} s",
-                START.as_secs()
-            );
+            ensure!(start.elapsed() < START, "vLLM has not started within {} s", START.as_secs());
             tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
@@ -327,10 +291,7 @@ async fn direct(client: &reqwest::Client, server: &Server, bodies: &[String]) ->
 }
 
 async fn send(client: &reqwest::Client, address: &str, body: String) -> anyhow::Result<()> {
-    let request = client
-        .post(address)
-        .header("Content-Type", "application/json")
-        .body(body);
+    let request = client.post(address).header("Content-Type", "application/json").body(body);
     let answer = request.send().await?;
     let status = answer.status();
     let bytes = answer.bytes().await?;

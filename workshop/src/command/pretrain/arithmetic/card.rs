@@ -32,10 +32,7 @@ fn text(config: &PretrainConfig<Arithmetic>, evaluation: &Evaluation) -> Result<
          `PreTrainedTokenizerFast`: `AutoTokenizer` of version 5 gives every Qwen2 model the pre-tokenizer of Qwen2, \
          whatever its files say.\n\n## What made it\n\n",
     );
-    writeln!(
-        card,
-        "Nothing but generated questions: no text from elsewhere is in it.\n"
-    )?;
+    writeln!(card, "Nothing but generated questions: no text from elsewhere is in it.\n")?;
     size(&mut card, &config.model, evaluation.parameters)?;
     writeln!(
         card,
@@ -97,10 +94,7 @@ fn proposals(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
          | prompt | asked | in the format | understood (80 %) | stated answer right | distinct (80 %) | operations |\n\
          |---|---|---|---|---|---|---|"
     )?;
-    for (name, row) in [
-        ("propose", &evaluation.proposals),
-        ("challenge", &evaluation.challenges),
-    ] {
+    for (name, row) in [("propose", &evaluation.proposals), ("challenge", &evaluation.challenges)] {
         writeln!(
             card,
             "| {name} | {} | {} | {} | {} | {} | {:.1} |",
@@ -144,16 +138,8 @@ fn roles(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
         percent(plans.solved_without),
         percent(plans.solved_with_plan)
     )?;
-    for (name, critic) in [
-        ("questions", &evaluation.question_critic),
-        ("plans", &evaluation.plan_critic),
-    ] {
-        let Critic {
-            asked,
-            well_formed,
-            auc,
-            means,
-        } = critic;
+    for (name, critic) in [("questions", &evaluation.question_critic), ("plans", &evaluation.plan_critic)] {
+        let Critic { asked, well_formed, auc, means } = critic;
         let [bad, doubtful, sound] = means;
         writeln!(
             card,
@@ -167,21 +153,13 @@ fn roles(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
 /// Every figure that misses its target.
 fn shortfalls(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
     let mut short = Vec::new();
-    if let Some(lowest) = evaluation
-        .held_out
-        .first()
-        .filter(|band| !(0.3..=0.75).contains(&band.greedy))
-    {
+    if let Some(lowest) = evaluation.held_out.first().filter(|band| !(0.3..=0.75).contains(&band.greedy)) {
         short.push(format!("held-out, level 1: {} right", percent(lowest.greedy)));
     }
     if let Some(highest) = evaluation.held_out.last().filter(|band| band.greedy >= 0.2) {
         short.push(format!("held-out, level 5: {} right", percent(highest.greedy)));
     }
-    for band in evaluation
-        .held_out
-        .iter()
-        .filter(|band| band.steps_right < band.direct_right)
-    {
+    for band in evaluation.held_out.iter().filter(|band| band.steps_right < band.direct_right) {
         short.push(format!("held-out, level {}: steps do not help", band.level));
     }
     let mut proposals = |name: &str, row: &Proposals| {

@@ -105,9 +105,7 @@ impl Evaluator<'_> {
             self.prompts.challenge(&shown.question, &shown.answer())
         });
         let texts = self.complete("evaluation/challenge", prompts.collect::<Result<_, _>>()?, 1, 1.0)?;
-        Ok(self
-            .judged(&texts.iter().flatten().collect::<Vec<_>>(), Field::last("answer"))
-            .0)
+        Ok(self.judged(&texts.iter().flatten().collect::<Vec<_>>(), Field::last("answer")).0)
     }
 
     fn judged(&self, texts: &[&Text], answer: Field) -> (Proposals, Vec<Proposed>) {
@@ -129,10 +127,7 @@ impl Evaluator<'_> {
             right += usize::from(judge(&question, &stated) == Judgement::Right);
             operations += expression.operations();
             distinct.insert(question.clone());
-            understood.push(Proposed {
-                stated: read_answer(&stated),
-                question,
-            });
+            understood.push(Proposed { stated: read_answer(&stated), question });
         }
         let figures = Proposals {
             asked: texts.len(),
@@ -193,9 +188,7 @@ impl Evaluator<'_> {
         let path = "evaluation/question-critic";
         let mut rng = seed::stream(self.config.seed, path, 0);
         let mut asked = Vec::new();
-        for exercise in Level::ALL
-            .into_iter()
-            .flat_map(|level| self.exercises(level, self.config.evaluation.critiques))
+        for exercise in Level::ALL.into_iter().flat_map(|level| self.exercises(level, self.config.evaluation.critiques))
         {
             let quality = Quality::draw(&mut rng);
             let Flawed { question, answer } = Flawed::question(&exercise, quality, &mut rng);
@@ -208,9 +201,7 @@ impl Evaluator<'_> {
         let path = "evaluation/plan-critic";
         let mut rng = seed::stream(self.config.seed, path, 0);
         let mut asked = Vec::new();
-        for exercise in Level::ALL
-            .into_iter()
-            .flat_map(|level| self.exercises(level, self.config.evaluation.critiques))
+        for exercise in Level::ALL.into_iter().flat_map(|level| self.exercises(level, self.config.evaluation.critiques))
         {
             let (plan, quality) = flawed_plan(&exercise, Quality::draw(&mut rng), &mut rng);
             asked.push((quality, self.prompts.critique_plan(&exercise.question, &plan)?));
@@ -225,17 +216,10 @@ impl Evaluator<'_> {
             let score: u8 = self.field(text, Field::first("score"))?.parse().ok()?;
             (1..=10).contains(&score).then_some(score)
         });
-        let scored: Vec<(Quality, u8)> = qualities
-            .iter()
-            .zip(scores)
-            .filter_map(|(quality, score)| Some((*quality, score?)))
-            .collect();
-        let of = |wanted: Quality| {
-            scored
-                .iter()
-                .filter(move |(quality, _)| *quality == wanted)
-                .map(|(_, score)| *score)
-        };
+        let scored: Vec<(Quality, u8)> =
+            qualities.iter().zip(scores).filter_map(|(quality, score)| Some((*quality, score?))).collect();
+        let of =
+            |wanted: Quality| scored.iter().filter(move |(quality, _)| *quality == wanted).map(|(_, score)| *score);
         let mean = |wanted| share(of(wanted).map(usize::from).sum(), of(wanted).count());
         let sound: Vec<u8> = of(Quality::Sound).collect();
         let unsound: Vec<u8> = of(Quality::Bad).chain(of(Quality::Doubtful)).collect();
@@ -250,9 +234,7 @@ impl Evaluator<'_> {
 
 /// The chance that one of the first has a higher score than one of the second; ties count half.
 fn auc(higher: &[u8], lower: &[u8]) -> f64 {
-    let pairs = higher
-        .iter()
-        .flat_map(|above| lower.iter().map(move |below| above.cmp(below)));
+    let pairs = higher.iter().flat_map(|above| lower.iter().map(move |below| above.cmp(below)));
     let halves: usize = pairs
         .map(|order| match order {
             std::cmp::Ordering::Greater => 2,

@@ -39,9 +39,7 @@ impl Evaluator<'_> {
         let samples = self.config.evaluation.samples;
         let sampled = self.answered(&path, &exercises, prompts, samples, 1.0)?;
         let by_question = sampled.chunks(samples.max(1));
-        let solved = by_question
-            .filter(|answers| answers.iter().any(|answer| answer.is_right))
-            .count();
+        let solved = by_question.filter(|answers| answers.iter().any(|answer| answer.is_right)).count();
         let (steps, direct): (Vec<Answered>, Vec<Answered>) = sampled.iter().partition(|answer| answer.has_steps);
         let of = |answers: &[Answered], accept: fn(&Answered) -> bool| {
             share(answers.iter().filter(|answer| accept(answer)).count(), answers.len())
@@ -64,17 +62,11 @@ impl Evaluator<'_> {
     /// Plans for held-out questions of all levels, and answers with the true plans.
     pub(super) fn plans(&self) -> anyhow::Result<Plans> {
         let each = self.config.evaluation.held_out;
-        let exercises: Vec<Exercise> = Level::ALL
-            .into_iter()
-            .flat_map(|level| self.exercises(level, each))
-            .collect();
+        let exercises: Vec<Exercise> = Level::ALL.into_iter().flat_map(|level| self.exercises(level, each)).collect();
         let prompts = exercises.iter().map(|exercise| self.prompts.plan(&exercise.question));
         let texts = self.complete("evaluation/plan", prompts.collect::<Result<_, _>>()?, 1, 0.0)?;
-        let plans: Vec<Option<String>> = texts
-            .iter()
-            .flatten()
-            .map(|text| self.field(text, Field::last("plan")))
-            .collect();
+        let plans: Vec<Option<String>> =
+            texts.iter().flatten().map(|text| self.field(text, Field::last("plan"))).collect();
         let is_right = |(exercise, plan): &(&Exercise, &Option<String>)| {
             plan.as_deref().and_then(plan_value) == Some(exercise.value)
         };
@@ -82,21 +74,11 @@ impl Evaluator<'_> {
             let plan = plan(&exercise.expression).unwrap_or_default().join(";");
             self.prompts.solve_with_plan(&exercise.question, &plan)
         });
-        let with_plan = self.answered(
-            "evaluation/with-plan",
-            &exercises,
-            with_plan.collect::<Result<_, _>>()?,
-            1,
-            0.0,
-        )?;
+        let with_plan =
+            self.answered("evaluation/with-plan", &exercises, with_plan.collect::<Result<_, _>>()?, 1, 0.0)?;
         let without = exercises.iter().map(|exercise| self.prompts.solve(&exercise.question));
-        let without = self.answered(
-            "evaluation/without-plan",
-            &exercises,
-            without.collect::<Result<_, _>>()?,
-            1,
-            0.0,
-        )?;
+        let without =
+            self.answered("evaluation/without-plan", &exercises, without.collect::<Result<_, _>>()?, 1, 0.0)?;
         let right =
             |answers: &[Answered]| share(answers.iter().filter(|answer| answer.is_right).count(), answers.len());
         Ok(Plans {

@@ -9,8 +9,7 @@ use rand::Rng as _;
 
 use super::{Evaluator, PROBLEMS, Text, is_right};
 use crate::command::pretrain::figures::{Band, OwnProblems, Ways, share};
-use crate::command::pretrain::problem::Guessers;
-use crate::command::pretrain::problem::Problem;
+use crate::command::pretrain::problem::{Guessers, Problem};
 
 impl Evaluator<'_> {
     /// Held-out problems of each type, by level, each answered `samples` times.
@@ -21,16 +20,9 @@ impl Evaluator<'_> {
 
     pub(super) fn own(&self, problem: ProblemKind, problems: &[Problem]) -> anyhow::Result<OwnProblems> {
         let samples = self.config.evaluation.samples;
-        let solved = self.solve(
-            &format!("evaluation/own/{}", problem.name()),
-            problem,
-            problems,
-            samples,
-        )?;
-        let right: Vec<usize> = solved
-            .iter()
-            .map(|answers| answers.iter().filter(|&&(right, _)| right).count())
-            .collect();
+        let solved = self.solve(&format!("evaluation/own/{}", problem.name()), problem, problems, samples)?;
+        let right: Vec<usize> =
+            solved.iter().map(|answers| answers.iter().filter(|&&(right, _)| right).count()).collect();
         let of =
             |accept: &dyn Fn(usize) -> bool| share(right.iter().filter(|&&right| accept(right)).count(), right.len());
         Ok(OwnProblems {
@@ -133,9 +125,7 @@ impl Evaluator<'_> {
             .zip(texts.iter().flatten())
             .map(|(verdict, text)| Answered {
                 right: is_right(&verdict),
-                formed: verdict
-                    .as_ref()
-                    .is_ok_and(|verdict| !grammar.is_unreadable(verdict.status)),
+                formed: verdict.as_ref().is_ok_and(|verdict| !grammar.is_unreadable(verdict.status)),
                 traced: text.text.starts_with('#'),
                 tokens: text.tokens,
             })
@@ -182,18 +172,13 @@ impl Evaluator<'_> {
         };
         let all = || sampled.iter().flatten();
         let traced = || all().filter(|answer| answer.traced);
-        let solved = sampled
-            .iter()
-            .filter(|answers| answers.iter().any(|answer| answer.right));
+        let solved = sampled.iter().filter(|answers| answers.iter().any(|answer| answer.right));
         Ok(Ways {
             problems: problems.len(),
             samples,
             greedy: passed(greedy.iter().flatten()),
             greedy_by_level: by_level(&greedy),
-            greedy_traced: share(
-                greedy.iter().flatten().filter(|answer| answer.traced).count(),
-                greedy.len(),
-            ),
+            greedy_traced: share(greedy.iter().flatten().filter(|answer| answer.traced).count(), greedy.len()),
             greedy_tokens: tokens(greedy.iter().flatten()),
             sampled: passed(all()),
             sampled_by_level: by_level(&sampled),

@@ -15,12 +15,8 @@ fn verl(prompt: &Value, truth: &Value) -> Value {
 
 #[test]
 fn the_question_of_a_conversation_is_the_last_message_of_the_user() {
-    let conversation = json!([
-        said("system", "Think."),
-        said("user", "One?"),
-        said("assistant", "1"),
-        said("user", "Two?")
-    ]);
+    let conversation =
+        json!([said("system", "Think."), said("user", "One?"), said("assistant", "1"), said("user", "Two?")]);
     let parts = json!([{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "Two?"}]}]);
     let share = json!([{"from": "human", "value": "Two?"}, {"from": "gpt", "value": "2"}]);
     for prompt in [conversation.clone(), json!(conversation.to_string()), parts, share] {
@@ -28,28 +24,17 @@ fn the_question_of_a_conversation_is_the_last_message_of_the_user() {
         for read_as in [
             format("verl"),
             format("skywork"),
-            map(
-                OracleKind::Math,
-                &[("question", "prompt"), ("gold", "reward_model.ground_truth")],
-            ),
+            map(OracleKind::Math, &[("question", "prompt"), ("gold", "reward_model.ground_truth")]),
         ] {
             let read = stored(read_as, &row);
             assert_eq!((read.question.as_str(), gold(&read)), ("Two?", "2"), "{prompt}");
         }
     }
-    let by_place = |place: &str| {
-        map(
-            OracleKind::Math,
-            &[("question", place), ("gold", "reward_model.ground_truth")],
-        )
-    };
+    let by_place = |place: &str| map(OracleKind::Math, &[("question", place), ("gold", "reward_model.ground_truth")]);
     let row = verl(&conversation, &json!("2"));
     assert_eq!(stored(by_place("prompt.1.content"), &row).question, "One?");
     let detail = refused(by_place("prompt.0.content"), &row);
-    assert!(
-        detail.contains("message of the system") && detail.contains("`prompt`"),
-        "{detail}"
-    );
+    assert!(detail.contains("message of the system") && detail.contains("`prompt`"), "{detail}");
     let silent = verl(&json!([said("system", "Think.")]), &json!("2"));
     assert!(refused(format("verl"), &silent).contains("no message of the user"));
     let bracket = json!({"q": "[1, 2] is what?", "a": "an interval"});
@@ -77,14 +62,8 @@ fn an_answer_may_be_a_list_in_a_text() {
     let row = |answer: &str| json!({"q": "?", "a": answer});
     assert_eq!(gold(&stored(plain(&[]), &row("[\"3\"]"))), "3");
     let detail = refused(plain(&[]), &row("[\"8\", \"8.0\"]"));
-    assert!(
-        detail.contains("2 answers") && detail.contains("`gold_first`"),
-        "{detail}"
-    );
-    assert_eq!(
-        gold(&stored(plain(&[("gold_first", "true")]), &row("[\"8\", \"8.0\"]"))),
-        "8"
-    );
+    assert!(detail.contains("2 answers") && detail.contains("`gold_first`"), "{detail}");
+    assert_eq!(gold(&stored(plain(&[("gold_first", "true")]), &row("[\"8\", \"8.0\"]"))), "8");
 }
 
 #[test]
@@ -93,12 +72,7 @@ fn a_path_leads_into_json_in_a_text() {
         "problem_id": "p1", "prompt": "What is 7+8?",
         "verification_info": "{\"ground_truth\": \"15\", \"tests\": [{\"n\": 1}]}", "metadata": "{}",
     });
-    let of = |path: &str| {
-        map(
-            OracleKind::Math,
-            &[("question", "prompt"), ("gold", path), ("task_id", "problem_id")],
-        )
-    };
+    let of = |path: &str| map(OracleKind::Math, &[("question", "prompt"), ("gold", path), ("task_id", "problem_id")]);
     assert_eq!(gold(&stored(of("verification_info.ground_truth"), &row)), "15");
     assert_eq!(gold(&stored(of("verification_info.tests.0.n"), &row)), "1");
     assert!(refused(of("verification_info.answer"), &row).contains("missing field `verification_info.answer`"));
@@ -110,11 +84,7 @@ fn pairs_of_standard_input_are_tests() {
     let tests = |truth: Value| stored(format("eurus"), &verl(&json!([said("user", "Add.")]), &truth));
     let truth = json!({"inputs": ["1 2\n", ["3", "4"]], "outputs": ["3\n", "7"]});
     for truth in [truth.clone(), json!(truth.to_string())] {
-        let Question::LiveCodeBench {
-            public_test_cases: Some(cases),
-            entry_point: None,
-            ..
-        } = tests(truth).oracle
+        let Question::LiveCodeBench { public_test_cases: Some(cases), entry_point: None, .. } = tests(truth).oracle
         else {
             panic!("another oracle")
         };
@@ -149,11 +119,7 @@ fn the_named_sets_are_read_by_their_columns() {
         "test_info": [{"function_name": "add", "parameter_list": "(a, b)"}],
     });
     let entry_point = |row: &Value| match stored(format("kodcode"), row) {
-        BenchmarkRow {
-            oracle: Question::Script { entry_point, .. },
-            task_id,
-            ..
-        } => (entry_point, task_id),
+        BenchmarkRow { oracle: Question::Script { entry_point, .. }, task_id, .. } => (entry_point, task_id),
         other => panic!("{other:?}"),
     };
     let expected = ("add".to_owned(), "kodcode/Prefill_1_I".to_owned());
@@ -182,10 +148,7 @@ fn numbers_that_json_does_not_have_may_be_in_columns_that_nobody_reads() {
 
 #[test]
 fn bad_rows_are_left_out_and_counted_up_to_a_share() {
-    let filters = |skip_bad| Filters {
-        skip_bad,
-        ..Filters::default()
-    };
+    let filters = |skip_bad| Filters { skip_bad, ..Filters::default() };
     let row = |at: u32| json!({"task_id": at.to_string(), "question": format!("{at}?"), "oracle": {"type": "math", "gold": "1"}});
     let read = |skip_bad, rows: &[String]| {
         let mut intake = Intake::new(Purpose::Training, None, ReadAs::Lyceum, filters(skip_bad));

@@ -1,19 +1,13 @@
 //! The data behind metrics, and the run or member they are about.
 
-use crate::{
-    contract::{
-        Role, Winner,
-        metric::{mean, share},
-    },
-    kit::{
-        code::{Attempt, Judged},
-        measures::{Costs, HasCosts, HasUpdates},
-    },
-    rating::Rating,
-    reward::Solved,
-    verify::ProblemKind,
-    work::MemberUpdated,
-};
+use crate::contract::metric::{mean, share};
+use crate::contract::{Role, Winner};
+use crate::kit::code::{Attempt, Judged};
+use crate::kit::measures::{Costs, HasCosts, HasUpdates};
+use crate::rating::Rating;
+use crate::reward::Solved;
+use crate::verify::ProblemKind;
+use crate::work::MemberUpdated;
 
 /// All data behind a step's metrics.
 pub(crate) struct Tally<'a> {
@@ -103,11 +97,7 @@ impl<'t> Scoped<'t> {
                 .map(|(attempt, _)| attempt)
                 .collect(),
             updated: updated.map(|(_, new)| *new).collect(),
-            costs: if scope == Scope::Run {
-                tally.costs
-            } else {
-                Costs::none()
-            },
+            costs: if scope == Scope::Run { tally.costs } else { Costs::none() },
         }
     }
 
@@ -147,10 +137,7 @@ impl<'t> Scoped<'t> {
 
     /// Over programs that were proposed, as [`Self::complexity`].
     pub(super) fn near_duplicates(&self) -> f64 {
-        let written = self
-            .proposals
-            .iter()
-            .filter(|(judged, ..)| judged.fingerprint.is_some());
+        let written = self.proposals.iter().filter(|(judged, ..)| judged.fingerprint.is_some());
         mean(written.map(|(.., twin)| share(*twin)))
     }
 
@@ -183,9 +170,7 @@ impl<'t> Scoped<'t> {
     }
 
     pub(super) fn proposal_lengths(&self) -> impl Iterator<Item = f64> {
-        self.proposals
-            .iter()
-            .map(|(judged, ..)| f64::from(judged.sample.tokens))
+        self.proposals.iter().map(|(judged, ..)| f64::from(judged.sample.tokens))
     }
 
     pub(super) fn answer_lengths(&self) -> impl Iterator<Item = f64> {

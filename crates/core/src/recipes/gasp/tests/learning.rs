@@ -1,7 +1,8 @@
 //! What members learn from.
 
 use super::*;
-use crate::{contract::Role, work::MemberUpdate};
+use crate::contract::Role;
+use crate::work::MemberUpdate;
 
 impl Played {
     /// The members that learn in a step, in its one update; none if there is nothing to learn.
@@ -42,11 +43,7 @@ fn the_teacher_may_learn_from_what_was_accepted_alone() {
     let played = play(&with(&[("parameters.learn_from", json!("accepted"))]));
     for (stage, list) in [("lemma", "lemmas"), ("lift", "lifts")] {
         for step in played.of_stage(stage) {
-            let sequences: usize = played
-                .learners(step)
-                .iter()
-                .map(|learner| learner.sequences.len())
-                .sum();
+            let sequences: usize = played.learners(step).iter().map(|learner| learner.sequences.len()).sum();
             assert_eq!(sequences, played.accepted(step, list).len());
         }
     }
@@ -83,18 +80,12 @@ fn each_role_learns_in_its_stages() {
     let (teacher, student) = (member(0), member(2));
     assert_ne!(teacher, student);
     for (step, stage) in played.stages.iter().enumerate() {
-        let learns = if ["lemma", "lift"].contains(&stage.as_str()) {
-            teacher
-        } else {
-            student
-        };
+        let learns = if ["lemma", "lift"].contains(&stage.as_str()) { teacher } else { student };
         assert_eq!(member(step), learns, "{stage}");
         let records = &played.steps[step].records;
         assert!(records.attempts.iter().all(|attempt| attempt.solver.0 == student));
         assert!(records.attempts.iter().all(|attempt| attempt.role == Role::Student));
-        let mut proposers = candidates(&played.steps[step])
-            .into_iter()
-            .map(|(problem, _)| problem.proposer.unwrap().0);
+        let mut proposers = candidates(&played.steps[step]).into_iter().map(|(problem, _)| problem.proposer.unwrap().0);
         assert!(proposers.all(|proposer| proposer == teacher));
     }
 }
@@ -110,9 +101,7 @@ fn a_judge_scores_answers_to_real_data() {
     let played = play(&config);
     let steps = played.of_stage("real_data");
     let attempts = steps.iter().flat_map(|step| &played.steps[*step].records.attempts);
-    let scores: Vec<f64> = attempts
-        .map(|attempt| attempt.reward_parts["judge"].as_f64().unwrap())
-        .collect();
+    let scores: Vec<f64> = attempts.map(|attempt| attempt.reward_parts["judge"].as_f64().unwrap()).collect();
     assert_eq!(scores.len(), 4 * 4 * 5);
     assert!(scores.iter().any(|score| *score > 0.0) && scores.iter().all(|score| (0.0..=1.0).contains(score)));
 }
@@ -143,8 +132,5 @@ fn real_data_is_learned_from_as_by_rlvr() {
     let entered = |step: usize| played.steps[step].records.problems.iter();
     let real = entered(steps[0]).next().unwrap();
     let mut goalposts = entered(0).filter(|problem| problem.proposer.is_none());
-    assert!(
-        goalposts.all(|goalpost| goalpost.id != real.id),
-        "rows of two datasets differ"
-    );
+    assert!(goalposts.all(|goalpost| goalpost.id != real.id), "rows of two datasets differ");
 }

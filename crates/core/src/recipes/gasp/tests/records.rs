@@ -28,11 +28,7 @@ fn a_lift_comes_from_a_lemma_and_a_lemma_from_a_goalpost() {
             let (_, lemma) = played.problem(lemma);
             assert_eq!(problem.values["axis"], lemma.values["axis"], "it inherits the axis");
             let axis = problem.values["axis"].as_str().unwrap();
-            assert!(
-                problem.prompt.starts_with(&format!("<lift_{axis}>")),
-                "{}",
-                problem.prompt
-            );
+            assert!(problem.prompt.starts_with(&format!("<lift_{axis}>")), "{}", problem.prompt);
         }
     }
 }
@@ -49,27 +45,17 @@ fn only_lemmas_see_goalposts_and_nobody_sees_a_hidden_pair() {
             for prompt in played.prompts(step, phase) {
                 assert!(!hidden.iter().any(|pair| prompt.contains(pair)), "{prompt}");
                 let sees = prompt.contains("unreachable") || prompt.contains("<in>70");
-                assert_eq!(
-                    sees,
-                    (stage.as_str(), phase) == ("lemma", "propose"),
-                    "{stage}/{phase}: {prompt}"
-                );
+                assert_eq!(sees, (stage.as_str(), phase) == ("lemma", "propose"), "{stage}/{phase}: {prompt}");
             }
         }
     }
     let of_lemmas = played.of_stage("lemma").into_iter();
     let of_lemmas: Vec<&str> = of_lemmas.flat_map(|step| played.prompts(step, "propose")).collect();
-    for shown in [
-        "<msg>unreachable 1<in>7010<out>9<in>7011<out>9<prog>",
-        "<msg>unreachable question<prog>",
-    ] {
+    for shown in ["<msg>unreachable 1<in>7010<out>9<in>7011<out>9<prog>", "<msg>unreachable question<prog>"] {
         assert!(of_lemmas.iter().any(|prompt| prompt.ends_with(shown)), "{shown}");
     }
     let lift = played.prompts(1, "propose")[0];
-    assert!(
-        lift.contains("<msg>function of level") && lift.ends_with("<in>10<out>1<in>11<out>1<prog>"),
-        "{lift}"
-    );
+    assert!(lift.contains("<msg>function of level") && lift.ends_with("<in>10<out>1<in>11<out>1<prog>"), "{lift}");
 }
 
 #[test]
@@ -106,28 +92,21 @@ fn the_student_is_asked_in_three_formats() {
     }
     assert_eq!(formats.len(), 3, "{formats:?}");
     let total: u32 = formats.values().sum();
-    assert!(
-        formats.values().all(|count| (total / 5..total / 2).contains(count)),
-        "{formats:?}"
-    );
+    assert!(formats.values().all(|count| (total / 5..total / 2).contains(count)), "{formats:?}");
 }
 
 #[test]
 fn goalposts_that_are_too_long_or_of_another_kind_end_the_run_with_their_row() {
     let failed = |document: &Value, rows: Vec<Value>| {
         let config = resolved(document).unwrap();
-        let mut simulation = Simulation::new(&Gasp, &config, players(), Order::Together)
-            .unwrap()
-            .with_dataset(GOALPOSTS, rows);
+        let mut simulation =
+            Simulation::new(&Gasp, &config, players(), Order::Together).unwrap().with_dataset(GOALPOSTS, rows);
         simulation.step().unwrap_err().to_string()
     };
     let long =
         json!({"type": "code_f", "program": "def f(a):\n return a", "message": "x".repeat(600), "pairs": [["1", "1"]]});
     let said = failed(&document(), vec![long.clone(); ROWS as usize]);
-    assert!(
-        said.contains("goalpost") && said.contains("above max_prompt_bytes of 400"),
-        "{said}"
-    );
+    assert!(said.contains("goalpost") && said.contains("above max_prompt_bytes of 400"), "{said}");
     let output = json!({"type": "code_o", "program": "def f(a):\n return a", "input": "1", "output": "1"});
     let said = failed(&document(), vec![output; ROWS as usize]);
     assert!(said.contains("code or code_f is valid"), "{said}");
@@ -145,11 +124,7 @@ fn goalposts_that_are_too_long_or_of_another_kind_end_the_run_with_their_row() {
 #[test]
 fn candidates_that_cannot_be_shown_within_the_limit_are_invalid() {
     let played = play(&with(&[("parameters.max_prompt_bytes", json!(118))]));
-    let mut long = played
-        .steps
-        .iter()
-        .flat_map(candidates)
-        .filter(|(problem, _)| !problem.valid);
+    let mut long = played.steps.iter().flat_map(candidates).filter(|(problem, _)| !problem.valid);
     assert!(long.any(|(problem, _)| problem.reason.contains("above max_prompt_bytes of 118")));
     for step in 0..played.steps.len() {
         for phase in ["propose", "estimate", "solve"] {

@@ -3,15 +3,13 @@
 use serde::Deserialize as _;
 
 use super::*;
-use crate::{dataset::Purpose, verify::ProblemKind};
+use crate::dataset::Purpose;
+use crate::verify::ProblemKind;
 
 fn fault(document: &Value, pointer: &str) -> String {
     let faults = resolved(document).unwrap_err();
     let found = faults.0.iter().find(|fault| fault.pointer == pointer);
-    found
-        .unwrap_or_else(|| panic!("nothing at {pointer}: {faults}"))
-        .detail
-        .clone()
+    found.unwrap_or_else(|| panic!("nothing at {pointer}: {faults}")).detail.clone()
 }
 
 #[test]
@@ -28,12 +26,7 @@ fn values_that_cannot_be_are_refused() {
         ("rounds.max", json!(0), "rounds/max", "0"),
         ("goalposts", json!({"rows": 3}), "goalposts", "--purpose goalposts"),
         ("goalposts", json!({"id": GOALPOSTS, "rows": 0}), "goalposts/rows", "0"),
-        (
-            "goalposts",
-            json!({"id": GOALPOSTS, "name": "hard"}),
-            "goalposts/name",
-            "named twice",
-        ),
+        ("goalposts", json!({"id": GOALPOSTS, "name": "hard"}), "goalposts/name", "named twice"),
         ("lemma.band", json!([0.7, 0.3]), "lemma/band", "the smaller one first"),
         ("lift.band", json!([0.1, 1.5]), "lift/band", "from 0 to 1"),
         ("lemma.a", json!(0.0), "lemma/a", "more than 0"),
@@ -49,51 +42,16 @@ fn values_that_cannot_be_are_refused() {
         ("axes", json!(["x"]), "axes/0", "io"),
         ("novelty.threshold", json!(1.5), "novelty/threshold", "1.5"),
         ("learn_from", json!("rejected"), "learn_from", "accepted"),
-        (
-            "sampling.propose.temperature",
-            json!(0.6),
-            "sampling/propose/temperature",
-            "1 is valid",
-        ),
+        ("sampling.propose.temperature", json!(0.6), "sampling/propose/temperature", "1 is valid"),
         ("sampling.solve.top_p", json!(0.9), "sampling/solve/top_p", "1 is valid"),
-        (
-            "learning.optimizer.eps",
-            json!(0.0),
-            "learning/optimizer/eps",
-            "more than 0",
-        ),
-        (
-            "prompts.set",
-            json!("seedling"),
-            "prompts/templates/lemma_io",
-            "seedling-gasp",
-        ),
+        ("learning.optimizer.eps", json!(0.0), "learning/optimizer/eps", "more than 0"),
+        ("prompts.set", json!("seedling"), "prompts/templates/lemma_io", "seedling-gasp"),
         ("real_data", real_data("n", json!(1)), "real_data/n", "at least 2"),
         ("real_data", real_data("batch", json!(9)), "real_data/batch", "1 to 8"),
-        (
-            "real_data",
-            real_data("dataset", json!({})),
-            "real_data/dataset",
-            "--purpose training",
-        ),
-        (
-            "real_data",
-            real_data("prompts", json!("none")),
-            "real_data/prompts",
-            "none",
-        ),
-        (
-            "real_data",
-            real_data("slices", json!(true)),
-            "real_data/slices",
-            "false is valid",
-        ),
-        (
-            "real_data",
-            real_data("held_out", held_out),
-            "real_data/held_out",
-            "remove it",
-        ),
+        ("real_data", real_data("dataset", json!({})), "real_data/dataset", "--purpose training"),
+        ("real_data", real_data("prompts", json!("none")), "real_data/prompts", "none"),
+        ("real_data", real_data("slices", json!(true)), "real_data/slices", "false is valid"),
+        ("real_data", real_data("held_out", held_out), "real_data/held_out", "remove it"),
     ] {
         let document = with(&[(&format!("parameters.{path}"), value)]);
         let detail = fault(&document, &format!("/parameters/{pointer}"));
@@ -135,10 +93,7 @@ fn a_resolved_config_stays_as_it_is_and_has_the_papers_values() {
     let parameters = &once.parameters;
     assert_eq!(parameters["lemma"], json!({"band": [0.3, 0.7], "a": 0.5, "b": 5.0}));
     assert_eq!(parameters["lift"], json!({"band": [0.1, 0.5], "a": 0.1, "b": 1.0}));
-    assert_eq!(
-        (&parameters["trials"], &parameters["pairs"], &parameters["shown"]),
-        (&json!(10), &json!(5), &json!(2))
-    );
+    assert_eq!((&parameters["trials"], &parameters["pairs"], &parameters["shown"]), (&json!(10), &json!(5), &json!(2)));
     assert_eq!(parameters["novelty"]["threshold"], json!(0.95));
     let named = |part: &str| Vec::from_iter(parameters["prompts"][part].as_object().unwrap().keys());
     assert_eq!(named("hashes"), named("templates"));
@@ -146,17 +101,11 @@ fn a_resolved_config_stays_as_it_is_and_has_the_papers_values() {
     let config = resolved(&with(&[("parameters.real_data", real_data)])).unwrap();
     assert_eq!(config.steps, 12);
     let uses = Gasp.datasets(&config).unwrap();
-    let wanted = [
-        ("/parameters/goalposts", Purpose::Goalposts),
-        ("/parameters/real_data/dataset", Purpose::Training),
-    ];
+    let wanted = [("/parameters/goalposts", Purpose::Goalposts), ("/parameters/real_data/dataset", Purpose::Training)];
     let found: Vec<_> = uses.iter().map(|one| (one.pointer.as_str(), one.purpose)).collect();
     assert_eq!(found, wanted);
     assert_eq!(uses[0].kinds, [ProblemKind::CodeF, ProblemKind::Code]);
-    assert!(
-        uses.iter().all(|one| !one.allow_overlap),
-        "overlap with a benchmark is refused"
-    );
+    assert!(uses.iter().all(|one| !one.allow_overlap), "overlap with a benchmark is refused");
     let asked = Gasp.rows_asked(&config).unwrap().unwrap();
     assert_eq!((asked.pointer, asked.rows), ("/parameters/real_data", 8));
     assert_eq!(Gasp.rows_asked(&once).unwrap(), None);
@@ -204,11 +153,7 @@ fn a_group_that_is_given_in_part_keeps_the_papers_values() {
     assert_eq!(learning["micro_batch_tokens"], 8192);
     assert_eq!(learning["optimizer"]["learning_rate"], json!(1e-6));
     let unbounded = resolved("parameters.learning", json!({"loss": {"clip_dual": null}}));
-    assert_eq!(
-        unbounded["learning"]["loss"].get("clip_dual"),
-        Some(&Value::Null),
-        "not the default"
-    );
+    assert_eq!(unbounded["learning"]["loss"].get("clip_dual"), Some(&Value::Null), "not the default");
     let parameters = crate::recipes::gasp::Parameters::deserialize(&unbounded).unwrap();
     assert_eq!(parameters.learning.loss.clip_dual, None);
 }

@@ -1,7 +1,8 @@
 //! Which candidates are accepted, and what they earn.
 
 use super::*;
-use crate::{contract::AttemptRecord, verify::Status};
+use crate::contract::AttemptRecord;
+use crate::verify::Status;
 
 /// The attempts at a candidate in its own step.
 fn attempts<'s>(step: &'s Step, problem: &ProblemRecord) -> Vec<&'s AttemptRecord> {
@@ -23,10 +24,7 @@ fn paper(stage: &str, solved: usize) -> f32 {
 #[test]
 fn rewards_are_those_of_the_paper_at_every_pass_rate() {
     let members = json!([{"roles": ["teacher"], "count": 1}, {"roles": ["student"], "count": 1}]);
-    let document = with(&[
-        ("parameters.iterations", json!(8)),
-        ("populations.main.members", members),
-    ]);
+    let document = with(&[("parameters.iterations", json!(8)), ("populations.main.members", members)]);
     // Problems of the first teacher are hard for the student.
     let runs = [1.0, 0.0].map(|teacher| {
         let players = Players::new(vec![Skill(teacher), Skill(0.0)]).with_invalid(0.2);
@@ -34,9 +32,8 @@ fn rewards_are_those_of_the_paper_at_every_pass_rate() {
     });
     for stage in ["lemma", "lift"] {
         let mut seen = Vec::new();
-        let steps = runs
-            .iter()
-            .flat_map(|played| played.of_stage(stage).into_iter().map(move |step| &played.steps[step]));
+        let steps =
+            runs.iter().flat_map(|played| played.of_stage(stage).into_iter().map(move |step| &played.steps[step]));
         for step in steps {
             for (problem, outcome) in candidates(step) {
                 let tried = attempts(step, problem);
@@ -67,9 +64,7 @@ fn accepted_are_the_lowest_indices_whatever_the_order_of_completion() {
         for (stage, list) in [("lemma", "lemmas"), ("lift", "lifts")] {
             for step in played.of_stage(stage) {
                 let all = candidates(&played.steps[step]);
-                let in_band = all
-                    .iter()
-                    .filter(|(_, outcome)| outcome.reward_parts.get("learnability").is_some());
+                let in_band = all.iter().filter(|(_, outcome)| outcome.reward_parts.get("learnability").is_some());
                 let ids: Vec<ProblemId> = in_band.map(|(problem, _)| problem.id).collect();
                 let first = &ids[..ids.len().min(TARGET)];
                 assert_eq!(played.accepted(step, list), first, "{stage} of step {step}");
@@ -77,9 +72,7 @@ fn accepted_are_the_lowest_indices_whatever_the_order_of_completion() {
                 let rounds = metric(&played.steps[step], &format!("{stage}_rounds")) as usize;
                 assert_eq!(all.len(), 9 * rounds);
                 let before: Vec<_> = all[..9 * rounds.saturating_sub(1)].iter().collect();
-                let enough = before
-                    .iter()
-                    .filter(|(_, outcome)| outcome.reward_parts.get("learnability").is_some());
+                let enough = before.iter().filter(|(_, outcome)| outcome.reward_parts.get("learnability").is_some());
                 assert!(enough.count() < TARGET, "the round before was not enough");
             }
         }
@@ -145,10 +138,8 @@ fn what_is_too_similar_is_rejected_with_its_neighbour_named() {
         }
     }
     assert!(rejected > 5, "{rejected}");
-    let lenient = play(&with(&[
-        ("parameters.novelty.threshold", json!(0.5)),
-        ("parameters.novelty.rejects", json!(false)),
-    ]));
+    let lenient =
+        play(&with(&[("parameters.novelty.threshold", json!(0.5)), ("parameters.novelty.rejects", json!(false))]));
     let all = lenient.steps.iter().flat_map(candidates);
     for (problem, _) in all {
         assert!(problem.valid || problem.status != Status::Ok, "nothing is rejected");
@@ -185,10 +176,7 @@ fn candidates_are_compared_with_all_that_were_accepted_before() {
         };
         assert_eq!(metric(&played.steps[step], "buffer_size"), counted as f64);
     }
-    assert!(
-        metric(&played.steps[0], "lemma_dissimilarity").is_nan(),
-        "the buffer was empty"
-    );
+    assert!(metric(&played.steps[0], "lemma_dissimilarity").is_nan(), "the buffer was empty");
     let later = metric(&played.steps[3], "lemma_dissimilarity");
     assert!(later > 0.0 && later < 1.0, "{later}");
 }

@@ -3,7 +3,9 @@
 use serde_json::{Value, json};
 
 use super::{document, skills, steps};
-use crate::{artifact::Digest, id::VersionId, simulation::Order};
+use crate::artifact::Digest;
+use crate::id::VersionId;
+use crate::simulation::Order;
 
 #[test]
 fn founders_of_four_origins_breed_in_the_first_evolution() {
@@ -23,19 +25,12 @@ fn founders_of_four_origins_breed_in_the_first_evolution() {
 
     let all = steps(&document, skills(4, 4), Order::Together, 4);
     let births: Vec<_> = all[0].records.births.iter().collect();
-    let parents: Vec<(&str, Vec<VersionId>)> = births
-        .iter()
-        .map(|birth| (birth.operator.as_str(), birth.parents.clone()))
-        .collect();
+    let parents: Vec<(&str, Vec<VersionId>)> =
+        births.iter().map(|birth| (birth.operator.as_str(), birth.parents.clone())).collect();
     let copies = versions.map(|version| ("copy_parent", vec![version]));
     let wanted: Vec<_> = std::iter::repeat_n(("init", Vec::new()), 4).chain(copies).collect();
     assert_eq!(parents, wanted);
 
     let crossed = &all[3].records.births;
-    assert!(
-        crossed
-            .iter()
-            .any(|birth| birth.operator == "X5" && birth.parents.len() == 2),
-        "{crossed:?}"
-    );
+    assert!(crossed.iter().any(|birth| birth.operator == "X5" && birth.parents.len() == 2), "{crossed:?}");
 }

@@ -16,11 +16,7 @@ fn at_births_every_member_is_measured_once_and_children_with_their_parents() {
         assert_eq!(records.geometry.len(), 10, "each once");
         let pairs = records.geometry.iter().flat_map(|row| &row.pairs);
         let pairs: Vec<BTreeSet<VersionId>> = pairs.map(|pair| BTreeSet::from([pair.first, pair.second])).collect();
-        assert_eq!(
-            pairs.iter().collect::<BTreeSet<_>>().len(),
-            pairs.len(),
-            "each pair once"
-        );
+        assert_eq!(pairs.iter().collect::<BTreeSet<_>>().len(), pairs.len(), "each pair once");
         for birth in &records.births {
             let child = VersionId::of(birth.child, 0);
             for parent in &birth.parents {
@@ -28,11 +24,7 @@ fn at_births_every_member_is_measured_once_and_children_with_their_parents() {
             }
         }
         for row in &records.geometry {
-            let of = records
-                .versions
-                .iter()
-                .find(|version| version.id == row.of.version)
-                .unwrap();
+            let of = records.versions.iter().find(|version| version.id == row.of.version).unwrap();
             assert_eq!(of.member, row.member);
         }
     }

@@ -1,7 +1,8 @@
 //! What members learn from, and what is counted as theirs.
 
 use super::*;
-use crate::{id::WorkId, verify::ProblemKind};
+use crate::id::WorkId;
+use crate::verify::ProblemKind;
 
 /// Phase and advantage of every sequence of the first update.
 fn first_update(document: &Value, mut players: Players) -> Vec<(String, f64)> {
@@ -31,11 +32,8 @@ fn the_baseline_is_whitened_in_each_role_by_itself() {
     document["parameters"]["prompts_per_matchup"] = json!(12);
     let learned = first_update(&document, skills(0, 0));
     for phase in ["propose", "solve"] {
-        let advantages: Vec<f64> = learned
-            .iter()
-            .filter(|(of, _)| of == phase)
-            .map(|(_, advantage)| *advantage)
-            .collect();
+        let advantages: Vec<f64> =
+            learned.iter().filter(|(of, _)| of == phase).map(|(_, advantage)| *advantage).collect();
         let mean = advantages.iter().sum::<f64>() / advantages.len() as f64;
         assert!(mean.abs() < 1e-5, "{phase}: {mean} over {}", advantages.len());
     }
@@ -47,11 +45,7 @@ fn shuffled_rewards_stay_in_their_member_and_role() {
     shuffled["parameters"]["learning"] = json!({"shuffle_rewards": true});
     let earned = first_update(&document(0, 0), skills(0, 0));
     let random = first_update(&shuffled, skills(0, 0));
-    assert_eq!(
-        random,
-        first_update(&shuffled, skills(0, 0)),
-        "the seed decides who gets what"
-    );
+    assert_eq!(random, first_update(&shuffled, skills(0, 0)), "the seed decides who gets what");
     let of = |phase: &str, learned: &[(String, f64)]| -> Vec<f64> {
         let of = learned.iter().filter(|(of, _)| of == phase);
         of.map(|(_, advantage)| *advantage).collect()
@@ -76,22 +70,13 @@ fn programs_from_the_pool_are_not_those_of_a_teacher() {
     document["parameters"]["proposals_per_prompt"] = json!(4);
     let all = steps(&document, skills(2, 2), Order::Together, 3);
     for step in &all {
-        let proposals = step
-            .records
-            .problems
-            .iter()
-            .filter(|problem| problem.proposer.is_some());
-        let (of_functions, written): (Vec<_>, Vec<_>) = proposals
-            .filter(|problem| problem.valid)
-            .partition(|problem| problem.kind == ProblemKind::CodeF);
+        let proposals = step.records.problems.iter().filter(|problem| problem.proposer.is_some());
+        let (of_functions, written): (Vec<_>, Vec<_>) =
+            proposals.filter(|problem| problem.valid).partition(|problem| problem.kind == ProblemKind::CodeF);
         assert!(!of_functions.is_empty());
         let lines = written.iter().map(|problem| f64::from(problem.descriptor.unwrap()[2]));
         let mean = lines.sum::<f64>() / written.len() as f64;
-        assert!(
-            (value(step, "loc") - mean).abs() < 1e-6,
-            "{} {mean}",
-            value(step, "loc")
-        );
+        assert!((value(step, "loc") - mean).abs() < 1e-6, "{} {mean}", value(step, "loc"));
     }
     document["parameters"]["problems"]["types"] = json!(["code_f"]);
     let only = &steps(&document, skills(2, 2), Order::Together, 1)[0];

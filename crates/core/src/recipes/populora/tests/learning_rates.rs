@@ -4,11 +4,9 @@ use serde::Deserialize as _;
 use std::sync::Mutex;
 
 use super::*;
-use crate::{
-    contract::{Plan, PlanError, Planner, Recipe, RunState},
-    evolution::LearningRateConfig,
-    id::{MemberId, VersionId},
-};
+use crate::contract::{Plan, PlanError, Planner, Recipe, RunState};
+use crate::evolution::LearningRateConfig;
+use crate::id::{MemberId, VersionId};
 
 /// Remembers the learning rate that each update is asked for, by the version that it makes.
 #[derive(Default)]
@@ -65,11 +63,7 @@ fn a_child_learns_at_a_rate_from_its_parents_and_every_version_says_at_which() {
         let records = simulation.step().unwrap().records;
         for version in &records.versions {
             let rate = version.learning_rate.unwrap();
-            assert_eq!(
-                *rates.entry(version.member).or_insert(rate),
-                rate,
-                "a member keeps its rate"
-            );
+            assert_eq!(*rates.entry(version.member).or_insert(rate), rate, "a member keeps its rate");
             members.insert(version.id, version.member);
             if version.ordinal > 0 {
                 assert_eq!(watched.0.lock().unwrap()[&version.id], Some(rate));

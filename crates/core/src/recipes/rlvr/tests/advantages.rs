@@ -5,18 +5,16 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::{document, resolved};
-use crate::{
-    advantage::Sampled,
-    contract::{Planner as _, StepView},
-    id::{ExecutionId, ProblemId},
-    kit::{Sequence, rows::Answer},
-    recipes::{
-        Rlvr,
-        rlvr::{Parameters, step::Step},
-    },
-    simulation::Order,
-    work::WorkKey,
-};
+use crate::advantage::Sampled;
+use crate::contract::{Planner as _, StepView};
+use crate::id::{ExecutionId, ProblemId};
+use crate::kit::Sequence;
+use crate::kit::rows::Answer;
+use crate::recipes::Rlvr;
+use crate::recipes::rlvr::Parameters;
+use crate::recipes::rlvr::step::Step;
+use crate::simulation::Order;
+use crate::work::WorkKey;
 
 /// The advantages of a member's answers with these rewards, by group.
 fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
@@ -26,10 +24,8 @@ fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
     }
     let config = resolved(&document).unwrap();
     let run = Rlvr.begin(ExecutionId(Uuid::from_u128(1)), &config).unwrap();
-    let (view, parameters): (_, Parameters) = (
-        StepView::default(),
-        serde_json::from_value(config.parameters.clone()).unwrap(),
-    );
+    let (view, parameters): (_, Parameters) =
+        (StepView::default(), serde_json::from_value(config.parameters.clone()).unwrap());
     let step = Step::new(&run, &view, &parameters, run.memory().unwrap()).unwrap();
     let answer = |(sample, &(group, reward)): (u32, &(u32, f32))| Answer {
         member: 1,
@@ -41,11 +37,7 @@ fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
             sample,
             truncated: false,
             has_steps: false,
-            sampled: Sampled {
-                reward,
-                group,
-                tokens: 1,
-            },
+            sampled: Sampled { reward, group, tokens: 1 },
         },
         well_formed: true,
         correct: reward > 0.0,
@@ -61,22 +53,10 @@ fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
 
 #[test]
 fn a_batch_by_hand() {
-    let batch = [
-        (0, 1.0),
-        (0, 0.0),
-        (0, 0.0),
-        (0, 1.0),
-        (1, 1.0),
-        (1, 1.0),
-        (2, 0.75),
-        (2, 0.25),
-        (2, -0.5),
-    ];
+    let batch = [(0, 1.0), (0, 0.0), (0, 0.0), (0, 1.0), (1, 1.0), (1, 1.0), (2, 0.75), (2, 0.25), (2, -0.5)];
     // Group 0: mean 1/2, sample standard deviation √(4 · 1/4 / 3) = 0.577350; 0.5 / 0.577351 = 0.866024.
     // Group 2: mean 1/6; deviations 7/12, 1/12, −2/3; standard deviation √((49 + 1 + 64) / 144 / 2) = 0.629153.
-    let wanted = [
-        0.866_024, -0.866_024, -0.866_024, 0.866_024, 0.0, 0.0, 0.927_171, 0.132_453, -1.059_624,
-    ];
+    let wanted = [0.866_024, -0.866_024, -0.866_024, 0.866_024, 0.0, 0.0, 0.927_171, 0.132_453, -1.059_624];
     let near = |given: Vec<f32>, wanted: [f32; 9]| {
         for (given, wanted) in given.iter().zip(wanted) {
             assert!((given - wanted).abs() < 2e-6, "{given} is not {wanted}");
@@ -86,10 +66,7 @@ fn a_batch_by_hand() {
     let turned = json!({"learning": {"reward_scale": -1.0}});
     near(advantages(&turned, &batch), wanted.map(|advantage| -advantage));
     let centred = json!({"advantages": {"divide_by_std": false}});
-    near(
-        advantages(&centred, &batch),
-        [0.5, -0.5, -0.5, 0.5, 0.0, 0.0, 0.583_333, 0.083_333, -0.666_667],
-    );
+    near(advantages(&centred, &batch), [0.5, -0.5, -0.5, 0.5, 0.0, 0.0, 0.583_333, 0.083_333, -0.666_667]);
 }
 
 #[test]
@@ -122,18 +99,12 @@ fn shuffled_rewards_change_places_within_the_batch() {
 fn a_single_answer_to_a_row_is_no_group_without_signal() {
     let shares = |overrides: &[(&str, Value)]| -> Vec<f64> {
         let recorded = crate::kit::rows::metrics(None);
-        let place = recorded
-            .iter()
-            .position(|metric| metric.name == "no_signal_share")
-            .unwrap();
+        let place = recorded.iter().position(|metric| metric.name == "no_signal_share").unwrap();
         let steps = super::steps(overrides, Order::Together);
         let rows = steps.iter().flat_map(|step| &step.records.metrics);
         rows.map(|row| row.values[place]).collect()
     };
     assert!(shares(&[]).iter().all(|share| (0.0..=1.0).contains(share)));
-    let alone = [
-        ("parameters.n", json!(1)),
-        ("parameters.advantages.estimator", json!("reinforce_plus_plus")),
-    ];
+    let alone = [("parameters.n", json!(1)), ("parameters.advantages.estimator", json!("reinforce_plus_plus"))];
     assert!(shares(&alone).iter().all(|share| share.is_nan()));
 }

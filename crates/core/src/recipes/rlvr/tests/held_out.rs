@@ -4,18 +4,13 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use super::{document, resolved, steps};
-use crate::{
-    contract::Recipe as _,
-    recipes::Rlvr,
-    simulation::{Order, Step},
-};
+use crate::contract::Recipe as _;
+use crate::recipes::Rlvr;
+use crate::simulation::{Order, Step};
 
 /// The last 6 of 30 rows.
 fn held_out() -> [(&'static str, Value); 2] {
-    [
-        ("parameters.dataset.rows", json!(30)),
-        ("parameters.held_out", json!({"rows": 6, "every": 2, "n": 4})),
-    ]
+    [("parameters.dataset.rows", json!(30)), ("parameters.held_out", json!({"rows": 6, "every": 2, "n": 4}))]
 }
 
 #[test]
@@ -33,9 +28,7 @@ fn what_is_learned_is_the_same_with_and_without_them() {
 #[test]
 fn they_are_answered_every_so_many_steps_and_in_the_last_and_never_learned_from() {
     let all = steps(&held_out(), Order::Together);
-    let measured: Vec<usize> = (0..all.len())
-        .filter(|&step| !all[step].records.held_out.is_empty())
-        .collect();
+    let measured: Vec<usize> = (0..all.len()).filter(|&step| !all[step].records.held_out.is_empty()).collect();
     assert_eq!(measured, [0, 2, 4, 5]);
     for step in &all {
         assert!(step.records.problems.iter().all(|problem| problem.index < 24));
@@ -64,15 +57,7 @@ fn pass_at_k_is_that_of_the_counts() {
     document["parameters"]["held_out"] = json!({"rows": 6, "every": 2, "n": 4});
     let config = resolved(&document).unwrap();
     let names = Rlvr.recorded_metrics(&config).unwrap();
-    assert_eq!(
-        names[..4],
-        [
-            "held_out_pass_at_1",
-            "held_out_pass_at_2",
-            "held_out_pass_at_4",
-            "pass_rate"
-        ]
-    );
+    assert_eq!(names[..4], ["held_out_pass_at_1", "held_out_pass_at_2", "held_out_pass_at_4", "pass_rate"]);
     let all = steps(&held_out(), Order::Together);
     for (number, step) in all.iter().enumerate() {
         for row in &step.records.metrics {
@@ -88,11 +73,8 @@ fn pass_at_k_is_that_of_the_counts() {
             let of = |by_count: [f64; 5]| {
                 counts.iter().map(|&count| by_count[count as usize]).sum::<f64>() / counts.len() as f64
             };
-            let wanted = [
-                of([0.0, 0.25, 0.5, 0.75, 1.0]),
-                of([0.0, 0.5, 5.0 / 6.0, 1.0, 1.0]),
-                of([0.0, 1.0, 1.0, 1.0, 1.0]),
-            ];
+            let wanted =
+                [of([0.0, 0.25, 0.5, 0.75, 1.0]), of([0.0, 0.5, 5.0 / 6.0, 1.0, 1.0]), of([0.0, 1.0, 1.0, 1.0, 1.0])];
             for (value, wanted) in row.values.iter().zip(wanted) {
                 assert!((value - wanted).abs() < 1e-12, "{value} is not {wanted}");
             }
@@ -108,9 +90,7 @@ fn counts_do_not_depend_on_the_order_in_which_work_ends() {
     let counts = |order| {
         let of = |step: &Step| -> BTreeMap<_, Vec<u32>> {
             let records = step.records.held_out.iter();
-            records
-                .map(|record| (record.solver.0, record.correct.clone()))
-                .collect()
+            records.map(|record| (record.solver.0, record.correct.clone())).collect()
         };
         steps(&held_out(), order).iter().map(of).collect::<Vec<_>>()
     };

@@ -4,14 +4,12 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use super::{DATASET, document, resolved, rows};
-use crate::{
-    contract::{Planner as _, Recipe as _, RunState, StepView, WorkState},
-    id::{AttemptId, ExecutionId},
-    kit::rows::JUDGE,
-    recipes::Rlvr,
-    simulation::{Order, Players, Simulation, Skill, Step},
-    work::{Payload, RolloutPayload},
-};
+use crate::contract::{Planner as _, Recipe as _, RunState, StepView, WorkState};
+use crate::id::{AttemptId, ExecutionId};
+use crate::kit::rows::JUDGE;
+use crate::recipes::Rlvr;
+use crate::simulation::{Order, Players, Simulation, Skill, Step};
+use crate::work::{Payload, RolloutPayload};
 
 /// The scripted judge scores the answer `1`, which is correct, from 6 to 10 and others from 0 to 7. Now and then it gives no
 /// number, or 11.
@@ -30,9 +28,8 @@ fn shown() -> Value {
 fn steps(document: &Value) -> Vec<Step> {
     let config = resolved(document).unwrap();
     let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
-    let mut simulation = Simulation::new(&Rlvr, &config, players, Order::Shuffled(3))
-        .unwrap()
-        .with_dataset(DATASET, rows());
+    let mut simulation =
+        Simulation::new(&Rlvr, &config, players, Order::Shuffled(3)).unwrap().with_dataset(DATASET, rows());
     (0..config.steps).map(|_| simulation.step().unwrap()).collect()
 }
 
@@ -43,9 +40,7 @@ fn a_score_is_a_weighted_part_of_the_reward_and_decides_nothing_else() {
     let mut scores = [Vec::new(), Vec::new()];
     let first = |steps: &[Step]| -> BTreeMap<AttemptId, (String, bool)> {
         let attempts = steps[0].records.attempts.iter();
-        attempts
-            .map(|attempt| (attempt.id, (attempt.text.clone(), attempt.correct)))
-            .collect()
+        attempts.map(|attempt| (attempt.id, (attempt.text.clone(), attempt.correct))).collect()
     };
     assert_eq!(first(&with), first(&without));
     for with in &with {
@@ -69,10 +64,7 @@ fn a_score_is_a_weighted_part_of_the_reward_and_decides_nothing_else() {
     }
     assert!(unscored > 0 && scores.iter().all(|scores| scores.len() > 20));
     let least = scores[1].iter().copied().fold(1.0, f64::min);
-    assert!(
-        (least - 0.5 * 5.0 / 9.0).abs() < 1e-9,
-        "6 of 1 to 10 is 5/9, and half of it counts"
-    );
+    assert!((least - 0.5 * 5.0 / 9.0).abs() < 1e-9, "6 of 1 to 10 is 5/9, and half of it counts");
 }
 
 #[test]
@@ -112,8 +104,7 @@ fn asked(document: &Value) -> Vec<RolloutPayload> {
     let run = Rlvr.begin(ExecutionId(uuid::Uuid::from_u128(5)), &config).unwrap();
     let mut view = StepView::default();
     for (place, row) in rows().into_iter().enumerate() {
-        view.rows
-            .insert((DATASET, place as u32), crate::contract::DatasetRow(row));
+        view.rows.insert((DATASET, place as u32), crate::contract::DatasetRow(row));
     }
     loop {
         let plan = Rlvr.plan(&run, &view).unwrap();
@@ -138,12 +129,7 @@ fn the_judge_is_the_base_or_the_weights_that_are_named() {
     let payload = &asked(&judged(json!({})))[0];
     assert!(payload.adapters.is_empty() && payload.sampling.temperature == 0.0);
     assert_eq!(payload.requests.len(), 5 * 4, "one an answer");
-    assert!(
-        payload
-            .requests
-            .iter()
-            .all(|request| request.if_it_fits && request.n == 1 && request.adapter.is_none())
-    );
+    assert!(payload.requests.iter().all(|request| request.if_it_fits && request.n == 1 && request.adapter.is_none()));
 
     let version = uuid::Uuid::from_u128(9);
     let from = json!({"version": version, "artifact": "a".repeat(64)});
@@ -164,21 +150,12 @@ fn the_judge_is_the_base_or_the_weights_that_are_named() {
 fn a_judge_that_cannot_be_asked_or_read_is_refused() {
     let refused = |judge: Value| {
         let faults = resolved(&judged(judge)).unwrap_err().0;
-        faults[0]
-            .pointer
-            .trim_start_matches("/parameters/reward/judge")
-            .to_owned()
+        faults[0].pointer.trim_start_matches("/parameters/reward/judge").to_owned()
     };
     assert_eq!(refused(json!({"lowest": 10})), "/highest");
     assert_eq!(refused(json!({"from": {}})), "/from");
-    assert_eq!(
-        refused(json!({"prompts": {"templates": {"judge": "{{ gold }}"}}})),
-        "/prompts/templates/judge"
-    );
-    assert_eq!(
-        refused(json!({"prompts": {"templates": {"solve": "?"}}})),
-        "/prompts/templates/solve"
-    );
+    assert_eq!(refused(json!({"prompts": {"templates": {"judge": "{{ gold }}"}}})), "/prompts/templates/judge");
+    assert_eq!(refused(json!({"prompts": {"templates": {"solve": "?"}}})), "/prompts/templates/solve");
     assert_eq!(refused(json!({"prompts": {"set": "azr"}})), "/prompts/templates/judge");
     assert_eq!(refused(json!({"sampling": {"max_tokens": 0}})), "/sampling/max_tokens");
     let config = resolved(&judged(json!({}))).unwrap();

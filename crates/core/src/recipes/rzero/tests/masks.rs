@@ -30,10 +30,7 @@ fn every_batch_of_proposals_has_a_mask_of_its_own() {
     let seeds: BTreeSet<u64> = found.iter().map(|(_, mask)| mask.as_ref().unwrap().seed).collect();
     assert_eq!(seeds.len(), found.len());
     let mask = found[0].1.clone().unwrap();
-    assert_eq!(
-        (mask.keep_rate, mask.protected_texts),
-        (0.8, vec!["<question>".to_owned()])
-    );
+    assert_eq!((mask.keep_rate, mask.protected_texts), (0.8, vec!["<question>".to_owned()]));
     let others = work.iter().filter(|(key, _)| key.phase != "propose");
     for (key, payload) in others {
         if let Payload::Rollout(rollout) = payload {
@@ -47,11 +44,7 @@ fn every_batch_of_proposals_has_a_mask_of_its_own() {
     let again = masks(&play(&with(&dropout("both", None)), players(), Order::Shuffled(2)).work);
     assert_eq!(again, found, "the same run has the same masks");
     let other = masks(&play(&other, players(), Order::Together).work);
-    assert!(
-        other
-            .iter()
-            .all(|(_, mask)| !seeds.contains(&mask.as_ref().unwrap().seed))
-    );
+    assert!(other.iter().all(|(_, mask)| !seeds.contains(&mask.as_ref().unwrap().seed)));
 }
 
 #[test]
@@ -78,11 +71,7 @@ fn every_stage_starts_anew() {
         });
         let of = |(step, member): (u32, crate::work::MemberUpdate)| {
             let reference = member.kl_reference.map(|reference| reference.version);
-            (
-                step,
-                member.from.optimizer.is_some(),
-                reference == Some(member.from.version),
-            )
+            (step, member.from.optimizer.is_some(), reference == Some(member.from.version))
         };
         updates.map(of).collect()
     };
@@ -91,10 +80,7 @@ fn every_stage_starts_anew() {
         let is_first = first_of_stages.contains(&step);
         assert_eq!((has_optimizer, is_reference), (!is_first, is_first), "step {step}");
     }
-    let off = [
-        ("parameters.restart_optimizers", json!(false)),
-        ("parameters.kl_to_stage_start", json!(false)),
-    ];
+    let off = [("parameters.restart_optimizers", json!(false)), ("parameters.kl_to_stage_start", json!(false))];
     for (step, has_optimizer, is_reference) in started(&off) {
         let is_fresh = [0, 3].contains(&step);
         assert_eq!((has_optimizer, is_reference), (!is_fresh, false), "step {step}");

@@ -5,10 +5,7 @@ use super::*;
 fn fault(document: &Value, pointer: &str) -> String {
     let faults = resolved(document).unwrap_err();
     let found = faults.0.iter().find(|fault| fault.pointer == pointer);
-    found
-        .unwrap_or_else(|| panic!("nothing at {pointer}: {faults}"))
-        .detail
-        .clone()
+    found.unwrap_or_else(|| panic!("nothing at {pointer}: {faults}")).detail.clone()
 }
 
 #[test]
@@ -19,77 +16,32 @@ fn values_that_cannot_be_are_refused() {
         dropout
     };
     for (path, value, pointer, says) in [
-        (
-            "vocabulary_dropout",
-            dropout("keep_rate", json!(0.0)),
-            "vocabulary_dropout/keep_rate",
-            "more than 0",
-        ),
-        (
-            "vocabulary_dropout",
-            dropout("keep_rate", json!(1.5)),
-            "vocabulary_dropout/keep_rate",
-            "at most 1",
-        ),
-        (
-            "vocabulary_dropout",
-            dropout("keep_rate", Value::Null),
-            "vocabulary_dropout/keep_rate",
-            "a number",
-        ),
-        (
-            "vocabulary_dropout",
-            dropout("anneal_to", json!(0.7)),
-            "vocabulary_dropout/anneal_to",
-            "`keep_rate` (0.8)",
-        ),
+        ("vocabulary_dropout", dropout("keep_rate", json!(0.0)), "vocabulary_dropout/keep_rate", "more than 0"),
+        ("vocabulary_dropout", dropout("keep_rate", json!(1.5)), "vocabulary_dropout/keep_rate", "at most 1"),
+        ("vocabulary_dropout", dropout("keep_rate", Value::Null), "vocabulary_dropout/keep_rate", "a number"),
+        ("vocabulary_dropout", dropout("anneal_to", json!(0.7)), "vocabulary_dropout/anneal_to", "`keep_rate` (0.8)"),
         (
             "vocabulary_dropout",
             dropout("protected_texts", json!(["x", ""])),
             "vocabulary_dropout/protected_texts/1",
             "empty",
         ),
-        (
-            "uncertainty.band",
-            json!([0.7, 0.3]),
-            "uncertainty/band",
-            "smaller one first",
-        ),
+        ("uncertainty.band", json!([0.7, 0.3]), "uncertainty/band", "smaller one first"),
         ("curriculum.band", json!([0.3, 1.3]), "curriculum/band", "from 0 to 1"),
         ("vote.samples", json!(1), "vote/samples", "at least 2"),
         ("proposer.n", json!(1), "proposer/n", "reinforce_plus_plus"),
         ("solver.n", json!(1), "solver/n", "reinforce_plus_plus"),
         ("proposer.prompts", json!(4096), "proposer/prompts", "8192"),
-        (
-            "proposer.sampling.temperature",
-            json!(0.7),
-            "proposer/sampling/temperature",
-            "1 is valid",
-        ),
-        (
-            "solver.sampling.top_p",
-            json!(0.9),
-            "solver/sampling/top_p",
-            "1 is valid",
-        ),
+        ("proposer.sampling.temperature", json!(0.7), "proposer/sampling/temperature", "1 is valid"),
+        ("solver.sampling.top_p", json!(0.9), "solver/sampling/top_p", "1 is valid"),
         (
             "proposer.sampling.vocabulary_mask",
             json!({"seed": 1, "keep_rate": 0.9}),
             "proposer/sampling/vocabulary_mask",
             "`vocabulary_dropout`",
         ),
-        (
-            "vote.sampling.temperature",
-            json!(0.0),
-            "vote/sampling/temperature",
-            "more than 0",
-        ),
-        (
-            "solver.learning.optimizer.eps",
-            json!(0.0),
-            "solver/learning/optimizer/eps",
-            "more than 0",
-        ),
+        ("vote.sampling.temperature", json!(0.0), "vote/sampling/temperature", "more than 0"),
+        ("solver.learning.optimizer.eps", json!(0.0), "solver/learning/optimizer/eps", "more than 0"),
         ("prompts.set", json!("seedling"), "prompts/templates/propose", "propose"),
         ("labels", json!("gold"), "labels", "stated"),
     ] {
@@ -98,10 +50,7 @@ fn values_that_cannot_be_are_refused() {
         assert!(detail.contains(says), "{path}: {detail}");
     }
     let frozen_may = with(&[
-        (
-            "parameters.vote.sampling",
-            json!({"temperature": 0.7, "top_p": 0.9, "top_k": 20, "max_tokens": 96}),
-        ),
+        ("parameters.vote.sampling", json!({"temperature": 0.7, "top_p": 0.9, "top_k": 20, "max_tokens": 96})),
         ("parameters.proposer.n", json!(1)),
         ("parameters.advantages.estimator", json!("reinforce_plus_plus")),
     ]);
@@ -148,10 +97,7 @@ fn each_role_is_played_in_one_population() {
     cross["populations"]["s"]["base_model"]["name"] = json!("b");
     cross["parameters"]["vocabulary_dropout"] = json!({"keep_rate": 0.9, "protected_ids": [3]});
     let detail = fault(&cross, "/parameters/vocabulary_dropout/protected_ids");
-    assert!(
-        detail.contains("a and b") && detail.contains("`protected_texts`"),
-        "{detail}"
-    );
+    assert!(detail.contains("a and b") && detail.contains("`protected_texts`"), "{detail}");
     cross["parameters"]["vocabulary_dropout"] = json!({"keep_rate": 0.9, "protected_texts": ["0"]});
     resolved(&cross).unwrap();
 }
@@ -160,14 +106,8 @@ fn each_role_is_played_in_one_population() {
 fn a_served_sampler_has_no_vocabulary_dropout() {
     let dropout = ("parameters.vocabulary_dropout", json!({"keep_rate": 0.8}));
     let served = ("compute.sampler", json!("served"));
-    let said = fault(
-        &with(&[dropout.clone(), served.clone()]),
-        "/parameters/vocabulary_dropout",
-    );
-    assert!(
-        said.contains("`compute.sampler`") && said.contains("`engine`"),
-        "{said}"
-    );
+    let said = fault(&with(&[dropout.clone(), served.clone()]), "/parameters/vocabulary_dropout");
+    assert!(said.contains("`compute.sampler`") && said.contains("`engine`"), "{said}");
     for alone in [dropout, served] {
         resolved(&with(&[alone])).unwrap();
     }

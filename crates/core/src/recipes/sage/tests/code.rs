@@ -1,10 +1,8 @@
 //! Tasks of code: a specification with tests, and programs that are judged by them.
 
 use super::*;
-use crate::{
-    problem::Values,
-    verify::{Check, Oracle, ProblemKind, Tests},
-};
+use crate::problem::Values;
+use crate::verify::{Check, Oracle, ProblemKind, Tests};
 
 /// Seeds of both domains, in turns.
 fn seeds() -> impl Iterator<Item = Value> {
@@ -62,9 +60,8 @@ fn tests_join_only_if_they_refuse_an_empty_function() {
         checked += 1;
     }
     let problems = played.steps.iter().flat_map(|step| &step.records.problems);
-    let posed: Vec<_> = problems
-        .filter(|problem| problem.proposer.is_some() && problem.kind == ProblemKind::Code)
-        .collect();
+    let posed: Vec<_> =
+        problems.filter(|problem| problem.proposer.is_some() && problem.kind == ProblemKind::Code).collect();
     let reasons: BTreeSet<&str> = posed.iter().map(|problem| problem.reason.as_str()).collect();
     assert_eq!(
         reasons.into_iter().collect::<Vec<_>>(),
@@ -76,11 +73,7 @@ fn tests_join_only_if_they_refuse_an_empty_function() {
     );
     for problem in &posed {
         let tests = problem.values["tests"].as_str().unwrap();
-        assert_eq!(
-            problem.valid,
-            tests == "assert f(1) == 1\nassert f(1) == 1\nassert f(1) == 1",
-            "{problem:?}"
-        );
+        assert_eq!(problem.valid, tests == "assert f(1) == 1\nassert f(1) == 1\nassert f(1) == 1", "{problem:?}");
     }
     assert!(checked > 5 && posed.len() > checked, "{checked} of {}", posed.len());
 }
@@ -98,9 +91,7 @@ fn programs_are_judged_by_the_tests_that_were_posed_and_by_the_seeds_own() {
     for (number, step) in played.steps.iter().enumerate() {
         for (key, rollout) in played.rollouts(number, "solve") {
             for request in &rollout.requests {
-                let Prompt::Text(shown) = &request.prompt else {
-                    panic!("a text")
-                };
+                let Prompt::Text(shown) = &request.prompt else { panic!("a text") };
                 let said = played.attempt(key, &request.id).unwrap();
                 if shown.starts_with("<write>f: ") {
                     assert_eq!(said.correct, said.text.contains("return 1"), "{said:?}");
@@ -160,10 +151,7 @@ fn code_needs_its_prompts_and_says_which_datasets_it_takes() {
     without["parameters"]["prompts"]["templates"] = json!({});
     let faults = resolved(&without).unwrap_err();
     let pointers: BTreeSet<&str> = faults.0.iter().map(|fault| fault.pointer.as_str()).collect();
-    assert!(
-        pointers.contains("/parameters/prompts/templates/solve_code"),
-        "{faults}"
-    );
+    assert!(pointers.contains("/parameters/prompts/templates/solve_code"), "{faults}");
     assert_eq!(pointers.len(), 6, "{faults}");
     let kinds = |document: &Value| Sage.datasets(&resolved(document).unwrap()).unwrap()[0].kinds;
     assert_eq!(kinds(&of_code()), [ProblemKind::Math, ProblemKind::Code]);
@@ -171,12 +159,7 @@ fn code_needs_its_prompts_and_says_which_datasets_it_takes() {
     let sage = altered(of_code(), &[("parameters.prompts", json!({"set": "sage"}))]);
     assert!(resolved(&sage).is_ok(), "the shipped prompts have both domains");
     let none = altered(of_code(), &[("parameters.code.min_tests", json!(0))]);
-    assert!(
-        resolved(&none)
-            .unwrap_err()
-            .to_string()
-            .contains("/parameters/code/min_tests")
-    );
+    assert!(resolved(&none).unwrap_err().to_string().contains("/parameters/code/min_tests"));
 }
 
 #[test]
@@ -196,11 +179,7 @@ fn challengers_are_told_how_many_tests_are_needed() {
             }
         }
         assert!(shown > 0);
-        let posed = played.steps[0]
-            .records
-            .problems
-            .iter()
-            .filter(|problem| problem.proposer.is_some());
+        let posed = played.steps[0].records.problems.iter().filter(|problem| problem.proposer.is_some());
         let told = posed.filter(|problem| problem.prompt.contains(&format!("at least {wanted} of them")));
         assert_eq!(told.count(), shown, "the rows have the prompts that were shown");
     }

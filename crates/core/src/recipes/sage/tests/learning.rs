@@ -92,27 +92,15 @@ fn frozen_roles_are_absent_from_updates() {
     }
     let all = json!(["challenger", "planner", "solver", "critic"]);
     let played = play(&with(&[("parameters.frozen", all)]));
-    assert!(
-        played
-            .work
-            .values()
-            .all(|payload| !matches!(payload, Payload::Update(_)))
-    );
+    assert!(played.work.values().all(|payload| !matches!(payload, Payload::Update(_))));
 }
 
 #[test]
 fn a_frozen_role_keeps_its_adapter_where_it_has_one_of_its_own() {
     let played = play(&altered(of_four(), &[("parameters.frozen", json!(["critic"]))]));
-    let names: BTreeMap<_, _> = played.steps[0]
-        .records
-        .members
-        .iter()
-        .map(|row| (row.id, row.name.as_str()))
-        .collect();
+    let names: BTreeMap<_, _> = played.steps[0].records.members.iter().map(|row| (row.id, row.name.as_str())).collect();
     let versions = played.steps.iter().flat_map(|step| &step.records.versions);
-    let learned: BTreeSet<&str> = versions
-        .filter(|version| version.ordinal > 0)
-        .map(|version| names[&version.member])
-        .collect();
+    let learned: BTreeSet<&str> =
+        versions.filter(|version| version.ordinal > 0).map(|version| names[&version.member]).collect();
     assert_eq!(learned, BTreeSet::from(["challenger-0", "planner-0", "solver-0"]));
 }

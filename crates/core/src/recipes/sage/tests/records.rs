@@ -6,12 +6,8 @@ use super::*;
 fn assert_rewards(played: &Played, score: impl Fn(&str) -> f32) -> [usize; 2] {
     let mut counted = [0, 0];
     for (number, step) in played.steps.iter().enumerate() {
-        let outcomes: BTreeMap<ProblemId, _> = step
-            .records
-            .outcomes
-            .iter()
-            .map(|outcome| (outcome.problem, outcome))
-            .collect();
+        let outcomes: BTreeMap<ProblemId, _> =
+            step.records.outcomes.iter().map(|outcome| (outcome.problem, outcome)).collect();
         let mut scores: BTreeMap<String, f32> = BTreeMap::new();
         for (key, rollout) in played.rollouts(number, "critique-question") {
             for request in &rollout.requests {
@@ -22,19 +18,14 @@ fn assert_rewards(played: &Played, score: impl Fn(&str) -> f32) -> [usize; 2] {
                 scores.insert(request.id.clone(), score(&said.text));
             }
         }
-        let proposed = step
-            .records
-            .problems
-            .iter()
-            .filter(|problem| problem.proposer.is_some());
+        let proposed = step.records.problems.iter().filter(|problem| problem.proposer.is_some());
         for problem in proposed {
             let outcome = outcomes[&problem.id];
             let r_f = format(&problem.proposal, &["question", "type", "answer"]);
             let s_q = scores.get(&(problem.index - ROWS).to_string()).copied().unwrap_or(0.0);
             let answers = step.records.attempts.iter();
-            let answers: Vec<&AttemptRecord> = answers
-                .filter(|attempt| attempt.problem == problem.id && attempt.reward_parts == json!({}))
-                .collect();
+            let answers: Vec<&AttemptRecord> =
+                answers.filter(|attempt| attempt.problem == problem.id && attempt.reward_parts == json!({})).collect();
             assert_eq!(answers.len(), if problem.valid { 4 } else { 0 });
             let joins = problem.valid && s_q >= 0.7;
             let wanted = if joins {
@@ -79,15 +70,9 @@ fn plans_are_shown_exactly_where_their_score_is_high_enough() {
                 let critique = played.attempt(&asked("critique-plan"), &request.id);
                 let answer = played.attempt(key, &request.id).unwrap();
                 assert_eq!((plan.role, answer.role), (Role::Planner, Role::Solver));
-                assert_eq!(
-                    critique.is_some(),
-                    plan.well_formed,
-                    "what cannot be read is not scored"
-                );
+                assert_eq!(critique.is_some(), plan.well_formed, "what cannot be read is not scored");
                 let s_p = critique.map_or(0.0, |critique| score(&critique.text));
-                let Prompt::Text(prompt) = &request.prompt else {
-                    panic!()
-                };
+                let Prompt::Text(prompt) = &request.prompt else { panic!() };
                 let is_shown = s_p >= 0.3;
                 assert_eq!(prompt.contains("<use>"), is_shown, "{s_p}: {prompt}");
                 if is_shown {
@@ -138,9 +123,7 @@ fn only_tasks_that_joined_are_shown_planned_and_solved() {
                 outcomes.any(|outcome| outcome.problem == *id && outcome.reward_parts.get("difficulty").is_some())
             };
             for problem in &proposed {
-                let [(reference, _)] = problem.parents[..] else {
-                    panic!()
-                };
+                let [(reference, _)] = problem.parents[..] else { panic!() };
                 assert!(seeds.contains(&reference) || known.contains(&reference));
                 used_joined += u32::from(known.contains(&reference));
             }
@@ -160,12 +143,7 @@ fn only_tasks_that_joined_are_shown_planned_and_solved() {
 #[test]
 fn without_planning_the_solver_answers_directly() {
     let played = play(&with(&[("parameters.planning", json!(false))]));
-    assert!(
-        played
-            .work
-            .keys()
-            .all(|key| !["plan", "critique-plan"].contains(&key.phase.as_str()))
-    );
+    assert!(played.work.keys().all(|key| !["plan", "critique-plan"].contains(&key.phase.as_str())));
     for (number, step) in played.steps.iter().enumerate() {
         for (key, rollout) in played.rollouts(number, "solve") {
             for request in &rollout.requests {
@@ -186,12 +164,7 @@ fn without_planning_the_solver_answers_directly() {
 fn rows_of_four_members_are_about_their_own_roles() {
     let played = play(&of_four());
     let step = &played.steps[1];
-    let names: BTreeMap<_, _> = played.steps[0]
-        .records
-        .members
-        .iter()
-        .map(|row| (row.id, row.name.as_str()))
-        .collect();
+    let names: BTreeMap<_, _> = played.steps[0].records.members.iter().map(|row| (row.id, row.name.as_str())).collect();
     let place = |name: &str| Sage.metric_names().iter().position(|known| *known == name).unwrap();
     for (metric, role) in [
         ("challenger_reward", "challenger-0"),
@@ -216,10 +189,7 @@ fn rows_of_four_members_are_about_their_own_roles() {
 fn a_task_that_leaves_no_room_for_plan_and_answer_is_not_valid() {
     // 512 positions: 285 of the template, 96 of a plan and 96 of an answer leave 35 for the question.
     let frame = "<solve><use><go>".len();
-    let template = format!(
-        "<solve>{}{{{{ question }}}}<use>{{{{ plan }}}}<go>",
-        "x".repeat(285 - frame)
-    );
+    let template = format!("<solve>{}{{{{ question }}}}<use>{{{{ plan }}}}<go>", "x".repeat(285 - frame));
     let document = with(&[("parameters.prompts.templates.solve_with_plan", json!(template))]);
     let long = |document: &Value| -> Vec<bool> {
         let played = play(document);
@@ -232,11 +202,7 @@ fn a_task_that_leaves_no_room_for_plan_and_answer_is_not_valid() {
     };
     let found = long(&document);
     assert!(found.contains(&false), "some are too long");
-    assert!(
-        long(&altered(document, &[("parameters.planning", json!(false))]))
-            .iter()
-            .all(|valid| *valid)
-    );
+    assert!(long(&altered(document, &[("parameters.planning", json!(false))])).iter().all(|valid| *valid));
 }
 
 /// The questions of the simulation cannot be evaluated, so an exact critic scores them 0, or 1 by chance.

@@ -35,27 +35,15 @@ fn lanes_change_no_result() {
     let requests: Vec<_> = (0..150)
         .map(|index| GenerationRequest {
             id: index.to_string(),
-            sampling: Sampling {
-                max_tokens: 1 + index as u32 % 9,
-                ..sampling()
-            },
-            ..sampled(
-                1,
-                &sequences[index % 4],
-                [Some(0), Some(1), Some(2), None][index * 7 % 4],
-                index as u64,
-            )
+            sampling: Sampling { max_tokens: 1 + index as u32 % 9, ..sampling() },
+            ..sampled(1, &sequences[index % 4], [Some(0), Some(1), Some(2), None][index * 7 % 4], index as u64)
         })
         .collect();
     let with_threads = |threads| {
         let before = tch::get_num_threads();
         tch::set_num_threads(threads);
         let (mut finished, mut tokens) = (Vec::new(), 0);
-        let generator = Generator {
-            model: &model,
-            population: Some(&population),
-            tokenizer: None,
-        };
+        let generator = Generator { model: &model, population: Some(&population), tokenizer: None };
         let generated = generator.generate(&requests, &slots(150), &mut |event| match event {
             GenerationEvent::Finished(result) => finished.push(result.id.clone()),
             GenerationEvent::Progress { tokens: so_far, .. } => tokens = so_far,
@@ -77,12 +65,8 @@ fn lanes_change_no_result() {
 #[test]
 fn samples_differ_by_index_and_seed_and_repeat_with_the_same() {
     let model = model("qwen2-tied");
-    let ask = |seed| {
-        generate(&model, None, &[sampled(4, &[1, 2, 3], None, seed)], &slots(4))
-            .results
-            .remove(0)
-            .completions
-    };
+    let ask =
+        |seed| generate(&model, None, &[sampled(4, &[1, 2, 3], None, seed)], &slots(4)).results.remove(0).completions;
     let (first, again, other) = (ask(1), ask(1), ask(2));
     assert_eq!(first, again);
     assert_ne!(first, other);

@@ -7,11 +7,7 @@ fn completions_end_at_ids_strings_and_length() {
     let name = "qwen2-tied";
     let (model, golden) = (model(name), Golden::of(name));
     let tokenizer = Tokenizer::load(&model_folder(name), &model.config).unwrap();
-    let generator = Generator {
-        model: &model,
-        population: None,
-        tokenizer: Some(&tokenizer),
-    };
+    let generator = Generator { model: &model, population: None, tokenizer: Some(&tokenizer) };
     let prompt = golden.ids("ids/0");
     let expected = golden.ids("base/0/greedy");
     let ask = |sampling: Sampling| {
@@ -23,39 +19,21 @@ fn completions_end_at_ids_strings_and_length() {
             .completions
             .remove(0)
     };
-    let open = Sampling {
-        ignore_eos: false,
-        ..greedy()
-    };
+    let open = Sampling { ignore_eos: false, ..greedy() };
     let whole = ask(open.clone());
-    assert_eq!(
-        whole.text.as_deref(),
-        Some(tokenizer.decode(&expected).unwrap().as_str())
-    );
+    assert_eq!(whole.text.as_deref(), Some(tokenizer.decode(&expected).unwrap().as_str()));
 
-    let third = ask(Sampling {
-        stop_token_ids: vec![expected[2] as u32],
-        ..open.clone()
-    });
+    let third = ask(Sampling { stop_token_ids: vec![expected[2] as u32], ..open.clone() });
     let first = expected.iter().position(|id| *id == expected[2]).unwrap();
-    assert_eq!(
-        (third.ids.as_slice(), third.finish_reason),
-        (&expected[..=first], FinishReason::Stop)
-    );
+    assert_eq!((third.ids.as_slice(), third.finish_reason), (&expected[..=first], FinishReason::Stop));
 
-    let one = Sampling {
-        max_tokens: 1,
-        ..open.clone()
-    };
+    let one = Sampling { max_tokens: 1, ..open.clone() };
     assert_eq!(ask(one).ids, &expected[..1]);
 
     let text = whole.text.unwrap();
     let (at, _) = text.char_indices().nth(text.chars().count() / 2).unwrap();
     let stop = text[at..].chars().take(2).collect::<String>();
-    let cut = ask(Sampling {
-        stop: vec!["never in there".to_owned(), stop.clone()],
-        ..open
-    });
+    let cut = ask(Sampling { stop: vec!["never in there".to_owned(), stop.clone()], ..open });
     assert_eq!(cut.text.as_deref(), text.split(stop.as_str()).next());
     assert_eq!(cut.finish_reason, FinishReason::Stop);
     assert!(cut.ids.len() < expected.len() && expected.starts_with(&cut.ids));
@@ -74,21 +52,10 @@ fn the_models_own_end_of_sequence_ends_a_completion() {
         }),
         ..sampling()
     };
-    let open = Sampling {
-        ignore_eos: false,
-        ..past.clone()
-    };
-    let asked = |sampling| GenerationRequest {
-        sampling,
-        ..sampled(8, &[1], None, 5)
-    };
-    let completions = generate(&model, None, &[asked(open)], &slots(4))
-        .results
-        .remove(0)
-        .completions;
-    let stopped = completions
-        .iter()
-        .filter(|completion| completion.finish_reason == FinishReason::Stop);
+    let open = Sampling { ignore_eos: false, ..past.clone() };
+    let asked = |sampling| GenerationRequest { sampling, ..sampled(8, &[1], None, 5) };
+    let completions = generate(&model, None, &[asked(open)], &slots(4)).results.remove(0).completions;
+    let stopped = completions.iter().filter(|completion| completion.finish_reason == FinishReason::Stop);
     let mut count = 0;
     for completion in stopped {
         let (last, before) = completion.ids.split_last().unwrap();
@@ -96,10 +63,5 @@ fn the_models_own_end_of_sequence_ends_a_completion() {
         count += 1;
     }
     assert!(count > 0, "with two ids left, some of eight completions end");
-    assert!(
-        generate(&model, None, &[asked(past)], &slots(4)).results[0]
-            .completions
-            .iter()
-            .all(|c| c.ids.len() == 12)
-    );
+    assert!(generate(&model, None, &[asked(past)], &slots(4)).results[0].completions.iter().all(|c| c.ids.len() == 12));
 }

@@ -1,6 +1,7 @@
 //! How many answers an item generates: few enough that nobody who needs the worker for another base waits long.
 
-use std::{collections::BTreeSet, fs};
+use std::collections::BTreeSet;
+use std::fs;
 
 use lyceum_core::recipe::{BenchmarkSubject, SuiteSlice};
 use lyceum_store::{StoreError, benchmarks};
@@ -32,10 +33,7 @@ pub(super) async fn samples_per_item(
     if benchmarks::has_accelerator(&mut *db).await? {
         return Ok(MOST);
     }
-    let bases: BTreeSet<&str> = subjects
-        .iter()
-        .map(|subject| subject.base_model.name.as_str())
-        .collect();
+    let bases: BTreeSet<&str> = subjects.iter().map(|subject| subject.base_model.name.as_str()).collect();
     let mut slowest = 0_f64;
     for base in bases {
         for slice in suites {
@@ -58,15 +56,12 @@ fn fitting(seconds: f64) -> u32 {
 /// The size of a base's weights, if they are on this machine; 0 otherwise.
 fn bytes(base: &str) -> u64 {
     let files = folder_of(base).and_then(|folder| fs::read_dir(folder).ok());
-    let weights = files.into_iter().flatten().flatten().filter(|file| {
-        file.path()
-            .extension()
-            .is_some_and(|extension| extension == "safetensors")
-    });
-    weights
-        .filter_map(|file| fs::metadata(file.path()).ok())
-        .map(|file| file.len())
-        .sum()
+    let weights = files
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|file| file.path().extension().is_some_and(|extension| extension == "safetensors"));
+    weights.filter_map(|file| fs::metadata(file.path()).ok()).map(|file| file.len()).sum()
 }
 
 #[cfg(test)]
@@ -75,14 +70,7 @@ mod tests {
 
     #[test]
     fn an_item_takes_a_third_of_a_minute_at_the_pace_of_a_large_one_unless_it_has_the_fewest_answers() {
-        let expected = [
-            (0.0, 64),
-            (0.1, 64),
-            (1.0, 20),
-            (2.0, 10),
-            (10.0, 8),
-            (f64::INFINITY, 8),
-        ];
+        let expected = [(0.0, 64), (0.1, 64), (1.0, 20), (2.0, 10), (10.0, 8), (f64::INFINITY, 8)];
         for (seconds, answers) in expected {
             assert_eq!(fitting(seconds), answers, "{seconds}");
         }

@@ -1,19 +1,16 @@
 //! Resolves the suites of an evaluation to exact rows and protocols.
 
-use lyceum_core::{
-    benchmark::{Protocol, Suite, SuiteChoice, SuiteRequest, suite},
-    dataset::Purpose,
-    fault::Fault,
-    id::DatasetId,
-    recipe::SuiteSlice,
-};
-use lyceum_store::{
-    StoreError,
-    datasets::{self, Dataset},
-};
+use lyceum_core::benchmark::{Protocol, Suite, SuiteChoice, SuiteRequest, suite};
+use lyceum_core::dataset::Purpose;
+use lyceum_core::fault::Fault;
+use lyceum_core::id::DatasetId;
+use lyceum_core::recipe::SuiteSlice;
+use lyceum_store::StoreError;
+use lyceum_store::datasets::{self, Dataset};
 use sqlx::{PgConnection, PgPool};
 
-use crate::subjects::datasets::{shipped::ShippedDataset, usable::usable};
+use crate::subjects::datasets::shipped::ShippedDataset;
+use crate::subjects::datasets::usable::usable;
 
 /// The default protocol of suites.
 #[derive(Clone, Copy, Default)]
@@ -40,10 +37,7 @@ pub(super) async fn slices(
     for (at, choice) in choices.iter().enumerate() {
         let request = choice.request();
         let Ok(suite) = suite(&request.suite) else { continue };
-        let settled = defaults
-            .settled
-            .iter()
-            .find(|slice| slice.name() == request.result_name());
+        let settled = defaults.settled.iter().find(|slice| slice.name() == request.result_name());
         if let Some(slice) = settled {
             match datasets::find(&mut *db, slice.dataset).await {
                 Err(StoreError::NotFound { .. }) => {}
@@ -117,18 +111,13 @@ async fn dataset_of(
             found => found,
         };
         return Ok(newest.ok_or_else(|| {
-            format!(
-                "no rows of `{}` have been imported: lyceum benchmark import {} FILE",
-                suite.name, suite.name
-            )
+            format!("no rows of `{}` have been imported: lyceum benchmark import {} FILE", suite.name, suite.name)
         }));
     };
     let dataset = match datasets::find(db, id).await {
         Ok(dataset) => dataset,
         Err(StoreError::NotFound { .. }) => {
-            return Ok(Err(format!(
-                "there is no dataset {id}: `lyceum dataset list` shows all"
-            )));
+            return Ok(Err(format!("there is no dataset {id}: `lyceum dataset list` shows all")));
         }
         Err(error) => return Err(error),
     };
@@ -136,10 +125,7 @@ async fn dataset_of(
         Some("has seeds, which cannot be used to judge answers".to_owned())
     } else if dataset.suite.as_deref() != Some(&suite.name) {
         let of = dataset.suite.as_deref().unwrap_or("none");
-        Some(format!(
-            "belongs to the suite `{of}`, not `{}`: import its rows with --suite {}",
-            suite.name, suite.name
-        ))
+        Some(format!("belongs to the suite `{of}`, not `{}`: import its rows with --suite {}", suite.name, suite.name))
     } else {
         None
     };
@@ -160,10 +146,7 @@ fn slice(suite: &Suite, dataset: &Dataset, request: SuiteRequest, defaults: Defa
         n: request.n,
         protocol: Protocol {
             prompts: prompts.unwrap_or_else(|| shipped.prompts.clone()),
-            temperature: request
-                .temperature
-                .or(defaults.temperature)
-                .unwrap_or(shipped.temperature),
+            temperature: request.temperature.or(defaults.temperature).unwrap_or(shipped.temperature),
             top_p: request.top_p.or(defaults.top_p).unwrap_or(shipped.top_p),
             max_tokens: request.max_tokens.or(defaults.max_tokens).unwrap_or(shipped.max_tokens),
             plain_notation: request.plain_notation.unwrap_or(shipped.plain_notation),

@@ -1,13 +1,9 @@
 //! How the members that solve do on problems that they never learn from.
 
-use lyceum_core::{
-    benchmark::{Score, Spread, SubjectRole},
-    wilson,
-};
-use lyceum_store::{
-    benchmarks::{Answered, Measurement},
-    runs::Run,
-};
+use lyceum_core::benchmark::{Score, Spread, SubjectRole};
+use lyceum_core::wilson;
+use lyceum_store::benchmarks::{Answered, Measurement};
+use lyceum_store::runs::Run;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 use uuid::Uuid;
@@ -108,17 +104,11 @@ impl HeldOut {
         };
         let base = point(0, &|answered| answered.role == SubjectRole::Base);
         let base = Some(base).filter(|base| base.pass_at_1.or(base.pass_at_k).is_some());
-        let solving = single
-            .answered
-            .iter()
-            .chain(sampled)
-            .filter(|answered| solves(answered));
+        let solving = single.answered.iter().chain(sampled).filter(|answered| solves(answered));
         let steps: BTreeSet<i32> = solving.filter_map(|answered| answered.step).collect();
         let begins_as_base = !matches!(past, Past::Unknown) && !steps.contains(&0);
         let first = base.clone().filter(|_| begins_as_base);
-        let later = steps
-            .iter()
-            .map(|&step| point(step, &|answered| solves(answered) && answered.step == Some(step)));
+        let later = steps.iter().map(|&step| point(step, &|answered| solves(answered) && answered.step == Some(step)));
         Self {
             suite: single.way.suite.clone(),
             rows: single.way.rows,
@@ -146,10 +136,7 @@ fn members(single: &[Answered]) -> Vec<Member> {
         let (Some(member), Some(step)) = (answered.member_id, answered.step) else {
             continue;
         };
-        let own = by_member.entry(member).or_insert_with(|| Member {
-            name: answered.name.clone(),
-            points: Vec::new(),
-        });
+        let own = by_member.entry(member).or_insert_with(|| Member { name: answered.name.clone(), points: Vec::new() });
         own.points.push(Point {
             step,
             pass_at_1: interval(&[answered], 1),
@@ -168,12 +155,7 @@ pub(super) fn by_row(all: &[&Answered], k: u32) -> Option<Vec<f64>> {
 
 /// The mean over subjects of pass@k, with its interval over rows.
 fn interval(all: &[&Answered], k: u32) -> Option<Interval> {
-    let Spread {
-        mean,
-        standard_error,
-        count,
-        ..
-    } = Spread::of(&by_row(all, k)?)?;
+    let Spread { mean, standard_error, count, .. } = Spread::of(&by_row(all, k)?)?;
     let wilson::Interval { low, high } = wilson::Interval::of_mean(mean, standard_error, count);
     Some(Interval { mean, low, high })
 }
@@ -229,21 +211,12 @@ mod tests {
             answered(1, SubjectRole::Student, Some(10), 2, [2, 1, 1, 0]),
         ];
         let (one, two) = (way(1, 0.0), way(2, 1.0));
-        let single = Answers {
-            way: &one,
-            answered: &single,
-        };
-        let several = Answers {
-            way: &two,
-            answered: &several,
-        };
+        let single = Answers { way: &one, answered: &single };
+        let several = Answers { way: &two, answered: &several };
         let of = HeldOut::of(single, Some(several), Past::Base);
         assert!(of.greedy);
         assert_eq!(of.k, Some(2));
-        assert_eq!(
-            of.points.iter().map(|point| point.step).collect::<Vec<_>>(),
-            [0, 10, 20]
-        );
+        assert_eq!(of.points.iter().map(|point| point.step).collect::<Vec<_>>(), [0, 10, 20]);
         assert_eq!(of.points[0], of.base.clone().unwrap(), "new members are their base");
         let at = of.points[1].pass_at_1.unwrap();
         // Rows 1, 0.5, 0, 0: statistics.stdev is 0.478714, divided by 2 and times 1.959964 it is 0.469131.
@@ -253,20 +226,10 @@ mod tests {
         assert_eq!(of.points[1].pass_at_k.unwrap().mean, 0.75);
         assert_eq!(of.points[2].pass_at_k, None, "nobody was sampled there");
         assert_eq!(of.points[2].tokens, Some(3.0));
-        assert_eq!(
-            of.members.iter().map(|member| member.points.len()).collect::<Vec<_>>(),
-            [1, 2]
-        );
+        assert_eq!(of.members.iter().map(|member| member.points.len()).collect::<Vec<_>>(), [1, 2]);
 
         let none = [answered(0, SubjectRole::Base, None, 1, [0; 4])];
-        let none = HeldOut::of(
-            Answers {
-                way: &one,
-                answered: &none,
-            },
-            None,
-            Past::Base,
-        );
+        let none = HeldOut::of(Answers { way: &one, answered: &none }, None, Past::Base);
         let at = none.base.unwrap().pass_at_1.unwrap();
         // scipy.stats: binomtest(0, 4).proportion_ci(method="wilson") is (0, 0.489890).
         assert_eq!((at.mean, at.low), (0.0, 0.0));

@@ -1,13 +1,9 @@
 //! The two charts: accuracy, and the length of answers.
 
-use super::{
-    Curve,
-    accuracy::{HeldOut, Interval, Point},
-};
-use crate::frame::{
-    figure::{Colour, Figure, Series, Style},
-    format,
-};
+use super::Curve;
+use super::accuracy::{HeldOut, Interval, Point};
+use crate::frame::figure::{Colour, Figure, Series, Style};
+use crate::frame::format;
 
 /// Maximum members with lines of their own.
 const LINES: usize = 24;
@@ -70,10 +66,7 @@ impl HeldOut {
                 ..over_steps("held-out-accuracy", "Held-out accuracy over steps")
             },
             Figure {
-                note: format!(
-                    "Mean tokens of the {} answers to the same problems.",
-                    self.label(Curve::PassAt1)
-                ),
+                note: format!("Mean tokens of the {} answers to the same problems.", self.label(Curve::PassAt1)),
                 y: "tokens".to_owned(),
                 series: lengths,
                 ..over_steps("held-out-length", "Response length")
@@ -127,17 +120,8 @@ impl HeldOut {
             points: whole.points.iter().take(first + 1).copied().collect(),
             ..whole.clone()
         };
-        let own = Series {
-            points: whole.points[first..].to_vec(),
-            ..whole
-        };
-        vec![
-            own,
-            Series {
-                band: Vec::new(),
-                ..past
-            },
-        ]
+        let own = Series { points: whole.points[first..].to_vec(), ..whole };
+        vec![own, Series { band: Vec::new(), ..past }]
     }
 
     /// The base's figure at every step, with its interval.

@@ -1,13 +1,9 @@
 //! The latest held-out accuracy against the base, for the verdict on a run.
 
-use lyceum_core::{
-    id::ExecutionId,
-    verdict::{Comparison, HeldOut},
-};
-use lyceum_store::{
-    benchmarks::{self, HELD_OUT_ROWS, Measurement, RunResult},
-    runs::RunDetail,
-};
+use lyceum_core::id::ExecutionId;
+use lyceum_core::verdict::{Comparison, HeldOut};
+use lyceum_store::benchmarks::{self, HELD_OUT_ROWS, Measurement, RunResult};
+use lyceum_store::runs::RunDetail;
 use sqlx::PgPool;
 
 use super::{chosen, is_measuring, is_scheduled};
@@ -26,36 +22,26 @@ pub(crate) async fn latest(db: &PgPool, run: &RunDetail) -> Result<Latest, ApiEr
     let id = ExecutionId(run.run.id);
     let (ways, results) = futures::try_join!(benchmarks::measurements(db, id), benchmarks::run_results(db, id))?;
     if let Some((result, comparison)) = compared(&ways, &results) {
-        return Ok(Latest {
-            held_out: HeldOut::Measured(comparison),
-            is_of_own_rows: result.suite == HELD_OUT_ROWS,
-        });
+        return Ok(Latest { held_out: HeldOut::Measured(comparison), is_of_own_rows: result.suite == HELD_OUT_ROWS });
     }
     let is_due = is_scheduled(run) || !ways.is_empty();
     let held_out = match is_due && is_measuring(db, &run.run).await? {
         true => HeldOut::Awaited,
         false => HeldOut::Unmeasured,
     };
-    Ok(Latest {
-        held_out,
-        is_of_own_rows: false,
-    })
+    Ok(Latest { held_out, is_of_own_rows: false })
 }
 
 /// The result that the verdict is about: on the suite that is charted or, without one, on the run's own rows.
 pub(crate) fn compared<'r>(ways: &[Measurement], results: &'r [RunResult]) -> Option<(&'r RunResult, Comparison)> {
     let charted = chosen(ways).map(|(one, _)| one.suite.as_str());
     let suites = charted.into_iter().chain([HELD_OUT_ROWS]);
-    suites
-        .filter_map(|suite| decisive(results, suite))
-        .find_map(|result| Some((result, result.comparison()?)))
+    suites.filter_map(|suite| decisive(results, suite)).find_map(|result| Some((result, result.comparison()?)))
 }
 
 /// Of the results on `suite` that can be compared with an earlier state, the one that says most of the present one.
 fn decisive<'r>(results: &'r [RunResult], suite: &str) -> Option<&'r RunResult> {
-    let comparable = results
-        .iter()
-        .filter(|result| result.of_suite == suite && result.reference.is_some());
+    let comparable = results.iter().filter(|result| result.of_suite == suite && result.reference.is_some());
     comparable.max_by_key(|result| result.weight())
 }
 
@@ -93,16 +79,9 @@ mod tests {
         ];
         assert_eq!(decisive(&all, "code"), Some(&all[3]));
         assert_eq!(decisive(&all[..3], "code"), Some(&all[0]));
-        let incomparable = RunResult {
-            reference: None,
-            ..all[3].clone()
-        };
+        let incomparable = RunResult { reference: None, ..all[3].clone() };
         let two = [all[0].clone(), incomparable];
-        assert_eq!(
-            decisive(&two, "code"),
-            Some(&two[0]),
-            "of the other rows nothing else is known"
-        );
+        assert_eq!(decisive(&two, "code"), Some(&two[0]), "of the other rows nothing else is known");
         assert_eq!(decisive(&two[1..], "code"), None);
     }
 }
