@@ -72,8 +72,7 @@ impl Client {
 
     /// GET of a response that is not JSON.
     pub(crate) fn text(&self, path: &str) -> anyhow::Result<String> {
-        let request = self.agent.get(format!("{}{path}", self.base));
-        let request = request.header("authorization", self.bearer());
+        let request = self.agent.get(format!("{}{path}", self.base)).header("authorization", self.bearer());
         let mut response = request.call().map_err(|error| self.unreachable(error))?;
         match response.status().as_u16() {
             200..300 => response.body_mut().read_to_string().context("the server's response is not text"),
@@ -83,8 +82,7 @@ impl Client {
 
     /// GET of a file, written to `out`.
     pub(crate) fn download(&self, path: &str, out: &mut dyn Write) -> anyhow::Result<()> {
-        let request = self.agent.get(format!("{}{path}", self.base));
-        let request = request.header("authorization", self.bearer());
+        let request = self.agent.get(format!("{}{path}", self.base)).header("authorization", self.bearer());
         let mut response = request.call().map_err(|error| self.unreachable(error))?;
         match response.status().as_u16() {
             200..300 => {

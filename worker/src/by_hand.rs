@@ -37,8 +37,7 @@ impl Item {
     ) -> Result<Outcome, ByHandError> {
         let context = Context::new(self.key, 1, artifacts, CancellationToken::new());
         let mut news = context.watch_progress();
-        let running = handlers.run(self.kind, self.payload, context);
-        let mut running = running.ok_or(ByHandError::NotServed(self.kind))??;
+        let mut running = handlers.run(self.kind, self.payload, context).ok_or(ByHandError::NotServed(self.kind))??;
         loop {
             tokio::select! {
                 outcome = &mut running => return Ok(outcome?),

@@ -156,8 +156,7 @@ impl Recheck<'_> {
 
     async fn get<T: for<'de> Deserialize<'de>>(&self, path: &str) -> Result<T, RecheckError> {
         let wrong = |reason: String| RecheckError::Answer { path: path.to_owned(), reason };
-        let body = self.server.get(path.to_owned()).await?;
-        let body = body.ok_or_else(|| wrong("404 Not found".to_owned()))?;
+        let body = self.server.get(path.to_owned()).await?.ok_or_else(|| wrong("404 Not found".to_owned()))?;
         serde_json::from_slice(&body).map_err(|error| wrong(error.to_string()))
     }
 }

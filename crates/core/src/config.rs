@@ -125,8 +125,7 @@ impl BenchmarkSchedule {
         });
         let groups = populations.values().flat_map(|population| &population.members);
         let played: BTreeSet<Role> = groups.flat_map(|group| group.roles.iter().copied()).collect();
-        let unplayed = self.roles.iter().enumerate().filter(|(_, role)| !played.contains(role));
-        let unplayed = unplayed.map(|(at, role)| {
+        let unplayed = self.roles.iter().enumerate().filter(|(_, role)| !played.contains(role)).map(|(at, role)| {
             let known: Vec<&str> = played.iter().map(|role| role.name()).collect();
             let detail = format!("no member plays {role}: valid are {}", known.join(", "));
             Fault::new(format!("/benchmarks/roles/{at}"), detail)

@@ -202,8 +202,7 @@ mod tests {
     /// `min(range(4), key=lambda e: bits[e] / 300 + val[e] / (math.log(2) * 40))`.
     #[test]
     fn the_pass_with_the_shortest_description_counts() {
-        let found = losses(&[[700.0, 100.0], [500.0, 60.0], [300.0, 45.0], [200.0, 44.0]]);
-        let found = found.epiplexity().unwrap();
+        let found = losses(&[[700.0, 100.0], [500.0, 60.0], [300.0, 45.0], [200.0, 44.0]]).epiplexity().unwrap();
         assert_eq!(found.pass, 2);
         assert!((found.bits - 577.078_016_355_585_4).abs() < 1e-9, "{}", found.bits);
         assert!((found.per_token - 1.923_593_387_851_951_3).abs() < 1e-12);

@@ -25,10 +25,8 @@ pub fn parts<'a>(kind: ProblemKind, program: Option<&'a str>, values: &'a Values
     let statement = values.statement(kind, program.unwrap_or_default()).texts();
     let is_shown = |name: &str| statement.iter().any(|(shown, _)| shown == name);
     let exists = |name: &str| all.iter().any(|(known, _)| known == name);
-    let shown = statement.iter().filter(|(name, _)| exists(name));
-    let shown = shown.map(|(name, text)| (name.clone(), Some(*text), true));
-    let hidden = all.iter().filter(|(name, _)| !is_shown(name));
-    let hidden = hidden.map(|(name, text)| (name.clone(), *text, false));
+    let shown = statement.iter().filter(|(name, _)| exists(name)).map(|(name, text)| (name.clone(), Some(*text), true));
+    let hidden = all.iter().filter(|(name, _)| !is_shown(name)).map(|(name, text)| (name.clone(), *text, false));
     let part = |(name, text, shown)| Part { name, text, shown };
     shown.chain(hidden).map(part).collect()
 }

@@ -97,10 +97,9 @@ fn special_tokens(config: &TokenizerConfig) -> Map<String, Value> {
         ("eos_token", &config.eos_token),
         ("pad_token", &config.pad_token),
         ("unk_token", &config.unk_token),
-    ];
-    let known = known
-        .into_iter()
-        .filter_map(|(name, field)| Some((name.to_owned(), field.as_ref().and_then(TokenField::as_str)?.into())));
+    ]
+    .into_iter()
+    .filter_map(|(name, field)| Some((name.to_owned(), field.as_ref().and_then(TokenField::as_str)?.into())));
     let others = ["sep_token", "cls_token", "mask_token"].into_iter().filter_map(|name| {
         let field = config.extra.get(name)?;
         let token = field.as_str().or_else(|| field["content"].as_str())?;

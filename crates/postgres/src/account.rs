@@ -97,8 +97,7 @@ impl Account {
 pub(crate) fn private_file(path: &Path) -> Result<File> {
     let failed = || Error::io("write", path);
     let mut options = File::options();
-    let file = options.create(true).truncate(true).write(true).mode(0o600).open(path);
-    let file = file.map_err(failed())?;
+    let file = options.create(true).truncate(true).write(true).mode(0o600).open(path).map_err(failed())?;
     file.set_permissions(Permissions::from_mode(0o600)).map_err(failed())?;
     Ok(file)
 }

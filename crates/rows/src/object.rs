@@ -128,8 +128,7 @@ mod tests {
         ) {
             let rows: Vec<Value> = rows.into_iter().map(|row| json!({"row": row, "list": [1, {}]})).collect();
             let text: Vec<String> = rows.iter().map(|row| serde_json::to_string_pretty(row).unwrap()).collect();
-            let read = lines(&text.join(&between)).unwrap();
-            let read: Vec<Value> = read.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
+            let read: Vec<Value> = lines(&text.join(&between)).unwrap().iter().map(|line| serde_json::from_str(line).unwrap()).collect();
             prop_assert_eq!(read, rows);
         }
     }

@@ -106,8 +106,7 @@ mod tests {
     fn marks_and_white_space_before_the_rows_count_for_nothing() {
         for start in ["", "\u{feff}", "\n \r\n\t", "\u{feff}\n\n"] {
             for text in ["[{\"a\":1},{\"a\":2}]", "{\n\"a\":1\n}\n{\n\"a\":2\n}"] {
-                let read = lines(format!("{start}{text}").as_bytes());
-                let read: Vec<serde_json::Value> = read
+                let read: Vec<serde_json::Value> = lines(format!("{start}{text}").as_bytes())
                     .iter()
                     .filter(|line| !line.trim().is_empty())
                     .map(|line| serde_json::from_str(line).unwrap())

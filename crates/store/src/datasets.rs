@@ -196,8 +196,7 @@ pub async fn remote_slice(server: &Remote, id: DatasetId, first: u32, count: u32
     let mut cursor = String::new();
     loop {
         let path = format!("/api/v1/datasets/{id}/rows?limit=100{cursor}");
-        let body = server.get(path).await?;
-        let body = body.ok_or_else(|| StoreError::not_found("dataset", id))?;
+        let body = server.get(path).await?.ok_or_else(|| StoreError::not_found("dataset", id))?;
         let page: Page = serde_json::from_slice(&body).map_err(StoreError::json("page of rows"))?;
         let is_past = page.items.last().is_none_or(|last| last.index >= wanted.end);
         let found = page.items.into_iter().filter(|item| wanted.contains(&item.index));

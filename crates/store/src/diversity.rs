@@ -52,8 +52,7 @@ pub async fn questions(db: &PgPool, run: ExecutionId, step: u32, limit: u32) -> 
     .fetch_all(db)
     .await?;
     let question = |(id, step, index, Json(values)): (Uuid, i32, i32, Json<Value>)| {
-        let question = values.get("question").and_then(Value::as_str);
-        let question = question.unwrap_or_default().to_owned();
+        let question = values.get("question").and_then(Value::as_str).unwrap_or_default().to_owned();
         Question { id, step, index, question }
     };
     Ok(stored.into_iter().map(question).collect())

@@ -146,8 +146,7 @@ impl Remote {
     /// The server cannot be reached or refuses.
     pub(crate) async fn put(&self, path: String, bytes: Bytes) -> Result<()> {
         let answer = self.blocking(move |remote| {
-            let request = remote.agent.put(remote.url(&path));
-            let request = request.header("Authorization", remote.bearer());
+            let request = remote.agent.put(remote.url(&path)).header("Authorization", remote.bearer());
             remote.read(request.content_type("application/octet-stream").send(&bytes[..]))
         });
         Ok(answer.await?.map(drop)?)
@@ -177,10 +176,8 @@ impl Remote {
     /// The server cannot be reached or refuses.
     pub(crate) async fn put_file(&self, path: String, file: File, bytes: u64) -> Result<()> {
         let answer = self.blocking(move |remote| {
-            let request = remote.agent.put(remote.url(&path));
-            let request = request.header("Authorization", remote.bearer());
-            let request = request.header("Content-Length", bytes.to_string());
-            let request = request.content_type("application/octet-stream");
+            let request = remote.agent.put(remote.url(&path)).header("Authorization", remote.bearer());
+            let request = request.header("Content-Length", bytes.to_string()).content_type("application/octet-stream");
             remote.read(request.send(ureq::SendBody::from_owned_reader(file.take(bytes))))
         });
         Ok(answer.await?.map(drop)?)

@@ -88,8 +88,7 @@ fn needed(operation: &Operation) -> Requirement {
     let scopes = named.as_array().into_iter().flatten().filter_map(|way| way.as_object()).flat_map(|way| way.values());
     let scopes = scopes.filter_map(|names| names.as_array()).flatten().filter_map(|name| name.as_str());
     let scopes: Vec<Scope> = scopes.filter_map(|name| name.parse().ok()).collect();
-    let least = scopes.iter().copied().filter(|scope| *scope != Scope::Worker).max();
-    let least = least.unwrap_or(Scope::Admin);
+    let least = scopes.iter().copied().filter(|scope| *scope != Scope::Worker).max().unwrap_or(Scope::Admin);
     match (security.is_empty(), scopes.contains(&Scope::Worker)) {
         (true, _) => Requirement::Nothing,
         (false, false) => Requirement::Scope(least),

@@ -41,8 +41,7 @@ pub(crate) async fn open_share(lab: web::Data<Lab>, secret: web::Path<String>) -
 
 /// The link with this secret, if it is still valid.
 async fn valid(lab: &Lab, secret: &str) -> Result<Share, ApiError> {
-    let share = shares::find(lab.store.pool(), secret).await?;
-    let share = share.ok_or_else(|| {
+    let share = shares::find(lab.store.pool(), secret).await?.ok_or_else(|| {
         ApiError::not_found("there is no such link: it was revoked, is of another server, or was not copied as a whole")
     })?;
     match share.expires_at > Utc::now() {

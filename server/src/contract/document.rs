@@ -77,8 +77,7 @@ impl<T: RequestBody> FromRequest for Document<T> {
 
 /// Refuses a body of no media type in `wanted`.
 pub(crate) fn check_type(request: &HttpRequest, wanted: &[&str]) -> Result<(), ApiError> {
-    let sent = request.headers().get(CONTENT_TYPE);
-    let sent = sent.and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let sent = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let sent = sent.split(';').next().unwrap_or_default().trim();
     match wanted.contains(&sent) {
         true => Ok(()),
@@ -88,8 +87,7 @@ pub(crate) fn check_type(request: &HttpRequest, wanted: &[&str]) -> Result<(), A
 
 /// Refuses a body whose declared length exceeds `limit`.
 pub(crate) fn check_length(request: &HttpRequest, limit: usize) -> Result<(), ApiError> {
-    let announced = request.headers().get(CONTENT_LENGTH);
-    let announced = announced.and_then(|length| length.to_str().ok()?.parse().ok());
+    let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     match announced.is_some_and(|length: usize| length > limit) {
         true => Err(ApiError::too_large(limit)),
         false => Ok(()),

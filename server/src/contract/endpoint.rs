@@ -154,8 +154,7 @@ impl Endpoint {
     /// With a header, which may be left out.
     pub(crate) fn header(mut self, name: &str, what: &str, kind: Type) -> Self {
         let format = matches!(kind, Type::Integer).then_some(SchemaFormat::KnownFormat(KnownFormat::Int64));
-        let schema = ObjectBuilder::new().format(format);
-        let schema = schema.schema_type(SchemaType::from_iter([kind, Type::Null]));
+        let schema = ObjectBuilder::new().format(format).schema_type(SchemaType::from_iter([kind, Type::Null]));
         let parameter = ParameterBuilder::new()
             .name(name)
             .parameter_in(ParameterIn::Header)

@@ -33,8 +33,7 @@ impl Place {
             let places = lab.settings.large_bodies;
             ApiError::unavailable(format!("{places} large bodies are being received, the maximum; try again"))
         };
-        let permit = permit.map_err(|_| full())?;
-        let permit = permit.map_err(|error| ApiError::internal(&error))?;
+        let permit = permit.map_err(|_| full())?.map_err(|error| ApiError::internal(&error))?;
         Ok(Self { _permit: permit })
     }
 }

@@ -90,8 +90,7 @@ pub(crate) fn charts_of(names: &[String], known: &[Metric]) -> Vec<ChartGroup> {
 /// The group that a chart belongs to, among `groups` or added to them.
 fn group_of<'g>(drawn: &Drawn, groups: &'g mut Vec<ChartGroup>) -> &'g mut ChartGroup {
     let title = drawn.group.title;
-    let place = groups.iter().position(|group| group.title == title);
-    let place = place.unwrap_or_else(|| {
+    let place = groups.iter().position(|group| group.title == title).unwrap_or_else(|| {
         groups.push(ChartGroup { title, charts: Vec::new(), constant: Vec::new(), empty: Vec::new() });
         groups.len() - 1
     });

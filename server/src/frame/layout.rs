@@ -145,8 +145,7 @@ impl Layout {
             label,
             current: *one == section,
         };
-        let places = PLACES.iter().filter(|_| !view.caller.has_only_a_link);
-        let places = places.map(|(name, pages)| Link {
+        let places = PLACES.iter().filter(|_| !view.caller.has_only_a_link).map(|(name, pages)| Link {
             address: pages[0].1.to_owned(),
             label: name,
             current: pages.iter().any(|(one, ..)| *one == section),

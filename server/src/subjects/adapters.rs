@@ -60,8 +60,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Import a PEFT adapter, which members of new runs may begin with.",
         answer: "The adapter",
     };
-    let import = Endpoint::post(import, "adapters", import_adapter);
-    let import = import.query::<ImportAdapterQuery>();
+    let import = Endpoint::post(import, "adapters", import_adapter).query::<ImportAdapterQuery>();
     let import = import.takes_file(Some("The archive"), &TYPES).creates::<Adapter>();
     let more = "The body is a tar, tar.gz or zip of `adapter_config.json` and `adapter_model.safetensors`, at the top or in one \
         folder; other files in it are ignored. `adapter.zip` of a member is such an archive.";

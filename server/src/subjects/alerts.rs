@@ -73,8 +73,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Create a webhook. The response is not stored, so this has no `Idempotency-Key`.",
         answer: "The webhook, with its secret",
     };
-    let create = Endpoint::post(create, "alerts", create_webhook);
-    let create = create.takes::<CreateWebhook>().creates::<CreatedWebhook>();
+    let create = Endpoint::post(create, "alerts", create_webhook).takes::<CreateWebhook>().creates::<CreatedWebhook>();
     let create = create.scope("admin");
     let all_webhooks = About {
         name: "list_webhooks",
@@ -107,9 +106,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Send a test alert to a webhook.",
         answer: "It is on its way",
     };
-    let test = Endpoint::post(test, "alerts", test_webhook);
-    let test = test.id("id", "The webhook").answers_nothing();
-    let test = test.scope("admin");
+    let test = Endpoint::post(test, "alerts", test_webhook).id("id", "The webhook").answers_nothing().scope("admin");
     let removal =
         About { name: "delete_webhook", path: "/webhooks/{id}", summary: "Delete a webhook.", answer: "It is gone" };
     let remove = async |db: &PgPool, id: Uuid| {

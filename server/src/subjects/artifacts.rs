@@ -47,10 +47,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         answer: "It is kept",
     };
     let write = Endpoint::put(write, "artifacts", write_artifact);
-    let write = write.name("digest", "SHA-256 of its bytes, as 64 hexadecimal digits");
-    let write = write.query::<WriteArtifactQuery>();
-    let write = write.takes_file(None, &["application/octet-stream"]);
-    let write = write.creates::<WrittenArtifact>().or_worker();
+    let write = write.name("digest", "SHA-256 of its bytes, as 64 hexadecimal digits").query::<WriteArtifactQuery>();
+    let write = write.takes_file(None, &["application/octet-stream"]).creates::<WrittenArtifact>().or_worker();
     vec![read, write]
 }
 

@@ -83,8 +83,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "List the benchmark suites.",
         answer: "All suites",
     };
-    let all = Endpoint::get(all, "benchmarks", list_benchmarks);
-    let all = all.answers::<BenchmarkSuites>();
+    let all = Endpoint::get(all, "benchmarks", list_benchmarks).answers::<BenchmarkSuites>();
     let leaders = About {
         name: "show_leaderboard",
         path: "/benchmarks/{name}/leaderboard",
@@ -92,8 +91,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         answer: "Results, the best first",
     };
     let leaders = Endpoint::get(leaders, "benchmarks", show_leaderboard);
-    let leaders = leaders.name("name", "The suite").query::<LeaderboardQuery>();
-    let leaders = leaders.answers::<Leaderboard>();
+    let leaders = leaders.name("name", "The suite").query::<LeaderboardQuery>().answers::<Leaderboard>();
     let find = async |db: &PgPool, id: ExecutionId| evaluations::find(db, id).await;
     let results_of_one = async |db: &PgPool, id: ExecutionId, asked: &OfSuite, window: &Window| {
         let of_one = BenchmarkFilter { evaluation: Some(id), ..BenchmarkFilter::default() };

@@ -161,16 +161,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "List the recipes this server knows.",
         answer: "All recipes",
     };
-    let recipes = Endpoint::get(recipes, "configs", list_recipes);
-    let recipes = recipes.answers::<Recipes>();
+    let recipes = Endpoint::get(recipes, "configs", list_recipes).answers::<Recipes>();
     let schema = About {
         name: "show_run_config_schema",
         path: "/schema/run-config",
         summary: "Show the JSON Schema of a run config.",
         answer: "JSON Schema, draft 2020-12",
     };
-    let schema = Endpoint::get(schema, "configs", show_run_config_schema);
-    let schema = schema.query::<RunConfigSchemaQuery>();
+    let schema = Endpoint::get(schema, "configs", show_run_config_schema).query::<RunConfigSchemaQuery>();
     let schema = schema.answers_object();
     let description = About {
         name: "show_openapi",
@@ -178,11 +176,9 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Show this description of the API.",
         answer: "OpenAPI 3.1",
     };
-    let description = Endpoint::get(description, "service", show_openapi);
-    let description = description.answers_object().open();
+    let description = Endpoint::get(description, "service", show_openapi).answers_object().open();
     let presets = About { name: "list_presets", path: "/presets", summary: "List presets.", answer: "All presets" };
-    let presets = Endpoint::get(presets, "configs", list_presets);
-    let presets = presets.answers::<AllPresets>();
+    let presets = Endpoint::get(presets, "configs", list_presets).answers::<AllPresets>();
     let preset =
         About { name: "show_preset", path: "/presets/{name}", summary: "Show a preset.", answer: "The preset" };
     let preset = Endpoint::get(preset, "configs", show_preset);

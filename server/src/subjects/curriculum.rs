@@ -74,9 +74,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Show how a run's growing set grows, how its critic scores, and what its members score on benchmarks.",
         answer: "The growing set over steps; as CSV without the benchmarks",
     };
-    let growth = Endpoint::get(growth, "runs", show_curriculum);
-    let growth = growth.id("id", "The run");
-    let growth = growth.query::<ShowCurriculumQuery>();
+    let growth = Endpoint::get(growth, "runs", show_curriculum).id("id", "The run").query::<ShowCurriculumQuery>();
     let growth = growth.answers::<Growth>().or_csv();
     let scores = About {
         name: "show_scores",
@@ -85,8 +83,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                   it is right.",
         answer: "Problems by score",
     };
-    let scores = Endpoint::get(scores, "runs", show_scores);
-    let scores = scores.id("id", "The run").query::<ShowScoresQuery>();
+    let scores = Endpoint::get(scores, "runs", show_scores).id("id", "The run").query::<ShowScoresQuery>();
     let scores = scores.answers::<Scores>().or_csv();
     vec![growth, scores]
 }

@@ -31,16 +31,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Show how much the questions of each iteration of a run differ.",
         answer: "The iterations",
     };
-    let iterations = Endpoint::get(iterations, "runs", show_diversity);
-    let iterations = iterations.id("id", "The run").answers::<Diversity>();
+    let iterations = Endpoint::get(iterations, "runs", show_diversity).id("id", "The run").answers::<Diversity>();
     let wordings = About {
         name: "list_wordings",
         path: "/runs/{id}/diversity/wordings",
         summary: "List the wordings most repeated in an iteration of a run.",
         answer: "Wordings, the most repeated first",
     };
-    let wordings = Endpoint::get(wordings, "runs", list_wordings);
-    let wordings = wordings.id("id", "The run").query::<IterationQuery>();
+    let wordings = Endpoint::get(wordings, "runs", list_wordings).id("id", "The run").query::<IterationQuery>();
     let wordings = wordings.answers::<Wordings>();
     let neighbours = About {
         name: "list_neighbours",
@@ -48,11 +46,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "List the questions of an iteration that are nearest to a problem's, by default of its own iteration.",
         answer: "Neighbours, the nearest first",
     };
-    let neighbours = Endpoint::get(neighbours, "runs", list_neighbours);
-    let neighbours = neighbours.id("id", "The run");
-    let neighbours = neighbours.id("problem", "The problem");
-    let neighbours = neighbours.query::<IterationQuery>();
-    let neighbours = neighbours.answers::<Neighbours>();
+    let neighbours = Endpoint::get(neighbours, "runs", list_neighbours).id("id", "The run");
+    let neighbours = neighbours.id("problem", "The problem").query::<IterationQuery>().answers::<Neighbours>();
     vec![iterations, wordings, neighbours]
 }
 
@@ -153,8 +148,7 @@ impl Diversity {
             metric.highlights.contains(&Highlight::Diversity) && run.metrics.iter().any(|name| name == metric.name)
         };
         let shown: Vec<Metric> = recipe.metrics().into_iter().filter(is_shown).collect();
-        let stages = RunConfig::deserialize(&run.config).ok();
-        let stages = stages.and_then(|config| recipe.stages(&config).ok().flatten());
+        let stages = RunConfig::deserialize(&run.config).ok().and_then(|config| recipe.stages(&config).ok().flatten());
         let width = stages.map_or(1, |stages| u32::try_from(stages.steps_per_iteration()).unwrap_or(u32::MAX));
         let place = |metric: &Metric| run.metrics.iter().position(|name| name == metric.name);
         let places: Vec<usize> = shown.iter().filter_map(place).collect();

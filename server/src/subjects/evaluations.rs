@@ -87,8 +87,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Create an evaluation, which starts at once.",
         answer: "The evaluation",
     };
-    let new = Endpoint::post(new, "evaluations", create_evaluation);
-    let new = new.query::<CreateEvaluationQuery>().idempotent();
+    let new = Endpoint::post(new, "evaluations", create_evaluation).query::<CreateEvaluationQuery>().idempotent();
     let new = new.takes::<CreateEvaluation>().creates::<Evaluation>();
     let new = new.or_answers::<PlannedEvaluation>("200", "The resolved config and the cost (`dry_run`)");
     let page = async |db: &PgPool, asked: &OfRun, window: &Window| {

@@ -152,8 +152,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
 /// The endpoint with what the events of a run and those of an evaluation have in common.
 fn watched(endpoint: Endpoint, what: &str) -> Endpoint {
     let last = "The number of the last event the caller has";
-    let endpoint = endpoint.header("Last-Event-ID", last, Type::Integer);
-    let endpoint = endpoint.query::<WatchQuery>().answers::<Events>();
+    let endpoint = endpoint.header("Last-Event-ID", last, Type::Integer).query::<WatchQuery>().answers::<Events>();
     let endpoint = endpoint.or_text("text/event-stream");
     let over = format!("The {what} has ended, and the caller has all its events");
     endpoint.or("204", &over).describe(&format!(

@@ -70,8 +70,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Create an experiment.",
         answer: "The experiment",
     };
-    let new = Endpoint::post(new, "experiments", create_experiment);
-    let new = new.idempotent().takes::<CreateExperiment>();
+    let new = Endpoint::post(new, "experiments", create_experiment).idempotent().takes::<CreateExperiment>();
     let new = new.creates::<Experiment>();
     let all = About {
         name: "list_experiments",
@@ -93,8 +92,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Change an experiment.",
         answer: "The experiment",
     };
-    let change = Endpoint::patch(change, "experiments", update_experiment);
-    let change = change.id("id", "The experiment").if_match();
+    let change = Endpoint::patch(change, "experiments", update_experiment).id("id", "The experiment").if_match();
     let change = change.takes::<UpdateExperiment>().answers::<Experiment>();
     let removal = About {
         name: "delete_experiment",

@@ -97,8 +97,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                   cosines and distances of those of a step.",
         answer: "The geometry",
     };
-    let one = Endpoint::get(one, "runs", show_geometry);
-    let one = one.id("id", "The run").query::<GeometryQuery>();
+    let one = Endpoint::get(one, "runs", show_geometry).id("id", "The run").query::<GeometryQuery>();
     let one = one.answers::<Geometry>();
     vec![one]
 }

@@ -81,8 +81,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Change a run's name, notes, tags, experiment, priority or limit.",
         answer: "The run",
     };
-    let change = Endpoint::patch(change, "runs", update_run);
-    let change = change.id("id", "The run").if_match().takes::<UpdateRun>();
+    let change = Endpoint::patch(change, "runs", update_run).id("id", "The run").if_match().takes::<UpdateRun>();
     let change = change.answers::<RunDetail>();
     let remove = async |db: &PgPool, id: ExecutionId| {
         runs::remove(db, id).await?;
@@ -102,20 +101,17 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Pause a run: no further work starts.",
         answer: "The run",
     };
-    let pause = Endpoint::post(pause, "runs", pause_run).id("id", "The run");
-    let pause = pause.if_match().begins::<RunDetail>();
+    let pause = Endpoint::post(pause, "runs", pause_run).id("id", "The run").if_match().begins::<RunDetail>();
     let resume =
         About { name: "resume_run", path: "/runs/{id}/resume", summary: "Resume a paused run.", answer: "The run" };
-    let resume = Endpoint::post(resume, "runs", resume_run);
-    let resume = resume.id("id", "The run").if_match().begins::<RunDetail>();
+    let resume = Endpoint::post(resume, "runs", resume_run).id("id", "The run").if_match().begins::<RunDetail>();
     let cancel = About {
         name: "cancel_run",
         path: "/runs/{id}/cancel",
         summary: "Cancel a run. Its work in progress is dropped.",
         answer: "The run",
     };
-    let cancel = Endpoint::post(cancel, "runs", cancel_run);
-    let cancel = cancel.id("id", "The run").if_match().begins::<RunDetail>();
+    let cancel = Endpoint::post(cancel, "runs", cancel_run).id("id", "The run").if_match().begins::<RunDetail>();
     vec![all, one, change, removal, pause, resume, cancel]
 }
 

@@ -295,8 +295,7 @@ pub(crate) async fn show_samples(
     facets.extend(shown.facets);
     // A facet of one option chooses nothing.
     facets.retain(|facet| facet.options.len() > 1);
-    let kept = ["solved", "type", "proposer"];
-    let kept = kept.into_iter().filter_map(|name| Some((name, view.parameter(name)?)));
+    let kept = ["solved", "type", "proposer"].into_iter().filter_map(|name| Some((name, view.parameter(name)?)));
     view.show(&SamplesPage {
         layout: view.layout(format!("Samples · {}", run.run().name), Section::Runs),
         kept: kept.collect(),

@@ -111,8 +111,7 @@ fn pages(text: &str) -> Vec<Suggestion> {
         of: of.to_owned(),
         address: address.to_owned(),
     };
-    let actions = BEGINNINGS.iter();
-    let actions = actions.map(|(address, name)| suggestion(FoundKind::Action, "", address, name));
+    let actions = BEGINNINGS.iter().map(|(address, name)| suggestion(FoundKind::Action, "", address, name));
     let pages = PLACES.iter().flat_map(|(place, pages)| pages.iter().map(move |page| (place, page)));
     let pages = pages.map(|(place, (_, address, name))| suggestion(FoundKind::Page, place, address, name));
     let fits = |one: &Suggestion| one.name.to_lowercase().contains(&text) || one.of.to_lowercase().contains(&text);

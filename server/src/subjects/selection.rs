@@ -196,8 +196,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                   uniform draw.",
         answer: "The culls; `null` if the run's recipe does not evolve a population",
     };
-    let one = Endpoint::get(one, "runs", show_selection);
-    let one = one.id("id", "The run").answers_or_null::<Selection>();
+    let one = Endpoint::get(one, "runs", show_selection).id("id", "The run").answers_or_null::<Selection>();
     vec![one]
 }
 

@@ -21,24 +21,21 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Report that the process is alive.",
         answer: "The process is alive",
     };
-    let alive = Endpoint::get(alive, "service", healthz);
-    let alive = alive.or_text("text/plain").open();
+    let alive = Endpoint::get(alive, "service", healthz).or_text("text/plain").open();
     let ready = About {
         name: "readyz",
         path: "/readyz",
         summary: "Report whether the server is ready: the database responds.",
         answer: "The database responds",
     };
-    let ready = Endpoint::get(ready, "service", readyz);
-    let ready = ready.or_text("text/plain").open();
+    let ready = Endpoint::get(ready, "service", readyz).or_text("text/plain").open();
     let prometheus = About {
         name: "metrics",
         path: "/metrics",
         summary: "Show Prometheus metrics.",
         answer: "Prometheus text format",
     };
-    let prometheus = Endpoint::get(prometheus, "service", metrics);
-    let prometheus = prometheus.or_text("text/plain");
+    let prometheus = Endpoint::get(prometheus, "service", metrics).or_text("text/plain");
     vec![alive, ready, prometheus]
 }
 

@@ -59,13 +59,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Begin a sweep, with an experiment of its own: runs of arms x seeds x a grid, some of them at a time.",
         answer: "The sweep",
     };
-    let new = Endpoint::post(new, "sweeps", create_sweep);
-    let new = new.query::<CreateSweepQuery>().idempotent();
+    let new = Endpoint::post(new, "sweeps", create_sweep).query::<CreateSweepQuery>().idempotent();
     let new = new.takes::<CreateSweep>().creates::<Sweep>();
     let more = "All configs are checked first, and nothing is created if one is not valid. A sweep of more than 100 \
         runs begins only if `confirm_runs` has their number.";
-    let new = new.or_answers::<Outlook>("200", "The runs, steps and time of the plan (`dry_run`)");
-    let new = new.describe(more);
+    let new = new.or_answers::<Outlook>("200", "The runs, steps and time of the plan (`dry_run`)").describe(more);
     let all = About { name: "list_sweeps", path: "/sweeps", summary: "List sweeps.", answer: "A page of sweeps" };
     let all = list(all, "sweeps", sweeps::page);
     let find = async |db: &PgPool, id: Uuid| sweeps::find(db, id).await;
@@ -85,8 +83,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Change how many runs of a sweep are in progress at once, or its budget.",
         answer: "The sweep",
     };
-    let change = Endpoint::patch(change, "sweeps", update_sweep);
-    let change = change.id("id", "The sweep").if_match();
+    let change = Endpoint::patch(change, "sweeps", update_sweep).id("id", "The sweep").if_match();
     let change = change.takes::<UpdateSweep>().answers::<Sweep>();
     let pause = About {
         name: "pause_sweep",
@@ -94,8 +91,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Pause a sweep: no more runs begin, and those in progress go on.",
         answer: "The sweep",
     };
-    let pause = Endpoint::post(pause, "sweeps", pause_sweep);
-    let pause = pause.id("id", "The sweep").if_match().answers::<Sweep>();
+    let pause = Endpoint::post(pause, "sweeps", pause_sweep).id("id", "The sweep").if_match().answers::<Sweep>();
     let pause = pause.or("409", "It is not running");
     let resume = About {
         name: "resume_sweep",
@@ -103,8 +99,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Let a paused sweep go on.",
         answer: "The sweep",
     };
-    let resume = Endpoint::post(resume, "sweeps", resume_sweep);
-    let resume = resume.id("id", "The sweep").if_match().answers::<Sweep>();
+    let resume = Endpoint::post(resume, "sweeps", resume_sweep).id("id", "The sweep").if_match().answers::<Sweep>();
     let resume = resume.or("409", "It is not paused");
     let cancel = About {
         name: "cancel_sweep",
@@ -112,8 +107,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Cancel a sweep: no more runs begin, and those in progress go on.",
         answer: "The sweep",
     };
-    let cancel = Endpoint::post(cancel, "sweeps", cancel_sweep);
-    let cancel = cancel.id("id", "The sweep").if_match().answers::<Sweep>();
+    let cancel = Endpoint::post(cancel, "sweeps", cancel_sweep).id("id", "The sweep").if_match().answers::<Sweep>();
     let cancel = cancel.or("409", "It has ended");
     vec![new, all, one, its_runs, change, pause, resume, cancel]
 }

@@ -82,8 +82,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Create a token. The response is not stored, so this has no `Idempotency-Key`.",
         answer: "The token, shown only once",
     };
-    let create = Endpoint::post(create, "tokens", create_token);
-    let create = create.takes::<CreateToken>().creates::<CreatedToken>();
+    let create = Endpoint::post(create, "tokens", create_token).takes::<CreateToken>().creates::<CreatedToken>();
     let create = create.scope("admin");
     let all = About {
         name: "list_tokens",
@@ -91,16 +90,14 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "List all tokens, without their secrets.",
         answer: "All tokens",
     };
-    let all = Endpoint::get(all, "tokens", list_tokens);
-    let all = all.answers::<Tokens>().scope("admin");
+    let all = Endpoint::get(all, "tokens", list_tokens).answers::<Tokens>().scope("admin");
     let revoke = About {
         name: "revoke_token",
         path: "/tokens/{id}",
         summary: "Revoke a token and end its sessions.",
         answer: "Revoked",
     };
-    let revoke = Endpoint::delete(revoke, "tokens", revoke_token);
-    let revoke = revoke.id("id", "The token's id, not the token");
+    let revoke = Endpoint::delete(revoke, "tokens", revoke_token).id("id", "The token's id, not the token");
     let revoke = revoke.answers_nothing().scope("admin");
     let one = About {
         name: "show_session",
@@ -108,8 +105,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Show the caller's identity and permissions.",
         answer: "The caller",
     };
-    let one = Endpoint::get(one, "tokens", show_session);
-    let one = one.answers::<Session>();
+    let one = Endpoint::get(one, "tokens", show_session).answers::<Session>();
     vec![create, all, revoke, one]
 }
 

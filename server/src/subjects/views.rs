@@ -56,8 +56,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Save a view: a page with all that its address says.",
         answer: "The view",
     };
-    let new_view = Endpoint::post(new_view, "views", create_view);
-    let new_view = new_view.idempotent().takes::<CreateView>();
+    let new_view = Endpoint::post(new_view, "views", create_view).idempotent().takes::<CreateView>();
     let new_view = new_view.creates::<views::View>();
     let all_views =
         About { name: "list_views", path: "/views", summary: "List saved views.", answer: "A page of views" };
@@ -79,9 +78,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
                   has no `Idempotency-Key`.",
         answer: "The link",
     };
-    let new_share = Endpoint::post(new_share, "views", create_share);
-    let new_share = new_share.takes::<CreateShare>();
-    let new_share = new_share.creates::<CreatedShare>();
+    let new_share = Endpoint::post(new_share, "views", create_share).takes::<CreateShare>().creates::<CreatedShare>();
     let all_shares = About {
         name: "list_shares",
         path: "/shares",
@@ -97,8 +94,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         summary: "Revoke a share link.",
         answer: "It shows nothing any more",
     };
-    let revoke = Endpoint::delete(revoke, "views", revoke_share);
-    let revoke = revoke.id("id", "The link's id, not its secret");
+    let revoke = Endpoint::delete(revoke, "views", revoke_share).id("id", "The link's id, not its secret");
     let revoke = revoke.answers_nothing();
     vec![new_view, all_views, one_view, removal, new_share, all_shares, revoke]
 }

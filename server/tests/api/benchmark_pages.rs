@@ -30,8 +30,7 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
     }
 
     let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
-    let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await;
-    let evaluation = evaluation.expect(201).json();
+    let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await.expect(201).json();
     let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
     let line = writer.get("/evaluations.json?type=benchmark").await.expect(200).json();
     assert_eq!(line["items"][0]["subjects"], json!(["seedling", "teacher-0", "student-0"]));
@@ -210,8 +209,7 @@ async fn a_second_measurement_of_a_member_replaces_the_first_in_the_table_of_run
     let made = filled(&server, 1).await;
     for correct in [[0, 0, 0], [2, 2, 0]] {
         let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
-        let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await;
-        let evaluation = evaluation.expect(201).json();
+        let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await.expect(201).json();
         let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
         measured(&server, id).await;
         sqlx::query("UPDATE benchmark_results SET correct = $2 WHERE evaluation_id = $1")

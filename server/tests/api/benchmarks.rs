@@ -165,13 +165,11 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
     let made = filled(&server, 1).await;
     imported(&writer).await;
     let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
-    let evaluation = writer.post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3})).await;
-    let evaluation = evaluation.expect(201).json();
+    let evaluation = writer.post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3})).await.expect(201).json();
     let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
     measured(&server, id).await;
 
-    let results = writer.get(&format!("/api/v1/evaluations/{id}/results?order=oldest")).await;
-    let results = results.expect(200).json();
+    let results = writer.get(&format!("/api/v1/evaluations/{id}/results?order=oldest")).await.expect(200).json();
     let names: Vec<&str> =
         results["items"].as_array().into_iter().flatten().filter_map(|row| row["name"].as_str()).collect();
     assert_eq!(names, ["seedling", "teacher-0", "student-0"], "the base once, then the members");
@@ -256,8 +254,7 @@ async fn members_that_sat_a_step_out_are_in_the_table_with_the_others() {
         .await
         .expect("newer weights of one member");
     let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
-    let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await;
-    let evaluation = evaluation.expect(201).json();
+    let evaluation = writer.post("/api/v1/evaluations", &json!({ "spec": spec })).await.expect(201).json();
     let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
     measured(&server, id).await;
     let table = writer.get(&format!("/api/v1/runs/{}/benchmarks/table", made.run)).await;

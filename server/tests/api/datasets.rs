@@ -307,8 +307,7 @@ async fn a_dataset_is_named_and_the_run_stores_its_id() {
     let settled = json!({"id": mine, "rows": 3, "allow_overlap": false});
     let dry = writer.post("/api/v1/runs?dry_run=true", &body(&json!({"name": "mine"}), 2)).await;
     assert_eq!(dry.expect(200).json()["config"]["parameters"]["dataset"], settled);
-    let made = writer.post("/api/v1/runs", &body(&json!({"name": "mine"}), 2)).await;
-    let made = made.expect(201).json();
+    let made = writer.post("/api/v1/runs", &body(&json!({"name": "mine"}), 2)).await.expect(201).json();
     assert_eq!(made["config"]["parameters"]["dataset"], settled);
     let few = body(&json!({"id": mine, "rows": 2}), 2);
     let made_few = writer.post("/api/v1/runs", &few).await.expect(201).json();

@@ -64,8 +64,7 @@ async fn a_part_of_a_reward_joins_the_metrics_of_its_run_in_the_first_step_that_
     let page = format!("/runs/{run}/metrics");
     let page = writer.get(&page).await.expect(200).text();
     assert!(page.contains("reward_part.brief") && page.contains("id=\"chart-reward-parts\""), "{page}");
-    let table = writer.get(&format!("/runs/{run}/export/metrics.jsonl")).await;
-    let table = table.expect(200).text();
+    let table = writer.get(&format!("/runs/{run}/export/metrics.jsonl")).await.expect(200).text();
     let exported: Vec<Value> = table.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let brief = |row: usize| &exported[row]["reward_part.brief"];
     assert_eq!((brief(0), brief(1)), (&Value::Null, &json!(-0.5)));

@@ -127,8 +127,7 @@ async fn the_mean_of_an_arm_is_over_its_seeds_and_says_how_many_have_a_value() {
     let trunk = run(&server, &writer, "trunk", 1, &[[0.2, 1.0]]).await;
     run(&server, &writer, "other", 2, &[[0.4, f64::NAN]]).await;
     let body = json!({"step": 0, "name": "branch"});
-    let fork = writer.post(&format!("/api/v1/runs/{trunk}/fork"), &body).await;
-    let fork = fork.expect(201).json();
+    let fork = writer.post(&format!("/api/v1/runs/{trunk}/fork"), &body).await.expect(201).json();
     sqlx::query("INSERT INTO metrics (run_id, step, \"values\") VALUES ($1::uuid, 0, '{0.9,9}')")
         .bind(fork["id"].as_str().expect("an id"))
         .execute(server.store.pool())
@@ -226,8 +225,7 @@ async fn two_columns_are_drawn_as_parallel_coordinates() {
     let browser = writer.clone().with("accept", "text/html");
     let html = browser.get("/?columns=metrics.solve_rate,config.seed,config.recipe").await.expect(200).text();
     let data = island(&html, "parallels").expect("data");
-    let axes = data[0]["axes"].as_array().expect("axes");
-    let axes: Vec<&Value> = axes.iter().map(|axis| &axis["name"]).collect();
+    let axes: Vec<&Value> = data[0]["axes"].as_array().expect("axes").iter().map(|axis| &axis["name"]).collect();
     assert_eq!(axes, ["solve rate", "seed", "recipe"]);
     assert_eq!(data[0]["lines"][0]["values"], json!([0.75, 2.0, 0.0]), "the newest run first");
     assert_eq!(data[0]["lines"][1]["values"], json!([0.25, 1.0, 0.0]));

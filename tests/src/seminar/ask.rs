@@ -39,8 +39,7 @@ impl Step<'_> {
         let draft = &mut self.rows.draft;
         let source = draft.key(phase, chunk);
         let result = draft.generate(&source, [prompts.len(), samples as usize], || {
-            let requests = (0..).zip(prompts);
-            let requests = requests.map(|(number, prompt)| (number, member, Prompt::Text(prompt.clone())));
+            let requests = (0..).zip(prompts).map(|(number, prompt)| (number, member, Prompt::Text(prompt.clone())));
             Ok(Generation {
                 sampling: Sampling::default(),
                 samples,

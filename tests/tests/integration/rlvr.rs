@@ -274,8 +274,7 @@ async fn canonical_solutions_earn_everything() -> Result<()> {
     let rows = lab.get(&format!("/api/v1/runs/{run}/rows?first_solved_to=0&limit=100")).await?;
     assert_eq!(rows["items"].as_array().map(Vec::len), Some(20), "held-out rows are not among them");
     let page = lab.get(&format!("/runs/{run}/difficulty.json")).await?;
-    let last = page["windows"].as_array().and_then(|windows| windows.last());
-    let last = last.context("a window of steps")?;
+    let last = page["windows"].as_array().and_then(|windows| windows.last()).context("a window of steps")?;
     assert_eq!([&last["never"], &last["sometimes"], &last["always"], &page["rows"]], [0, 0, 20, 20], "{page}");
     lab.close().await;
     Ok(())

@@ -158,8 +158,7 @@ async fn the_whole_system_plays_it_and_shows_it() -> Result<()> {
     let run = played(&house, &lab).await?;
 
     let recipes = lab.get("/api/v1/recipes").await?;
-    let listed = recipes["items"].as_array().context("recipes")?;
-    let listed = listed.iter().find(|recipe| recipe["name"] == "seminar");
+    let listed = recipes["items"].as_array().context("recipes")?.iter().find(|recipe| recipe["name"] == "seminar");
     assert_eq!(
         listed.context("seminar is not listed")?["metrics"],
         json!(["critic_score", "accepted_share", "pass_rate"])

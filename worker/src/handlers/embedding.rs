@@ -159,8 +159,7 @@ fn embed(
     earlier: &[(Vectors, Vec<u32>)],
 ) -> Result<Measured, HandlerError> {
     let EmbeddingBatch { texts, diversity, .. } = batch;
-    let ids = texts.iter().map(|text| loaded.texts.encode(text));
-    let ids = ids.collect::<Result<Vec<_>, _>>().map_err(fault)?;
+    let ids = texts.iter().map(|text| loaded.texts.encode(text)).collect::<Result<Vec<_>, _>>().map_err(fault)?;
     let rows = loaded.model.embed_texts(&ids, EMBEDDING_TOKENS).map_err(fault)?;
     let vectors = Vectors::new(rows, loaded.model.config.hidden_size as usize);
     let bytes = vectors.to_bytes().map_err(HandlerError::Permanent)?;

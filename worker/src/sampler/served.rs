@@ -129,8 +129,7 @@ impl Served {
         let answers = asks.iter().map(|ask| {
             let (base, done) = (&base, &done);
             let own = ask.adapter.map(|place| digests[place]);
-            let adapter = own.or(zeros.as_ref().map(|zeros| zeros.digest));
-            let adapter = adapter.map(|digest| Named { digest });
+            let adapter = own.or(zeros.as_ref().map(|zeros| zeros.digest)).map(|digest| Named { digest });
             async move {
                 let completions = shared.complete(base, ask, adapter).await?;
                 let done = done.fetch_add(ask.n, Ordering::Relaxed) + ask.n;
@@ -241,8 +240,7 @@ impl Shared {
                 (digest.to_string(), epoch)
             }
         };
-        let answer = server.complete(&vllm::completion(&model, ask)).await;
-        let answer = answer.map_err(|trouble| trouble.at(epoch))?;
+        let answer = server.complete(&vllm::completion(&model, ask)).await.map_err(|trouble| trouble.at(epoch))?;
         let wrong = |reason: String| {
             Trouble::Wrong(format!("{} answers request `{}` with what was not asked: {reason}", server.url, ask.id))
         };

@@ -36,8 +36,7 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
     let states = lesson.starts.iter().map(|start| start.optimizer().map(Path::to_owned));
     let state = OptimizerState::read(&states.collect::<Vec<_>>(), &trained).map_err(fault)?;
     let references = lesson.references.as_ref();
-    let versions = references.map(|named| stack(named, loaded, &payload.loss));
-    let versions = versions.transpose()?;
+    let versions = references.map(|named| stack(named, loaded, &payload.loss)).transpose()?;
     let options = UpdateOptions {
         loss: payload.loss.clone(),
         optimizer: payload.optimizer.clone(),
@@ -47,8 +46,7 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
         ..UpdateOptions::default()
     };
     let update = Update { model: &loaded.model, options: &options, reference: versions.as_ref() };
-    let sequences = payload.members.iter().map(|member| sequences(&lesson, member));
-    let sequences = sequences.collect::<Result<Vec<_>, _>>()?;
+    let sequences = payload.members.iter().map(|member| sequences(&lesson, member)).collect::<Result<Vec<_>, _>>()?;
     let mut progress = |at: lyceum_engine::learn::Progress| {
         job.progress(at.done as f32 / at.total.max(1) as f32, "learning");
     };
@@ -67,8 +65,7 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
             return Ok(Learned::Gradient(file, result));
         }
         Some(Piece::Apply { .. }) => {
-            let pieces = lesson.gradients.iter();
-            let pieces = pieces.map(|file| GradientPiece::read(file.path(), &trained));
+            let pieces = lesson.gradients.iter().map(|file| GradientPiece::read(file.path(), &trained));
             let pieces = pieces.collect::<Result<Vec<_>, _>>().map_err(fault)?;
             update.apply(&population, &state, &pieces).map_err(fault)?
         }

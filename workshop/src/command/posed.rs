@@ -152,7 +152,6 @@ fn fits(style: &PromptStyle, row: &Value) -> anyhow::Result<bool> {
     let read = reader::read(suite("held-out-seedling")?, row.to_string().as_bytes(), &reader::Window::default());
     // For example a program whose message cannot be shown.
     let Ok(read) = read else { return Ok(false) };
-    let prompts = read.rows.iter().map(|row| style.render(row));
-    let prompts = prompts.collect::<Result<Vec<_>, _>>()?;
+    let prompts = read.rows.iter().map(|row| style.render(row)).collect::<Result<Vec<_>, _>>()?;
     Ok(prompts.iter().all(|prompt| matches!(prompt, Prompt::Text(text) if text.len() <= PROMPT_BYTES)))
 }

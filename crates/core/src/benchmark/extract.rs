@@ -105,8 +105,7 @@ fn after_answer(text: &str) -> Option<&str> {
 /// Strips spaces, math dollars and a full stop from both ends.
 fn stripped(text: &str) -> &str {
     let text = text.trim().trim_start_matches(':').trim();
-    let text = text.strip_suffix('.').unwrap_or(text);
-    let text = text.trim_matches('*').trim();
+    let text = text.strip_suffix('.').unwrap_or(text).trim_matches('*').trim();
     match text.strip_prefix('$').and_then(|text| text.strip_suffix('$')) {
         Some(inside) if !inside.contains('$') => inside.trim(),
         _ => text,

@@ -19,8 +19,7 @@ pub(super) fn needed_by(entry_point: &str, test: &str, code: &str) -> String {
     let roots: BTreeSet<String> = names.chain([entry_point]).map(str::to_owned).collect();
     // Text may stand before the program.
     let words = ["def ", "class ", "import ", "from ", "async ", "@"];
-    let before = code.split_inclusive('\n');
-    let before = before.take_while(|line| !words.iter().any(|word| line.starts_with(word)));
+    let before = code.split_inclusive('\n').take_while(|line| !words.iter().any(|word| line.starts_with(word)));
     let start: usize = before.map(str::len).sum();
     // The tree is as deep as the text nests, and is walked and dropped recursively.
     let stack = (1 << 20) + code.len() * STACK_PER_BYTE;

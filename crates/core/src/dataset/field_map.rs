@@ -120,9 +120,7 @@ impl FieldMap {
         let columns = |name: &str| optional(name).into_iter().collect::<Vec<_>>();
         let is_set = |name: &str| self.columns.get(name).is_some_and(|text| text == "true");
         let id = columns("task_id");
-        let tags = column("tags");
-        let tags = tags.split(',').map(str::trim).filter(|tag| !tag.is_empty());
-        let tags = tags.map(str::to_owned).collect();
+        let tags = column("tags").split(',').map(str::trim).filter(|tag| !tag.is_empty()).map(str::to_owned).collect();
         Ok(match self.oracle {
             Math => Format::Math {
                 question: columns("question"),

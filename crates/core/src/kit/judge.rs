@@ -48,8 +48,7 @@ impl Draft<'_> {
         let tasks = given.iter().filter_map(|one| Some(Task { id: one.id.clone(), check: one.check.clone().ok()? }));
         let readable = given.iter().map(|one| one.check.is_ok());
         let verdicts = self.verify_some(key, readable, || tasks.collect())?;
-        let judged = given.into_iter().zip(verdicts);
-        let judged = judged.map(|(Given { answer, check, .. }, verdict)| Judged {
+        let judged = given.into_iter().zip(verdicts).map(|(Given { answer, check, .. }, verdict)| Judged {
             correct: verdict.is_some_and(|verdict| verdict.correct == Some(true)),
             status: verdict.map_or(Status::Malformed, |verdict| verdict.status),
             reason: match &check {

@@ -90,8 +90,7 @@ impl PromptConfig {
         }
         let hash = |(name, text): (&String, &String)| (name.clone(), format!("{:x}", Sha256::digest(text)));
         self.hashes = self.templates.iter().map(hash).collect();
-        let templates = self.templates.iter();
-        let templates = templates.map(|(name, text)| (name.as_str(), text.as_str()));
+        let templates = self.templates.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let (compiled, errors) = PromptSet::assemble(grammar, style, templates);
         faults.extend(match errors.is_empty() {
             true => compiled.faults(&self.set, &needed),
@@ -265,8 +264,7 @@ mod tests {
             let there: BTreeSet<String> = files.filter(|name| name.ends_with(".jinja")).collect();
             assert_eq!(listed, there, "{}", set.name);
         }
-        let folders = fs::read_dir(folders).unwrap().map(Result::unwrap);
-        let folders = folders.filter(|entry| entry.path().is_dir());
+        let folders = fs::read_dir(folders).unwrap().map(Result::unwrap).filter(|entry| entry.path().is_dir());
         assert_eq!(folders.count(), SHIPPED.len());
     }
 }

@@ -109,8 +109,7 @@ fn range(lower: i64, upper: Option<i64>, step: Option<i64>) -> Result<Value, Err
     }
     let next = |at: &i64| at.checked_add(step);
     let is_within = |at: &i64| if step > 0 { *at < to } else { *at > to };
-    let numbers = iter::successors(Some(from), next).take_while(is_within);
-    let numbers: Vec<i64> = numbers.take(MAX_NUMBERS + 1).collect();
+    let numbers: Vec<i64> = iter::successors(Some(from), next).take_while(is_within).take(MAX_NUMBERS + 1).collect();
     match numbers.len() > MAX_NUMBERS {
         true => Err(refused(format!("more than {MAX_NUMBERS} numbers"))),
         false => Ok(Value::from(numbers)),

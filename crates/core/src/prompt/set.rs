@@ -201,8 +201,7 @@ impl PromptSet {
 
     /// Renders one template alone, without frame and system message.
     fn fill(&self, name: &str, variables: Value) -> Result<String, PromptError> {
-        let template = self.environment.get_template(name);
-        let template = template.map_err(|_| PromptError::Missing(name.to_owned()))?;
+        let template = self.environment.get_template(name).map_err(|_| PromptError::Missing(name.to_owned()))?;
         let rendered = template.render_captured(variables);
         let levels = rendered.as_ref().ok().and_then(|rendered| rendered.state().fuel_levels());
         let spent = levels.map_or(self.extent.instructions, |(consumed, _)| consumed);

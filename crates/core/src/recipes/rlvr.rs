@@ -221,8 +221,7 @@ fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
     let mut faults = population_faults(config);
     faults.extend(single_population_fault(config));
     faults.extend(role_faults(config));
-    let members = config.populations.values().flat_map(|of| &of.members);
-    let members: u32 = members.map(|group| group.count).sum();
+    let members: u32 = config.populations.values().flat_map(|of| &of.members).map(|group| group.count).sum();
     faults.extend(parameters.faults("/parameters", members, config.compute));
     faults
 }

@@ -74,8 +74,7 @@ impl contract::TypedRecipe for RZero {
             let mut groups = population.members.iter();
             groups.any(|group| group.count > 0 && group.roles.contains(&Role::Proposer))
         };
-        let base = config.populations.values().find(proposes);
-        let base = base.map(|population| population.base_model.name.clone());
+        let base = config.populations.values().find(proposes).map(|population| population.base_model.name.clone());
         let dropout = parameters.vocabulary_dropout.clone().zip(base);
         dropout.map(|(dropout, base)| ("/parameters/vocabulary_dropout", dropout, base))
     }

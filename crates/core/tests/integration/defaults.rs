@@ -22,8 +22,7 @@ fn smallest(preset: &str, registry: &Registry) -> Value {
     let mut document: Value = toml::from_str(&fs::read_to_string(path).unwrap()).unwrap();
     let recipe = registry.get(document["recipe"].as_str().unwrap()).unwrap();
     let schema = recipe.parameters_schema();
-    let required = schema["required"].as_array().into_iter().flatten();
-    let required = required.filter_map(Value::as_str);
+    let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
     let parameters: Map<String, Value> =
         required.map(|name| (name.to_owned(), document["parameters"][name].clone())).collect();
     document["parameters"] = Value::Object(parameters);

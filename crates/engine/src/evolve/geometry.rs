@@ -28,8 +28,7 @@ pub fn geometry(adapters: &[(VersionId, Parent)]) -> Result<Geometry> {
     let Some((_, first)) = adapters.first() else {
         return Ok(Geometry::default());
     };
-    let fits = adapters.iter().map(|(_, adapter)| adapter.fit(first));
-    let fits = fits.collect::<Result<Vec<_>>>()?;
+    let fits = adapters.iter().map(|(_, adapter)| adapter.fit(first)).collect::<Result<Vec<_>>>()?;
     adapters.iter().try_for_each(|(_, adapter)| adapter.check_finite())?;
     let shares: Mutex<Vec<Option<Share>>> = Mutex::new((0..first.modules()).map(|_| None).collect());
     evolve::for_each(first.modules(), |index| {
@@ -57,8 +56,7 @@ pub fn geometry(adapters: &[(VersionId, Parent)]) -> Result<Geometry> {
             effective_rank: (!ranks.is_empty()).then(|| ranks.iter().sum::<f64>() / ranks.len() as f64),
         }
     });
-    let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| (one, other)));
-    let pairs = pairs.map(|(one, other)| {
+    let pairs = (0..count).flat_map(|one| (one + 1..count).map(move |other| (one, other))).map(|(one, other)| {
         let product = products.at(one, other);
         let squared = products.at(one, one) + products.at(other, other) - 2.0 * product;
         let lengths = (products.at(one, one) * products.at(other, other)).sqrt();

@@ -73,8 +73,7 @@ fn excluded(
 pub(super) fn among(logits: &Tensor, last: &Tensor, top_p: &Tensor, few: i64) -> Result<(Tensor, Tensor)> {
     let (sorted, _) = logits.f_topk(few, -1, true, true)?;
     let beyond = last.f_ge(few)?;
-    let bound = sorted.f_gather(1, &last.f_clamp_max(few - 1)?, false)?;
-    let bound = bound.f_masked_fill(&beyond, f64::NEG_INFINITY)?;
+    let bound = sorted.f_gather(1, &last.f_clamp_max(few - 1)?, false)?.f_masked_fill(&beyond, f64::NEG_INFINITY)?;
     // Ties with the last one that top-k keeps need not be among the candidates, but count.
     let total = logits.f_masked_fill(&logits.f_lt_tensor(&bound)?, f64::NEG_INFINITY)?.f_logsumexp([-1], true)?;
     let sorted = excluded(sorted, |sorted| sorted.f_lt_tensor(&bound), f64::NEG_INFINITY)?;

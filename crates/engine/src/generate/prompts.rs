@@ -78,8 +78,7 @@ impl PromptBlocks {
         if prompts.is_empty() {
             return Ok(Vec::new());
         }
-        let free = self.blocks.iter_mut().enumerate();
-        let free = free.filter(|(_, block)| block.strong_count() == 0);
+        let free = self.blocks.iter_mut().enumerate().filter(|(_, block)| block.strong_count() == 0);
         let mut blocks = Vec::with_capacity(prompts.len());
         for ((row, place), prompt) in free.zip(prompts) {
             let block = Rc::new(Block { request: prompt.request, length: prompt.length, row: Cell::new(row as i64) });

@@ -97,8 +97,7 @@ impl Attend for SharedAttention<'_> {
         write_product_in_fp32(&query, &own.keys_by_head, &mut of_own)?;
         let scores = scores.f_view([slots, kv_heads, queries, width])?.f_add_(&self.mask)?;
 
-        let weights = scores.f_softmax(-1, Kind::Float)?.f_to_kind(query.kind())?;
-        let weights = weights.f_view([rows, queries, width])?;
+        let weights = scores.f_softmax(-1, Kind::Float)?.f_to_kind(query.kind())?.f_view([rows, queries, width])?;
         let of_prompts = weights.f_narrow(2, 0, self.prompts.length)?;
         let of_own = weights.f_narrow(2, self.prompts.length, self.own.length)?;
         let from_prompts = product_in_fp32(&self.samples.gather(&of_prompts)?, &prompts.values_by_head)?;

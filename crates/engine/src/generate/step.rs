@@ -126,8 +126,7 @@ impl Run<'_> {
     fn layers(&self, rows: &Rows, inputs: &Inputs, uploaded: &Uploaded) -> Result<Tensor> {
         let positions = uploaded.indices(inputs.positions)?;
         let attention = attention(&rows.cache, inputs, uploaded, &positions)?;
-        let adapters = rows.adapters.as_ref();
-        let adapters = adapters.map(|(layers, groups)| (layers.as_slice(), groups));
+        let adapters = rows.adapters.as_ref().map(|(layers, groups)| (layers.as_slice(), groups));
         let ids = uploaded.indices(inputs.ids)?.f_unsqueeze(1)?;
         let rope = self.rope.at(&positions)?;
         let hidden = self.generator.model.forward(&ids, &rope, adapters, attention.as_ref())?;

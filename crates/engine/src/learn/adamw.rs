@@ -225,8 +225,7 @@ fn member_squares(tensors: &[Tensor]) -> Result<Vec<Vec<f64>>> {
         return Ok(squares);
     }
     // One transfer for all, because each would wait for the device.
-    let read = Vec::<f64>::try_from(&Tensor::f_cat(&elsewhere, 0)?.f_to_device(Device::Cpu)?)?;
-    let mut read = read.into_iter();
+    let mut read = Vec::<f64>::try_from(&Tensor::f_cat(&elsewhere, 0)?.f_to_device(Device::Cpu)?)?.into_iter();
     for place in places {
         squares[place].fill_with(|| read.next().unwrap_or(f64::NAN));
     }

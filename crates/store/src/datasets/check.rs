@@ -117,8 +117,7 @@ pub async fn plan_check(tx: &mut PgConnection, dataset: &Dataset) -> Result<()> 
     let parameters =
         DatasetCheckParameters { dataset: DatasetId(dataset.id), rows: dataset.rows.cast_unsigned(), dry_run: None };
     let config = planner.config(parameters).map_err(|error| unwritten(&error))?;
-    let state = planner.begin(ExecutionId(Uuid::now_v7()), &config);
-    let state = state.map_err(|error| unwritten(&error))?;
+    let state = planner.begin(ExecutionId(Uuid::now_v7()), &config).map_err(|error| unwritten(&error))?;
     let new = NewEvaluation {
         spec: &EvaluationSpec::DatasetCheck(DatasetCheckSpec::of(dataset.id.to_string())),
         run: None,

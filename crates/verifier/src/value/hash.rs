@@ -119,8 +119,7 @@ impl<'a> UniqueKeys<'a> {
             return None;
         }
         let bucket = self.buckets.entry(self.hashing.digest(key)).or_default();
-        let found = bucket.iter().find(|(other, _)| comparison.equal(other, key));
-        let found = found.map(|(_, at)| *at);
+        let found = bucket.iter().find(|(other, _)| comparison.equal(other, key)).map(|(_, at)| *at);
         if found.is_none() {
             bucket.push((key, position));
         }

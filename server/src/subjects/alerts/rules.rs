@@ -60,8 +60,7 @@ pub(in crate::subjects) fn endpoints() -> Vec<Endpoint> {
                   until it no longer is.",
         answer: "The rule",
     };
-    let new = Endpoint::post(new, "alerts", create_rule);
-    let new = new.idempotent().takes::<CreateAlertRule>().creates::<AlertRule>();
+    let new = Endpoint::post(new, "alerts", create_rule).idempotent().takes::<CreateAlertRule>().creates::<AlertRule>();
     let all =
         About { name: "list_alert_rules", path: "/alert-rules", summary: "List rules.", answer: "A page of rules" };
     let all = list(all, "alerts", rules::page);
@@ -80,8 +79,7 @@ pub(in crate::subjects) fn endpoints() -> Vec<Endpoint> {
         summary: "Acknowledge an alert. The first acknowledgement counts.",
         answer: "The alert",
     };
-    let acknowledge = Endpoint::post(acknowledge, "alerts", acknowledge_alert);
-    let acknowledge = acknowledge.id("id", "The alert").answers::<Alert>();
+    let acknowledge = Endpoint::post(acknowledge, "alerts", acknowledge_alert).id("id", "The alert").answers::<Alert>();
     vec![new, all, one, removal, acknowledge]
 }
 
@@ -108,8 +106,7 @@ async fn create_rule(
     let invalid = |pointer: &str, detail: String| ApiError::invalid(vec![Fault::new(pointer, detail)]);
     let known: BTreeSet<String> = match (asked.run, &asked.tag) {
         (Some(run), None) => {
-            let found = runs::find(db, ExecutionId(run)).await;
-            let found = found.map_err(|error| invalid("/run", error.to_string()))?;
+            let found = runs::find(db, ExecutionId(run)).await.map_err(|error| invalid("/run", error.to_string()))?;
             found.metrics.into_iter().collect()
         }
         (None, Some(_)) => metrics(&lab).await?,

@@ -85,8 +85,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
     };
     let export = Endpoint::get(export, "benchmarks", export_evaluation);
     let export = export.id("id", "The evaluation").query::<ExportQuery>();
-    let export = export.answers_object().or_text("application/x-ndjson");
-    let export = export.or_csv();
+    let export = export.answers_object().or_text("application/x-ndjson").or_csv();
     vec![export]
 }
 

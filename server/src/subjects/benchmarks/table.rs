@@ -50,8 +50,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         answer: "The table: `suites`, `rows`, `summaries`, `best_student`, `best_teacher`, `notes`; or the same as \
                  text",
     };
-    let table = Endpoint::get(table, "benchmarks", show_table);
-    let table = table.id("id", "The run").query::<TableQuery>();
+    let table = Endpoint::get(table, "benchmarks", show_table).id("id", "The run").query::<TableQuery>();
     let table = table.answers_object().or_csv().or_text("text/markdown");
     let results = About {
         name: "show_results",
@@ -61,16 +60,14 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
                   fork's begin with those of its past.",
         answer: "Its results",
     };
-    let results = Endpoint::get(results, "benchmarks", show_results);
-    let results = results.id("id", "The run").answers::<RunResults>();
+    let results = Endpoint::get(results, "benchmarks", show_results).id("id", "The run").answers::<RunResults>();
     let solved = About {
         name: "show_solved",
         path: "/runs/{id}/benchmarks/solved",
         summary: "Show the tasks of a suite solved at each step of a run.",
         answer: "Solved tasks by step",
     };
-    let solved = Endpoint::get(solved, "benchmarks", show_solved);
-    let solved = solved.id("id", "The run").query::<SolvedQuery>();
+    let solved = Endpoint::get(solved, "benchmarks", show_solved).id("id", "The run").query::<SolvedQuery>();
     let solved = solved.answers::<SolvedBySteps>();
     vec![table, results, solved]
 }

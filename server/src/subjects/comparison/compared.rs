@@ -126,8 +126,7 @@ pub(crate) fn differences(configs: &[&Value]) -> Vec<Difference> {
 
 /// The dotted name of what a pointer points to.
 fn dotted(pointer: &str) -> String {
-    let names = pointer.split('/').skip(1);
-    let names = names.map(|name| name.replace("~1", "/").replace("~0", "~"));
+    let names = pointer.split('/').skip(1).map(|name| name.replace("~1", "/").replace("~0", "~"));
     names.collect::<Vec<_>>().join(".")
 }
 

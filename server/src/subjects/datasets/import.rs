@@ -93,15 +93,12 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         summary: "Import a dataset of any size, all or none.",
         answer: "What the import would keep (`dry_run`)",
     };
-    let import = Endpoint::post(import, "datasets", import_dataset);
-    let import = import.query::<ImportDatasetQuery>();
-    let import = import.takes_file(Some("The file of rows"), &TYPES);
-    let import = import.answers::<ImportPreview>();
+    let import = Endpoint::post(import, "datasets", import_dataset).query::<ImportDatasetQuery>();
+    let import = import.takes_file(Some("The file of rows"), &TYPES).answers::<ImportPreview>();
     let more = "The body is one JSON object per line, a JSON array of objects or a Parquet file, the first two also \
         as gzip; the first bytes tell which. With `hub` there is no body. What is imported is received whole before \
         any of it is read.";
-    let import = import.or_answers::<DatasetDetail>("201", "The dataset");
-    let import = import.describe(more);
+    let import = import.or_answers::<DatasetDetail>("201", "The dataset").describe(more);
     vec![import]
 }
 

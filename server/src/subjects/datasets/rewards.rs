@@ -36,8 +36,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         summary: "Store a reward, which rows of datasets name by its digest. Storing it again is harmless.",
         answer: "The reward",
     };
-    let new = Endpoint::post(new, "datasets", create_reward);
-    let new = new.takes::<CreateReward>().creates::<StoredReward>();
+    let new = Endpoint::post(new, "datasets", create_reward).takes::<CreateReward>().creates::<StoredReward>();
     let one = About { name: "show_reward", path: "/rewards/{digest}", summary: "Show a reward.", answer: "The reward" };
     let one = Endpoint::get(one, "datasets", show_reward);
     let one = one.name("digest", "SHA-256 of its text, as 64 hexadecimal digits");
@@ -64,7 +63,6 @@ async fn create_reward(lab: web::Data<Lab>, sent: Document<CreateReward>) -> Res
 
 async fn show_reward(lab: web::Data<Lab>, digest: web::Path<String>) -> Result<Answer<StoredReward>, ApiError> {
     // What is no digest is not sent to Postgres, whose texts hold no NUL.
-    let known = digest.parse::<Digest>();
-    let known = known.map_err(|_| StoreError::not_found("reward", &*digest))?;
+    let known = digest.parse::<Digest>().map_err(|_| StoreError::not_found("reward", &*digest))?;
     Ok(Answer::ok(rewards::find(lab.store.pool(), known).await?))
 }

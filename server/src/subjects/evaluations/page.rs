@@ -82,8 +82,7 @@ impl EvaluationLine {
     /// The display names of a benchmark's suites.
     pub(crate) fn suites(&self) -> Vec<String> {
         let suites = self.evaluation.spec["suites"].as_array();
-        let choices = suites.into_iter().flatten();
-        let choices = choices.filter_map(|choice| SuiteChoice::deserialize(choice).ok());
+        let choices = suites.into_iter().flatten().filter_map(|choice| SuiteChoice::deserialize(choice).ok());
         let name = |request: SuiteRequest| request.name.unwrap_or(request.suite);
         choices.map(|choice| format::suite_title(&name(choice.request())).to_owned()).collect()
     }

@@ -93,9 +93,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
                   attempts.",
         answer: "The map; as CSV a line for each goalpost and step at which it was solved",
     };
-    let of_run = Endpoint::get(of_run, "runs", show_run_goalposts);
-    let of_run = of_run.id("id", "The run");
-    let of_run = of_run.query::<RunGoalpostsQuery>();
+    let of_run = Endpoint::get(of_run, "runs", show_run_goalposts).id("id", "The run").query::<RunGoalpostsQuery>();
     let of_run = of_run.answers::<GoalpostMap>().or_csv();
     let map = About {
         name: "show_goalposts",
@@ -103,17 +101,14 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
         summary: "Show which goalposts the checkpoints of several runs solved when, by arm, with the union over seeds.",
         answer: "The map; as CSV a line for each arm, goalpost and step at which it was solved",
     };
-    let map = Endpoint::get(map, "runs", show_goalposts);
-    let map = map.query::<GoalpostsQuery>();
-    let map = map.answers::<GoalpostMap>().or_csv();
+    let map = Endpoint::get(map, "runs", show_goalposts).query::<GoalpostsQuery>().answers::<GoalpostMap>().or_csv();
     let make = About {
         name: "make_goalposts",
         path: "/goalposts",
         summary: "Make a dataset of goalposts from the rows that no attempt of finished evaluations solved.",
         answer: "The dataset",
     };
-    let make = Endpoint::post(make, "datasets", make_goalposts);
-    let make = make.idempotent().takes::<MakeGoalposts>();
+    let make = Endpoint::post(make, "datasets", make_goalposts).idempotent().takes::<MakeGoalposts>();
     let make = make.creates::<DatasetDetail>();
     vec![of_run, map, make]
 }
@@ -232,9 +227,7 @@ pub(crate) async fn make(db: &mut PgConnection, asked: Wanted<'_>) -> Result<Dat
     let id = DatasetId(made.id);
     if !asked.allow_overlap {
         let overlaps = datasets::overlaps(&mut *db, id).await?;
-        let faults = overlaps.iter().filter(|overlap| overlap.purpose == Purpose::Benchmark);
-        let faults: Vec<Fault> = faults
-            .map(|overlap| {
+        let faults: Vec<Fault> = overlaps.iter().filter(|overlap| overlap.purpose == Purpose::Benchmark).map(|overlap| {
                 let detail = format!(
                     "{} of the rows ask what the benchmark `{}` asks, whose scores would mean nothing: start from rows without \
                      them, or set `allow_overlap`",

@@ -155,14 +155,12 @@ pub(super) async fn with(view: &View, lab: &Lab, text: &str) -> Result<String, A
             ),
         });
     }
-    let all = view.parameter("where").into_iter().chain([text.to_owned()]);
-    let all = all.collect::<Vec<_>>().join(",");
+    let all = view.parameter("where").into_iter().chain([text.to_owned()]).collect::<Vec<_>>().join(",");
     Ok(view.with(&[("filter", None), ("where", Some(&all))]))
 }
 
 /// The address of the table with one more column.
 pub(super) fn with_column(view: &View, name: &str) -> String {
-    let all = view.parameter("columns").into_iter().chain([name.trim().to_owned()]);
-    let all = all.collect::<Vec<_>>().join(",");
+    let all = view.parameter("columns").into_iter().chain([name.trim().to_owned()]).collect::<Vec<_>>().join(",");
     view.with(&[("column", None), ("columns", Some(&all))])
 }

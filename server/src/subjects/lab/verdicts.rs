@@ -31,8 +31,7 @@ pub(super) async fn headlines(
     let ids: Vec<Uuid> = runs.iter().map(|run| run.id).collect();
     let standings = runs::standings(lab.store.pool(), &ids).await?;
     let standings: HashMap<Uuid, Standing> = standings.into_iter().map(|one| (one.id, one)).collect();
-    let known = runs.iter().filter_map(|run| Some((*run, standings.get(&run.id)?)));
-    let known: Vec<(&Run, &Standing)> = known.collect();
+    let known: Vec<(&Run, &Standing)> = runs.iter().filter_map(|run| Some((*run, standings.get(&run.id)?))).collect();
     let mut readings = readings(lab, &known).await?;
     let headline = |(run, standing): (&Run, &Standing)| {
         let is_open = run.state.is_open();

@@ -171,8 +171,7 @@ pub(crate) async fn show_population(
 fn effective_ranks(geometry: &Geometry) -> Vec<Figure> {
     let mut series: Vec<(Uuid, Series)> = Vec::new();
     for version in &geometry.versions {
-        let place = series.iter().position(|(member, _)| *member == version.member_id);
-        let place = place.unwrap_or_else(|| {
+        let place = series.iter().position(|(member, _)| *member == version.member_id).unwrap_or_else(|| {
             let name = version.member.clone();
             series.push((version.member_id, Series { name, ..Series::default() }));
             series.len() - 1

@@ -136,8 +136,7 @@ fn drifts(rows: &[MetricRow], recorded: &[String], known: &[Metric]) -> Vec<Figu
         }
     }
     let figure = |unit: &'static str| {
-        let names = shown.iter().filter(|metric| metric.unit == unit);
-        let names: Vec<&str> = names.map(|metric| metric.name).collect();
+        let names: Vec<&str> = shown.iter().filter(|metric| metric.unit == unit).map(|metric| metric.name).collect();
         let titles: Vec<String> = names.iter().map(|name| words(name)).collect();
         Figure {
             id: format!("drift-{}", unit.replace(|letter: char| !letter.is_ascii_alphanumeric(), "-")),

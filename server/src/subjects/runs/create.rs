@@ -100,8 +100,7 @@ impl RequestBody for CreateRun {}
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let new =
         About { name: "create_run", path: "/runs", summary: "Create a run, which starts at once.", answer: "The run" };
-    let new = Endpoint::post(new, "runs", create_run);
-    let new = new.query::<CreateRunQuery>().idempotent();
+    let new = Endpoint::post(new, "runs", create_run).query::<CreateRunQuery>().idempotent();
     let new = new.takes::<CreateRun>().creates::<RunDetail>();
     let new = new.or_answers::<ResolvedRun>("200", "The resolved config (`dry_run`)");
     vec![new]

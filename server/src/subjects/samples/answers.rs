@@ -128,8 +128,7 @@ impl Answer {
         let Some(reward) = self.reward else {
             return String::new();
         };
-        let parts = self.reward_parts.iter();
-        let parts = parts.map(|(name, part)| format!("{} {}", inert(&words(name)), value(part)));
+        let parts = self.reward_parts.iter().map(|(name, part)| format!("{} {}", inert(&words(name)), value(part)));
         let all: Vec<String> = std::iter::once(format!("reward {}", value(&reward))).chain(parts).collect();
         all.join(" · ")
     }

@@ -117,8 +117,7 @@ async fn open(db: &PgPool, run: ExecutionId, id: ProblemId, names: &HashMap<Uuid
     let newest = Window { limit: ATTEMPTS, after: None, order: Order::Newest };
     let attempts = attempts::page(db, run, &filter, &newest).await?.items;
     let name = |attempt: &Attempt| {
-        let name = names.get(&attempt.member_id).cloned();
-        let name = name.unwrap_or_else(|| format::id(&attempt.member_id));
+        let name = names.get(&attempt.member_id).cloned().unwrap_or_else(|| format::id(&attempt.member_id));
         let role = match solves(&attempt.role) {
             true => String::new(),
             false => format!(" as {}", attempt.role),

@@ -116,8 +116,7 @@ impl RowsArgs {
             columns.insert(field.to_owned(), column.to_owned());
         }
         let columns = Some(columns).filter(|columns| !columns.is_empty());
-        let read_as = ReadAs::asked(self.format.as_deref(), suite, self.oracle, columns);
-        let read_as = read_as.map_err(|faults| {
+        let read_as = ReadAs::asked(self.format.as_deref(), suite, self.oracle, columns).map_err(|faults| {
             let told: Vec<String> =
                 faults.into_iter().map(|(option, detail)| format!("--{option}: {detail}")).collect();
             anyhow::anyhow!("{}", told.join("; "))

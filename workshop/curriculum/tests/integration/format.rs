@@ -62,8 +62,7 @@ fn guesses_are_the_answers_of_other_inputs() {
         let answers = sample.branches.iter().map(|parts| {
             let (input, answer) = parts.split_first().unwrap();
             let input = input.text.strip_prefix("<in>").and_then(|text| text.strip_suffix("<out>"));
-            let answer = text(answer);
-            let answer = answer.rsplit("<so>").next().unwrap().to_owned();
+            let answer = text(answer).rsplit("<so>").next().unwrap().to_owned();
             assert!(subject.pairs.iter().any(|(_, output)| answer == format!("{output}<eos>")), "{answer}");
             answer == format!("[{},'a b']<eos>", input.unwrap())
         });

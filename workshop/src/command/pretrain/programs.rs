@@ -174,8 +174,7 @@ impl<'a> Stairs<'a> {
     /// An easier and a harder program; `None` if there is no pair of the levels that are asked for.
     fn draw(&self, task: StoneTask, share: &Share, rng: &mut ChaCha12Rng) -> Option<(&'a Executed, &'a Executed)> {
         let levels = self.harder.get(&task.axis())?;
-        let weights = share.levels.iter().zip(levels);
-        let weights = weights.map(|(weight, of)| if of.is_empty() { 0.0 } else { *weight });
+        let weights = share.levels.iter().zip(levels).map(|(weight, of)| if of.is_empty() { 0.0 } else { *weight });
         let level = WeightedIndex::new(weights).ok()?.sample(rng);
         let harder = *levels[level].choose(rng)?;
         let easier = *self.steps.easier(task.axis(), harder).choose(rng)?;

@@ -60,8 +60,7 @@ impl Tally {
 
 impl GoalpostsResult {
     pub(super) fn new(parameters: &GoalpostParameters, tallies: &[Tally]) -> Self {
-        let tried = parameters.subjects.iter().zip(tallies);
-        let tried = tried.filter(|(_, tally)| tally.attempts > 0);
+        let tried = parameters.subjects.iter().zip(tallies).filter(|(_, tally)| tally.attempts > 0);
         Self {
             dataset: parameters.problems.dataset,
             problems: parameters.problems.rows,

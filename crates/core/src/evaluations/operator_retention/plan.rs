@@ -185,8 +185,7 @@ impl Child<'_> {
 impl Step<'_> {
     /// Makes the children that are not born.
     fn bear(&mut self) -> Progress<()> {
-        let unborn = self.children().enumerate();
-        let unborn = unborn.filter(|(place, _)| self.rows.draft.members[*place].adapter.is_none());
+        let unborn = self.children().enumerate().filter(|(place, _)| self.rows.draft.members[*place].adapter.is_none());
         let unborn: Vec<(usize, Child<'_>)> = unborn.collect();
         join(unborn, |(place, child)| self.birth(place, child)).map(drop)
     }

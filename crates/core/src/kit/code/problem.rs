@@ -55,8 +55,7 @@ impl Problem {
             Statement::Output { input, .. } => Solution::Output { program, input: input.to_owned(), answer },
             Statement::Input { output, .. } => Solution::Input { program, output: output.to_owned(), answer },
             _ => {
-                let pairs = self.values.hidden_pairs();
-                let pairs = pairs.map(|(input, output)| (input.to_owned(), output.to_owned()));
+                let pairs = self.values.hidden_pairs().map(|(input, output)| (input.to_owned(), output.to_owned()));
                 Solution::Function { pairs: pairs.collect(), answer }
             }
         };

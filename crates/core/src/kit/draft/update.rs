@@ -135,8 +135,7 @@ impl<'a> Draft<'a> {
         if !self.is_asked(&key) {
             // A piece without a sequence would have no gradient.
             let longest = learners.iter().map(|learner| learner.sequences.len()).max();
-            let pieces = u32::try_from(longest.unwrap_or(0)).unwrap_or(u32::MAX);
-            let pieces = pieces.min(lesson.items.gradient_pieces);
+            let pieces = u32::try_from(longest.unwrap_or(0)).unwrap_or(u32::MAX).min(lesson.items.gradient_pieces);
             let place = learners.first().map_or(0, |learner| learner.member);
             let mut payload = self.update_payload(lesson.learning, learners)?;
             if pieces > 1 {

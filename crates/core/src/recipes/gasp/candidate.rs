@@ -197,8 +197,7 @@ impl Step<'_> {
             });
             let judged = read.iter().map(Result::is_ok);
             let verdicts = self.draft.verify_some(&key, judged, || tasks.collect())?;
-            let checked = said().zip(read).zip(verdicts);
-            let checked = checked.map(|(((ask, index, said), proposal), verdict)| {
+            let checked = said().zip(read).zip(verdicts).map(|(((ask, index, said), proposal), verdict)| {
                 let sample = Sample::of(&source, ask.number, index, said);
                 Checked {
                     problem: self.problem(&sample, &proposal, verdict),

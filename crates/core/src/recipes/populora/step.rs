@@ -133,8 +133,7 @@ impl Step<'_> {
     fn pair(&self) -> Vec<Match> {
         let run = self.scene.draft.run;
         let playing = |role: Role, ratings: &Ratings| -> (Vec<usize>, Vec<Rating>) {
-            let members = self.scene.draft.members.iter().enumerate();
-            let members = members.filter(|(_, member)| member.plays(role));
+            let members = self.scene.draft.members.iter().enumerate().filter(|(_, member)| member.plays(role));
             let rating = |member: &Member| ratings.get(member.id(run.run), role, &self.parameters.rating);
             members.map(|(place, member)| (place, rating(member))).unzip()
         };

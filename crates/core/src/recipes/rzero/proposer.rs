@@ -86,8 +86,7 @@ impl<'a> Step<'a> {
                 return Ok(shares);
             }
             let own = |proposer: usize| -> Vec<usize> {
-                let own = proposals.iter().enumerate();
-                let own = own.filter(|(_, proposal)| proposal.proposer == proposer);
+                let own = proposals.iter().enumerate().filter(|(_, proposal)| proposal.proposer == proposer);
                 own.map(|(at, _)| at).collect()
             };
             let batches: Vec<Vec<usize>> = self.proposers.iter().map(|proposer| own(*proposer)).collect();

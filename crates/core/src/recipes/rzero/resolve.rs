@@ -55,8 +55,7 @@ impl Parameters {
         let observer = self.diversity.epiplexity.as_ref();
         faults.extend(observer.and_then(|observer| observer.fault("/parameters/diversity/epiplexity")));
         if let Some(dropout) = vocabulary_dropout {
-            let bases = config.populations.values().map(|of| of.base_model.name.as_str());
-            let bases: Vec<&str> = bases.collect();
+            let bases: Vec<&str> = config.populations.values().map(|of| of.base_model.name.as_str()).collect();
             faults.extend(dropout.faults("/parameters/vocabulary_dropout", &bases));
             if config.compute.sampler == Sampler::Served {
                 let detail = "a served sampler (`compute.sampler`) has no vocabulary dropout, since vLLM reports either the \

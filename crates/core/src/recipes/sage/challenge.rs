@@ -208,8 +208,7 @@ impl Step<'_> {
             of: samples,
         });
         let mut correct = correct.collect::<Vec<_>>().into_iter();
-        let estimates = checked.iter().map(|task| task.as_ref().ok().and_then(|_| correct.next()));
-        let estimates = estimates.collect();
+        let estimates = checked.iter().map(|task| task.as_ref().ok().and_then(|_| correct.next())).collect();
         let rows = answers.iter().zip(judged).map(|((task, said), judged)| {
             let nothing = Reward { total: 0.0, parts: serde_json::json!({}) };
             self.attempt((Role::Solver, task.problem), said, judged, nothing)

@@ -86,8 +86,7 @@ impl Step<'_> {
             (*number, shown)
         });
         let shown: Vec<(u32, Shown)> = shown.collect();
-        let said = self.ask(call, chunk, &shown, prompt)?;
-        let said: Vec<Said<'_>> = said.into_iter().flatten().collect();
+        let said: Vec<Said<'_>> = self.ask(call, chunk, &shown, prompt)?.into_iter().flatten().collect();
         let answers: Vec<(&Task, &Said<'_>)> =
             tasks.iter().zip(&said).map(|((_, task), said)| (task.as_ref(), said)).collect();
         let judged = self.grade((GRADE, chunk), &answers)?;

@@ -51,8 +51,7 @@ impl<'a> Step<'a> {
         self.draft.born()?;
         let candidates = self.challenge_phase()?;
         self.admit(&candidates);
-        let joined = candidates.iter().filter_map(|candidate| candidate.joins.clone());
-        let joined: Vec<Arc<Task>> = joined.collect();
+        let joined: Vec<Arc<Task>> = candidates.iter().filter_map(|candidate| candidate.joins.clone()).collect();
         let solved = self.plan_and_solve(&joined)?;
         let updated = self.update(&candidates, &solved)?;
         let outcomes = Outcomes { candidates: &candidates, solved: &solved, updated: &updated };
@@ -84,8 +83,7 @@ impl<'a> Step<'a> {
 
     fn learner(&self, place: usize, lessons: &[(Role, Sequence)]) -> Learner {
         let member = &self.draft.members[place];
-        let own = lessons.iter().filter(|(role, _)| member.plays(*role));
-        let own: Vec<&(Role, Sequence)> = own.collect();
+        let own: Vec<&(Role, Sequence)> = lessons.iter().filter(|(role, _)| member.plays(*role)).collect();
         let mut batch: Vec<(Role, Sampled)> = own.iter().map(|(role, sequence)| (*role, sequence.sampled)).collect();
         let parameters = self.parameters;
         parameters.learning.alter(&mut batch, self.draft.run, &member.name);

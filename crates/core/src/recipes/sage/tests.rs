@@ -97,8 +97,7 @@ fn play_as(document: &Value, players: Players, order: Order) -> Played {
 fn play_on(document: &Value, players: Players, order: Order, rows: impl Iterator<Item = Value>) -> Played {
     let config = resolved(document).unwrap();
     let watched = Watched::new(&Sage);
-    let simulation = Simulation::new(&watched, &config, players, order).unwrap();
-    let mut simulation = simulation.with_dataset(DATASET, rows);
+    let mut simulation = Simulation::new(&watched, &config, players, order).unwrap().with_dataset(DATASET, rows);
     let steps = (0..config.steps).map(|_| simulation.step().unwrap()).collect();
     assert!(simulation.state.completed);
     let run = simulation.state.run;

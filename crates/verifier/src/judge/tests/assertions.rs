@@ -42,8 +42,7 @@ impl<'a> SourceOrderVisitor<'a> for Notes {
         match node {
             AnyNodeRef::StmtAssert(assert) => self.0.push((assert.start(), "__lyceum_asserted__();")),
             AnyNodeRef::StmtIf(branches) => {
-                let others = branches.elif_else_clauses.iter();
-                let others = others.map(|clause| (clause.test.as_ref(), &clause.body));
+                let others = branches.elif_else_clauses.iter().map(|clause| (clause.test.as_ref(), &clause.body));
                 let all: Vec<_> = std::iter::once((Some(&*branches.test), &branches.body)).chain(others).collect();
                 if all.iter().any(|(_, body)| body.iter().any(Stmt::is_raise_stmt)) {
                     all.into_iter().filter_map(|(test, _)| test).for_each(|test| self.around(test));

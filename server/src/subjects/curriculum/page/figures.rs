@@ -17,8 +17,7 @@ pub(super) fn growth(growth: &Growth, suite: Option<&str>) -> Figure {
             Some((f64::from(step.step + step.width), Some(size)))
         })
         .collect();
-    let measured = growth.validation.iter().filter(|one| Some(one.suite.as_str()) == suite);
-    let measured: Vec<_> = measured.collect();
+    let measured: Vec<_> = growth.validation.iter().filter(|one| Some(one.suite.as_str()) == suite).collect();
     let curve = Series {
         name: suite.map(|suite| format!("{}: pass@1", format::suite_title(suite))).unwrap_or_default(),
         style: Style::Bold,

@@ -221,8 +221,7 @@ async fn task(
     parent: &Found,
 ) -> Result<Result<RetentionTask, Fault>, StoreError> {
     let member = MemberId(parent.member.id);
-    let last = spec.snapshots.iter().max().map_or(0, |snapshot| snapshot + spec.steps);
-    let last = last.min(parent.finished());
+    let last = spec.snapshots.iter().max().map_or(0, |snapshot| snapshot + spec.steps).min(parent.finished());
     let every = (1..=last / spec.every.max(1)).map(|count| count * spec.every);
     let steps: BTreeSet<u32> = every.chain(spec.snapshots.iter().copied()).collect();
     let mut curve = Vec::new();

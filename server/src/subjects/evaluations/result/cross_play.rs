@@ -61,8 +61,7 @@ impl CrossPlayPage {
 
 pub(super) fn show(view: &View, frame: EvaluationFrame) -> Result<HttpResponse, ApiError> {
     let result = frame.line.evaluation.result.as_ref();
-    let cells = result.and_then(|result| Vec::<Cell>::deserialize(&result["cells"]).ok());
-    let cells = cells.unwrap_or_default();
+    let cells = result.and_then(|result| Vec::<Cell>::deserialize(&result["cells"]).ok()).unwrap_or_default();
     let (mut students, mut teachers) = (Vec::new(), Vec::new());
     let add = |heads: &mut Vec<Head>, member: Uuid, name: &str| {
         let head = Head { member, name: inert(name) };

@@ -195,8 +195,7 @@ impl Retention {
 
     /// The last step of any curve.
     fn last_step(&self) -> u32 {
-        let children = self.result.children.iter();
-        let children = children.filter_map(|child| Some(child.snapshot + child.points.last()?.step));
+        let children = self.result.children.iter().filter_map(|child| Some(child.snapshot + child.points.last()?.step));
         let parents = self.result.tasks.iter().filter_map(|task| Some(task.curve.last()?.step));
         children.chain(parents).max().unwrap_or(0)
     }

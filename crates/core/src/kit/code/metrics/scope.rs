@@ -150,8 +150,7 @@ impl<'t> Scoped<'t> {
     /// Rewards of the attempts at each problem attempted more than once.
     pub(super) fn groups(&self) -> impl Iterator<Item = Vec<f32>> {
         let scope = self.scope;
-        let groups = self.tally.judged.iter().map(|(judged, _)| judged);
-        let groups = groups.filter(|judged| judged.attempts.len() > 1);
+        let groups = self.tally.judged.iter().map(|(judged, _)| judged).filter(|judged| judged.attempts.len() > 1);
         let own = groups
             .filter(move |judged| scope.proposes(judged) || scope.solves(&judged.attempts[0], Some(judged.proposer)));
         own.map(|judged| judged.attempts.iter().map(|attempt| attempt.reward).collect())
