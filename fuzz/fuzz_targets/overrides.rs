@@ -22,9 +22,7 @@ static REGISTRY: LazyLock<Registry> = LazyLock::new(Registry::shipped);
 
 fuzz_target!(|input: (u8, &str)| {
     let (choice, text) = input;
-    let Ok(overrides) = serde_json::from_str::<BTreeMap<String, Value>>(text) else {
-        return;
-    };
+    let Ok(overrides) = serde_json::from_str::<BTreeMap<String, Value>>(text) else { return };
     let mut document = DOCUMENTS[usize::from(choice) % PRESETS.len()].clone();
     let resolved = apply_overrides(&mut document, &overrides).and_then(|()| resolve(&document, &REGISTRY));
     match resolved {

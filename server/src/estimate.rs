@@ -228,10 +228,7 @@ fn completion_tokens(config: &RunConfig) -> Option<u64> {
 /// The longest prompt that is made of a problem, in tokens.
 fn prompt_tokens(config: &RunConfig, base: &BaseShape) -> Option<u64> {
     let bytes = size(config, "/problems/max_prompt_bytes")?;
-    Some(match base.vocab_size <= VOCABULARY_OF_BYTES {
-        true => bytes,
-        false => bytes / BYTES_A_TOKEN,
-    })
+    Some(if base.vocab_size <= VOCABULARY_OF_BYTES { bytes } else { bytes / BYTES_A_TOKEN })
 }
 
 fn members(population: &PopulationConfig) -> u64 {

@@ -89,9 +89,7 @@ impl EventHub {
 
     async fn send(&self, execution: ExecutionId) -> Result<()> {
         loop {
-            let Some(last) = self.lock().get(&execution).map(|watched| watched.last) else {
-                return Ok(());
-            };
+            let Some(last) = self.lock().get(&execution).map(|watched| watched.last) else { return Ok(()) };
             let events = event::after(&self.pool, execution, last, BATCH).await?;
             let full = events.len() == BATCH as usize;
             if let Some(watched) = self.lock().get_mut(&execution) {

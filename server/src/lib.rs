@@ -82,9 +82,7 @@ mod tests {
     fn a_subject_imports_only_those_that_it_is_listed_with() {
         let mut known = BTreeSet::new();
         for (path, text) in files_of("subjects") {
-            let Ok(inside) = path.strip_prefix(source().join("subjects")) else {
-                continue;
-            };
+            let Ok(inside) = path.strip_prefix(source().join("subjects")) else { continue };
             let first = inside.iter().next().unwrap().to_str().unwrap();
             let subject = first.trim_end_matches(".rs").to_owned();
             let listed = SUBJECTS.iter().find(|(name, _)| *name == subject).map_or(&[][..], |(_, below)| below);
@@ -122,10 +120,7 @@ mod tests {
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).into_iter().flatten() {
                 let path = entry.unwrap().path();
-                match path.is_dir() {
-                    true => folders.push(path),
-                    false => files.push(path),
-                }
+                if path.is_dir() { folders.push(path) } else { files.push(path) }
             }
         }
         let read = |path: PathBuf| (fs::read_to_string(&path).unwrap(), path);

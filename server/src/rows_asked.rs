@@ -26,9 +26,7 @@ pub(crate) async fn faults(
     config: &RunConfig,
 ) -> Result<Vec<Fault>, ApiError> {
     let asked = recipe.rows_asked(config).map_err(|error| ApiError::unprocessable(error.to_string()))?;
-    let Some(asked) = asked else {
-        return Ok(Vec::new());
-    };
+    let Some(asked) = asked else { return Ok(Vec::new()) };
     let mut faults = Vec::new();
     // What a row asks depends on its kind alone, so one of each is enough.
     let examples = datasets::examples(db, asked.dataset, asked.rows).await?;
@@ -74,14 +72,10 @@ fn context_fault(asked: &RowsAsked, base: &str) -> Option<Fault> {
 
 /// The fault of the longest prompt, if an answer of the most tokens does not fit after it.
 async fn length_fault(db: &mut PgConnection, asked: &RowsAsked, base: &str) -> Result<Option<Fault>, ApiError> {
-    let (Ok(style), most) = (PromptStyle::shipped(&asked.prompts), asked.max_tokens) else {
-        return Ok(None);
-    };
+    let (Ok(style), most) = (PromptStyle::shipped(&asked.prompts), asked.max_tokens) else { return Ok(None) };
     let name = base.to_owned();
     let room = blocking(move || Room::of(&name, most)).await?;
-    let Some(room) = room.map(Arc::new) else {
-        return Ok(None);
-    };
+    let Some(room) = room.map(Arc::new) else { return Ok(None) };
     let mut longest = None;
     for first in (0..asked.rows).step_by(ROWS as usize) {
         let rows = datasets::slice(&mut *db, asked.dataset, first, ROWS.min(asked.rows - first)).await?;

@@ -85,9 +85,7 @@ impl<'a> Curves<'a> {
     }
 
     fn take(&mut self, batch: &Batch) {
-        let [Column::Int(steps), _, Column::Text(members), values @ ..] = &batch.columns[..] else {
-            return;
-        };
+        let [Column::Int(steps), _, Column::Text(members), values @ ..] = &batch.columns[..] else { return };
         for (row, step) in steps.iter().enumerate() {
             let step = step.unwrap_or(0);
             let mut open = match self.open.take() {

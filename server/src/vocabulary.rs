@@ -16,9 +16,7 @@ const TOKENIZER: u64 = 64 << 20;
 /// Faults of a resolved config. A base that this machine does not know has none here: a worker checks the first batch.
 pub(crate) async fn faults(recipe: &dyn Recipe, config: &RunConfig) -> Result<Vec<Fault>, ApiError> {
     let dropout = recipe.vocabulary_dropout(config).map_err(|error| ApiError::unprocessable(error.to_string()))?;
-    let Some((pointer, dropout, base)) = dropout else {
-        return Ok(Vec::new());
-    };
+    let Some((pointer, dropout, base)) = dropout else { return Ok(Vec::new()) };
     // A tokenizer has some megabytes.
     let vocabulary = tokio::task::spawn_blocking(move || known(base)).await;
     let vocabulary = vocabulary.map_err(|error| ApiError::internal(&error))?;

@@ -96,10 +96,7 @@ struct Text {
 
 impl Text {
     fn joined(self) -> String {
-        match self.message.is_empty() {
-            true => self.fields.trim_start().to_owned(),
-            false => self.message + &self.fields,
-        }
+        if self.message.is_empty() { self.fields.trim_start().to_owned() } else { self.message + &self.fields }
     }
 }
 

@@ -215,10 +215,7 @@ impl Shared {
             base_models,
             loaded_models,
             lacking: self.lacking.now(),
-            device: match self.settings.has_gpu() {
-                true => Device::Cuda,
-                false => Device::Cpu,
-            },
+            device: if self.settings.has_gpu() { Device::Cuda } else { Device::Cpu },
             kernels: self.settings.kernels,
             memory_bytes: self.settings.memory_bytes,
             lease: self.settings.lease,

@@ -115,10 +115,7 @@ fn recorded() -> Result<Vec<Regime>, Box<dyn Error>> {
 fn root(mut low: f64, mut high: f64, function: impl Fn(f64) -> f64) -> f64 {
     for _ in 0..40 {
         let middle = f64::midpoint(low, high);
-        match function(middle) < 0.0 {
-            true => low = middle,
-            false => high = middle,
-        }
+        if function(middle) < 0.0 { low = middle } else { high = middle }
     }
     low
 }

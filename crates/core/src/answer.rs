@@ -21,10 +21,7 @@ pub fn last_boxes(text: &str) -> Option<&str> {
         }
         first = before;
     }
-    Some(match first.start == last.start {
-        true => last.contents,
-        false => &text[first.start..last.end],
-    })
+    Some(if first.start == last.start { last.contents } else { &text[first.start..last.end] })
 }
 
 /// Whether a text between two boxes makes them one answer. Marks of formulas do not count.
@@ -141,9 +138,7 @@ pub fn fenced_blocks(text: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut rest = text;
     while let Some((_, inside)) = rest.split_once("```") {
-        let Some((block, after)) = inside.split_once("```") else {
-            break;
-        };
+        let Some((block, after)) = inside.split_once("```") else { break };
         let (tag, body) = match block.split_once('\n') {
             Some((tag, body)) if tag.trim().chars().all(|letter| letter.is_alphanumeric() || letter == '_') => {
                 (tag.trim(), body)

@@ -79,10 +79,7 @@ fn number_length(text: &str) -> usize {
 /// The length of the string literal at the start of `text`; an unterminated one extends to the end.
 fn string_length(text: &str, quote: char) -> usize {
     let triple = [quote; 3].iter().collect::<String>();
-    let (open, close) = match text.starts_with(&triple) {
-        true => (3, triple.as_str()),
-        false => (1, &triple[..1]),
-    };
+    let (open, close) = if text.starts_with(&triple) { (3, triple.as_str()) } else { (1, &triple[..1]) };
     let mut at = open;
     while at < text.len() {
         let inside = &text[at..];
@@ -91,10 +88,7 @@ fn string_length(text: &str, quote: char) -> usize {
         }
         let mut letters = inside.chars();
         let letter = letters.next().map_or(1, char::len_utf8);
-        at += match inside.starts_with('\\') {
-            true => letter + letters.next().map_or(0, char::len_utf8),
-            false => letter,
-        };
+        at += if inside.starts_with('\\') { letter + letters.next().map_or(0, char::len_utf8) } else { letter };
     }
     text.len()
 }

@@ -18,9 +18,7 @@ pub fn pair(
     config: &TrueSkillConfig,
     random: &mut impl Rng,
 ) -> Vec<(usize, usize)> {
-    let Some(each) = teachers.len().checked_div(students.len()) else {
-        return Vec::new();
-    };
+    let Some(each) = teachers.len().checked_div(students.len()) else { return Vec::new() };
     let mut beyond = teachers.len() % students.len();
     let mut met = vec![0; students.len()];
     let mut order: Vec<usize> = (0..teachers.len()).collect();

@@ -62,9 +62,7 @@ pub enum Purpose {
 impl VocabularyDropout {
     /// The keep rate in `iteration`, from 0, of `iterations`.
     pub fn keep_rate(&self, iteration: u32, iterations: u32) -> f64 {
-        let Some(last) = self.anneal_to else {
-            return self.keep_rate;
-        };
+        let Some(last) = self.anneal_to else { return self.keep_rate };
         let share = f64::from(iteration) / f64::from(iterations.saturating_sub(1).max(1));
         self.keep_rate + (last - self.keep_rate) * share.min(1.0)
     }
@@ -167,9 +165,7 @@ impl Spelling {
 
     /// Whether a text is known to have no spelling.
     fn lacks(&self, text: &str) -> bool {
-        let Self::Tokens(tokens) = self else {
-            return false;
-        };
+        let Self::Tokens(tokens) = self else { return false };
         let mut letters = text.chars().filter(|letter| !letter.is_whitespace());
         !tokens.contains(text) && !letters.all(|letter| tokens.contains(letter.encode_utf8(&mut [0; 4]) as &str))
     }

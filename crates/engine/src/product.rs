@@ -81,9 +81,7 @@ pub(crate) fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Resu
         return Ok(x.f_linear(weight, bias)?);
     }
     let weight = weight.f_transpose(0, 1)?;
-    let Some(bias) = bias else {
-        return product(x, &weight);
-    };
+    let Some(bias) = bias else { return product(x, &weight) };
     let mut out = Tensor::f_empty([x.size()[0], bias.size()[0]], (x.kind(), x.device()))?;
     out.f_copy_(bias)?;
     add_product(x, &weight, &mut out)?;
@@ -108,9 +106,7 @@ pub(crate) fn arranged(weight: &Tensor) -> Result<Tensor> {
 
 /// Computes the product if `lyceum-kernels` can, and returns whether it did.
 fn on_host(left: &Tensor, right: &Tensor, out: &mut Tensor, before: Before) -> Result<bool> {
-    let Some((left, right, out)) = host::product(left, right, out) else {
-        return Ok(false);
-    };
+    let Some((left, right, out)) = host::product(left, right, out) else { return Ok(false) };
     let threads = host::threads();
     has_room(kernel::room(threads, left, right))?;
     kernel::products(threads, left, right, before, out);

@@ -59,9 +59,7 @@ impl Checkpoint {
         let shards = files.iter().map(|file| Shard::open(&folder.join(file))).collect::<Result<Vec<_>>>()?;
         let mut names = BTreeMap::new();
         for (name, file) in &weight_map {
-            let Ok(shard) = files.binary_search(&file) else {
-                continue;
-            };
+            let Ok(shard) = files.binary_search(&file) else { continue };
             if shards[shard].metadata.info(name).is_none() {
                 return Err(EngineError::tensor(
                     &shards[shard].path,

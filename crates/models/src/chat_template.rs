@@ -48,9 +48,7 @@ impl ChatTemplate {
             let source = std::fs::read_to_string(&path).map_err(|error| ModelError::io(&path, error))?;
             return Self::new(&source, &config).map(Some).map_err(|error| ModelError::file(path, error.to_string()));
         }
-        let Some(field) = &config.chat_template else {
-            return Ok(None);
-        };
+        let Some(field) = &config.chat_template else { return Ok(None) };
         let source = match field {
             ChatTemplateField::Single(source) => source,
             ChatTemplateField::Named(named) => {

@@ -64,9 +64,7 @@ impl ModelsFolder {
 /// # Errors
 /// [`ModelError::Lacking`] if the weights are others; they cannot be read.
 pub fn check_revision(base: &BaseModel, folder: &Path) -> Result<()> {
-    let Some(revision) = base.revision.as_ref().filter(|revision| revision.len() == 64) else {
-        return Ok(());
-    };
+    let Some(revision) = base.revision.as_ref().filter(|revision| revision.len() == 64) else { return Ok(()) };
     let unreadable = |error: std::io::Error| ModelError::io(folder, error);
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .map_err(unreadable)?

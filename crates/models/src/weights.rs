@@ -93,10 +93,7 @@ pub fn refuse_pointer(path: &Path) -> Result<()> {
     let mut start = Vec::new();
     let read = File::open(path).and_then(|file| file.take(START.len() as u64).read_to_end(&mut start));
     read.map_err(|source| ModelError::io(path, source))?;
-    match is_pointer(&start) {
-        true => Err(refusal(path)),
-        false => Ok(()),
-    }
+    if is_pointer(&start) { Err(refusal(path)) } else { Ok(()) }
 }
 
 pub(crate) fn refusal(path: &Path) -> ModelError {

@@ -50,9 +50,7 @@ impl PidFile {
 
 /// Stops a postmaster that outlived the process that started it.
 pub(crate) fn stop_orphan(data: &Path) -> Result<()> {
-    let Some(orphan) = PidFile::read(data).filter(|orphan| orphan.is_alive(data)) else {
-        return Ok(());
-    };
+    let Some(orphan) = PidFile::read(data).filter(|orphan| orphan.is_alive(data)) else { return Ok(()) };
     tracing::warn!(postgres.pid = orphan.pid.as_raw(), "stopping a Postgres that an earlier start left behind");
     for signal in [Signal::SIGINT, Signal::SIGQUIT] {
         let _ = kill(orphan.pid, signal);

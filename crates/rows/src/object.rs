@@ -8,9 +8,7 @@ use lyceum_core::benchmark::reader::LONGEST_LINE;
 /// another. So a line of which the end is missing stays a faulty line.
 pub(super) fn has_open_line(start: &[u8]) -> bool {
     let mut nesting = Nesting::default();
-    let Some(end) = start.iter().position(|byte| *byte == b'\n') else {
-        return false;
-    };
+    let Some(end) = start.iter().position(|byte| *byte == b'\n') else { return false };
     start[..end].iter().for_each(|byte| nesting.read(*byte));
     let next = start[end..].trim_ascii_start().first();
     start.starts_with(b"{") && nesting.depth > 0 && !nesting.is_string && next.is_some_and(|next| *next != b'{')

@@ -48,9 +48,7 @@ impl ParquetLines {
 impl Read for ParquetLines {
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.at == self.line.len() {
-            let Some(row) = self.rows.next().transpose().map_err(damaged)? else {
-                return Ok(0);
-            };
+            let Some(row) = self.rows.next().transpose().map_err(damaged)? else { return Ok(0) };
             self.line.clear();
             self.at = 0;
             serde_json::to_writer(&mut self.line, &object(&row))?;

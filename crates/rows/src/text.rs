@@ -25,10 +25,7 @@ pub type Text<'f> = Box<dyn BufRead + Send + 'f>;
 /// The file cannot be read, is damaged, or is of another kind.
 pub fn json_lines<'f>(file: impl Read + Send + 'f) -> io::Result<Text<'f>> {
     let (start, file) = peeked(file)?;
-    match start.starts_with(&[0x1f, 0x8b]) {
-        true => unpacked(Gunzip::new(BufReader::new(file))),
-        false => unpacked(file),
-    }
+    if start.starts_with(&[0x1f, 0x8b]) { unpacked(Gunzip::new(BufReader::new(file))) } else { unpacked(file) }
 }
 
 fn unpacked<'f>(file: impl Read + Send + 'f) -> io::Result<Text<'f>> {

@@ -54,10 +54,7 @@ impl Batch {
     /// Adds a row whose columns from `fixed` on are the values of one array; returns the bytes of its text.
     fn push(&mut self, row: &PgRow, fixed: usize) -> sqlx::Result<usize> {
         let mut bytes = 0;
-        let named: Vec<f64> = match self.columns.len() > fixed {
-            true => row.try_get(fixed)?,
-            false => Vec::new(),
-        };
+        let named: Vec<f64> = if self.columns.len() > fixed { row.try_get(fixed)? } else { Vec::new() };
         for (place, column) in self.columns.iter_mut().enumerate() {
             match column {
                 Column::Float(values) if place >= fixed => {

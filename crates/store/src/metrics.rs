@@ -25,10 +25,7 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[MetricR
         return Ok(());
     }
     let parts: BTreeSet<&String> = records.iter().flat_map(|record| record.reward_parts.keys()).collect();
-    let places = match parts.is_empty() {
-        true => Vec::new(),
-        false => places(tx, at, &parts).await?,
-    };
+    let places = if parts.is_empty() { Vec::new() } else { places(tx, at, &parts).await? };
     let mut insert = QueryBuilder::new("INSERT INTO metrics (run_id, step, member_id, \"values\") ");
     insert.push_values(records, |mut row, record| {
         let mut values = record.values.clone();

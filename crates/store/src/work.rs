@@ -114,9 +114,7 @@ WHERE w.id = $1 AND w.state = 'ready' GROUP BY w.id"
 /// What every worker that is present lacks for `item`; `None` if one could take it, or it is not ready.
 pub async fn lacks(db: &PgPool, item: WorkId) -> Result<Option<Lack>> {
     let found: Option<Found> = sqlx::query_as(AssertSqlSafe(FIND.as_str())).bind(item.0).fetch_optional(db).await?;
-    let Some(found) = found else {
-        return Ok(None);
-    };
+    let Some(found) = found else { return Ok(None) };
     let offered = found.offered.unwrap_or(0);
     let lack = match found {
         Found { present: 0, .. } => Lack::Workers,

@@ -133,16 +133,10 @@ async fn measure_all(options: &Options, folder: &Path, store: &Store) -> anyhow:
     let bearer = format!("Bearer {}", token.expose());
     let (rounds, part, lists, export) = (options.rounds, options.page.clone(), !options.no_lists, options.export);
     let measured = tokio::task::spawn_blocking(move || {
-        let list = match lists {
-            true => measure(address, &bearer, ends, rounds)?,
-            false => 0.0,
-        };
+        let list = if lists { measure(address, &bearer, ends, rounds)? } else { 0.0 };
         pages::open_streams(address, &bearer, 200)?;
         let page = pages::measure(address, &bearer, rounds, &examples, &part)?;
-        let rate = match export {
-            true => export::measure(address, &bearer)?,
-            false => f64::INFINITY,
-        };
+        let rate = if export { export::measure(address, &bearer)? } else { f64::INFINITY };
         anyhow::Ok((list, page, rate))
     });
     let (list, page, rate) = measured.await??;

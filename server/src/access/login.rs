@@ -143,9 +143,7 @@ fn is_from_elsewhere(headers: &HeaderMap, allowed_hosts: &[String]) -> bool {
     if let Some(site) = text(SEC_FETCH_SITE) {
         return !is_own(site);
     }
-    let Some(origin) = text("origin") else {
-        return false;
-    };
+    let Some(origin) = text("origin") else { return false };
     // A proxy may replace the name in `Host`.
     let origin = origin.split_once("://").map(|(_, host)| host);
     origin.is_none() || origin != text("host") && !origin.is_some_and(|origin| is_allowed(origin, allowed_hosts))

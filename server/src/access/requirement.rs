@@ -81,9 +81,7 @@ impl Requirements {
 
 /// An operation without a declared requirement needs the highest scope, so an omission grants nothing.
 fn needed(operation: &Operation) -> Requirement {
-    let Some(security) = &operation.security else {
-        return Requirement::Scope(Scope::Admin);
-    };
+    let Some(security) = &operation.security else { return Requirement::Scope(Scope::Admin) };
     let named = serde_json::to_value(security).unwrap_or_default();
     let scopes = named.as_array().into_iter().flatten().filter_map(|way| way.as_object()).flat_map(|way| way.values());
     let scopes = scopes.filter_map(|names| names.as_array()).flatten().filter_map(|name| name.as_str());

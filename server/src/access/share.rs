@@ -62,9 +62,7 @@ async fn names_another_run(page: &PageAddress, query: &str, lab: &Lab) -> Result
 /// The reader of a shared page, which the request has from then on; `None` if the request has no link, and an error if its
 /// link does not show what is asked for.
 pub(super) async fn reader(request: &ServiceRequest, lab: &Lab) -> Result<Option<Caller>, ApiError> {
-    let Some(cookie) = request.cookie(SHARE_COOKIE) else {
-        return Ok(None);
-    };
+    let Some(cookie) = request.cookie(SHARE_COOKIE) else { return Ok(None) };
     let share = match valid(lab, cookie.value()).await {
         Ok(share) => share,
         // A link that was revoked is as none; one that has expired says so.

@@ -135,10 +135,7 @@ impl Check {
             1 => "1 bad row".to_owned(),
             count => format!("{count} bad rows"),
         });
-        Ok(match rows.is_empty() {
-            true => ExitCode::SUCCESS,
-            false => ExitCode::FAILURE,
-        })
+        Ok(if rows.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 }
 

@@ -176,10 +176,7 @@ impl Begin {
         let sweep = client.post("/api/v1/sweeps", Some(&body))?;
         let id = sweep["id"].as_str().and_then(|id| id.parse().ok()).context("the server's response has no id")?;
         line(id)?;
-        match self.watch {
-            true => follow(client, id),
-            false => Ok(ExitCode::SUCCESS),
-        }
+        if self.watch { follow(client, id) } else { Ok(ExitCode::SUCCESS) }
     }
 }
 

@@ -74,10 +74,7 @@ impl Problem {
         match self.action {
             Action::List(list) => {
                 let problems = client.items(&list.address(), list.limit)?;
-                match list.json {
-                    true => problems.iter().try_for_each(json_line)?,
-                    false => table(&problems).print()?,
-                }
+                if list.json { problems.iter().try_for_each(json_line)? } else { table(&problems).print()? }
             }
             Action::Show { run, id } => print_json(&client.get(&format!("/api/v1/runs/{run}/problems/{id}"))?)?,
         }

@@ -104,10 +104,7 @@ impl Try {
         let id = made["id"].as_str().context("the server's response has no id")?;
         let result: DatasetCheckResult = serde_json::from_value(wait(client, id)?)?;
         for score in result.scores {
-            let told = match score.parts.is_empty() {
-                true => score.reason,
-                false => serde_json::to_string(&score.parts)?,
-            };
+            let told = if score.parts.is_empty() { score.reason } else { serde_json::to_string(&score.parts)? };
             line(format!("{:5}  {:10}  {:10}  {told}", score.row, score.answer, score.status.name()))?;
         }
         Ok(())

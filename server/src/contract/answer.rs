@@ -120,10 +120,7 @@ pub(crate) fn check_if_match(request: &HttpRequest, seen: &impl Serialize) -> Re
         return Ok(());
     }
     let body = serde_json::to_vec(seen).map_err(|error| ApiError::internal(&error))?;
-    match names(request, IF_MATCH, &etag_of(&body)) {
-        true => Ok(()),
-        false => Err(ApiError::changed()),
-    }
+    if names(request, IF_MATCH, &etag_of(&body)) { Ok(()) } else { Err(ApiError::changed()) }
 }
 
 #[cfg(test)]

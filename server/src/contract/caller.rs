@@ -43,9 +43,7 @@ pub(crate) fn masked(csrf: &str) -> String {
 
 /// Whether `shown` is `csrf` under some mask.
 pub(crate) fn shows(shown: &str, csrf: &str) -> bool {
-    let Ok(bytes) = URL_SAFE_NO_PAD.decode(shown) else {
-        return false;
-    };
+    let Ok(bytes) = URL_SAFE_NO_PAD.decode(shown) else { return false };
     let (pad, sum) = bytes.split_at(bytes.len() / 2);
     let found: Vec<u8> = pad.iter().zip(sum).map(|(one, other)| one ^ other).collect();
     pad.len() == sum.len() && same(&found, csrf.as_bytes())

@@ -51,10 +51,7 @@ impl<T: RequestBody> FromRequest for Document<T> {
         Box::pin(async move {
             let lab = request.app_data::<web::Data<Lab>>().ok_or_else(|| ApiError::internal(&"no API"))?;
             let limit = T::limit(&lab.settings);
-            let place = match limit > lab.settings.body_limit {
-                true => Some(Place::wait(lab).await?),
-                false => None,
-            };
+            let place = if limit > lab.settings.body_limit { Some(Place::wait(lab).await?) } else { None };
             let bytes = read(Pieces::of(&request, payload, limit, lab.settings.body_pace)?).await?;
             check_type(&request, &["application/json"])?;
             let value = match bytes.len() > PARSED_APART {
@@ -79,19 +76,13 @@ impl<T: RequestBody> FromRequest for Document<T> {
 pub(crate) fn check_type(request: &HttpRequest, wanted: &[&str]) -> Result<(), ApiError> {
     let sent = request.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let sent = sent.split(';').next().unwrap_or_default().trim();
-    match wanted.contains(&sent) {
-        true => Ok(()),
-        false => Err(ApiError::unsupported_type(&wanted.join(" or "))),
-    }
+    if wanted.contains(&sent) { Ok(()) } else { Err(ApiError::unsupported_type(&wanted.join(" or "))) }
 }
 
 /// Refuses a body whose declared length exceeds `limit`.
 pub(crate) fn check_length(request: &HttpRequest, limit: usize) -> Result<(), ApiError> {
     let announced = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    match announced.is_some_and(|length: usize| length > limit) {
-        true => Err(ApiError::too_large(limit)),
-        false => Ok(()),
-    }
+    if announced.is_some_and(|length: usize| length > limit) { Err(ApiError::too_large(limit)) } else { Ok(()) }
 }
 
 /// The body's bytes.

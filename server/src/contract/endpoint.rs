@@ -130,10 +130,7 @@ impl Endpoint {
     pub(crate) fn takes_file(mut self, what: Option<&str>, types: &[&str]) -> Self {
         let mut body = RequestBodyBuilder::new().required(Some(Required::True)).description(what);
         for media in types {
-            let schema = match media.ends_with("json") {
-                true => String::schema(),
-                false => Vec::<u8>::schema(),
-            };
+            let schema = if media.ends_with("json") { String::schema() } else { Vec::<u8>::schema() };
             body = body.content(*media, Content::new(Some(schema)));
         }
         self.operation.request_body = Some(body.build().into());

@@ -103,9 +103,10 @@ impl Write for FileWriter {
         if self.piece.len() + bytes.len() > PIECE {
             self.flush()?;
         }
-        match bytes.len() > PIECE {
-            true => self.append(bytes)?,
-            false => self.piece.extend_from_slice(bytes),
+        if bytes.len() > PIECE {
+            self.append(bytes)?
+        } else {
+            self.piece.extend_from_slice(bytes)
         }
         Ok(bytes.len())
     }

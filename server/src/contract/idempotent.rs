@@ -38,9 +38,7 @@ impl FromRequest for IdempotencyKey {
 }
 
 fn key(request: &HttpRequest) -> Result<Option<String>, ApiError> {
-    let Some(value) = request.headers().get(HEADER) else {
-        return Ok(None);
-    };
+    let Some(value) = request.headers().get(HEADER) else { return Ok(None) };
     match value.to_str() {
         Ok(key) if (1..=255).contains(&key.len()) => Ok(Some(key.to_owned())),
         _ => Err(ApiError::invalid_header(HEADER, "1 to 255 printable ASCII characters are valid, such as a new UUID")),
@@ -65,9 +63,7 @@ impl IdempotencyKey {
     /// The response of an earlier request with the same key. It is looked for before the request is validated, since what was
     /// valid then may no longer be.
     pub(crate) async fn answer(&self, db: &PgPool, fingerprint: &[u8; 32]) -> Result<Option<Answer<Value>>, ApiError> {
-        let Some(name) = &self.key else {
-            return Ok(None);
-        };
+        let Some(name) = &self.key else { return Ok(None) };
         let used = idempotency::find(db, self.token, name, fingerprint).await?;
         used.map(replay).transpose()
     }

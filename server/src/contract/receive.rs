@@ -63,15 +63,10 @@ impl Pieces {
         let BodyPace { grace, bytes_per_second } = self.pace;
         let earned = Duration::from_secs_f64(self.received as f64 / f64::from(bytes_per_second.max(1)));
         let piece = timeout_at(self.began + grace + earned, self.payload.next()).await;
-        let Some(piece) = piece.map_err(|_| ApiError::too_slow(grace, bytes_per_second))? else {
-            return Ok(None);
-        };
+        let Some(piece) = piece.map_err(|_| ApiError::too_slow(grace, bytes_per_second))? else { return Ok(None) };
         let piece = piece.map_err(|error| ApiError::malformed(format!("the body is incomplete: {error}")))?;
         self.received += piece.len();
-        match self.received > self.limit {
-            true => Err(ApiError::too_large(self.limit)),
-            false => Ok(Some(piece)),
-        }
+        if self.received > self.limit { Err(ApiError::too_large(self.limit)) } else { Ok(Some(piece)) }
     }
 
     /// Writes the body to a file, which is read from its start, and shows each piece to `seen`.

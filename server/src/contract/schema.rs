@@ -25,10 +25,7 @@ pub(crate) fn query_parameters<T: JsonSchema + 'static>() -> Vec<Parameter> {
             ParameterBuilder::new()
                 .name(name)
                 .parameter_in(ParameterIn::Query)
-                .required(match is_required(name) {
-                    true => Required::True,
-                    false => Required::False,
-                })
+                .required(if is_required(name) { Required::True } else { Required::False })
                 .description(description.as_ref().and_then(Value::as_str))
                 .schema(read(Value::Object(schema)))
                 .build()

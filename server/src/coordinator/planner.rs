@@ -133,9 +133,7 @@ impl Planner {
         // Never closed.
         let _turn = self.turns.acquire().await;
         loop {
-            let Some(mut reserved) = plan::reserve(self.store.pool(), id).await? else {
-                return Ok(None);
-            };
+            let Some(mut reserved) = plan::reserve(self.store.pool(), id).await? else { return Ok(None) };
             let planned = self.plan_reserved(reserved.connection(), id).await;
             let released = reserved.release().await;
             let planned = planned?;
@@ -166,9 +164,7 @@ impl Planner {
 
     async fn plan_recorded(&self, db: &mut PgConnection, id: ExecutionId) -> Result<Option<Planned>, Fault> {
         let mut tx = db.begin().await.map_err(StoreError::from)?;
-        let Some(locked) = lock(&mut tx, id).await? else {
-            return Ok(None);
-        };
+        let Some(locked) = lock(&mut tx, id).await? else { return Ok(None) };
         let started = Instant::now();
         let recipe = self.registry.planner(&locked.state.config.recipe)?;
         let mut cache = self.take(id);

@@ -109,10 +109,7 @@ impl Chart {
     fn of(drawn: &Drawn, metrics: &[&Metric]) -> Self {
         let sides = metrics.iter().map(|metric| metric.side.map(Side::name)).collect();
         let first = metrics.first().map(|metric| metric.unit).unwrap_or_default();
-        let unit = match metrics.iter().all(|metric| metric.unit == first) {
-            true => first,
-            false => "",
-        };
+        let unit = if metrics.iter().all(|metric| metric.unit == first) { first } else { "" };
         let metrics: Vec<String> = metrics.iter().map(|metric| metric.name.to_owned()).collect();
         Self {
             name: drawn.title.to_lowercase().replace(' ', "-"),

@@ -199,10 +199,7 @@ impl Figure {
 
     /// Points per row of the table.
     fn every(&self) -> usize {
-        match self.labels.is_empty() {
-            true => self.places().len().div_ceil(TABLE.0).max(1),
-            false => 1,
-        }
+        if self.labels.is_empty() { self.places().len().div_ceil(TABLE.0).max(1) } else { 1 }
     }
 
     /// All x of any curve.
@@ -232,9 +229,7 @@ impl Figure {
 
 impl Series {
     fn at(&self, x: f64, unit: &str) -> String {
-        let Ok(place) = self.points.binary_search_by(|(other, _)| other.total_cmp(&x)) else {
-            return String::new();
-        };
+        let Ok(place) = self.points.binary_search_by(|(other, _)| other.total_cmp(&x)) else { return String::new() };
         let text = self.points[place].1.as_ref().map(|y| of_unit(y, unit)).unwrap_or_default();
         match self.band.binary_search_by(|(other, _, _)| other.total_cmp(&x)) {
             Ok(place) if !text.is_empty() => {

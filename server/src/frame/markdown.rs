@@ -90,10 +90,7 @@ mod tests {
                 assert!(!is_link || tag.starts_with("a href=\"https://example.org"), "{hostile}: {shown}");
                 assert_eq!(
                     tag.matches('"').count(),
-                    match is_link {
-                        true => 4,
-                        false => 2 * usize::from(tag.contains("class=")),
-                    },
+                    if is_link { 4 } else { 2 * usize::from(tag.contains("class=")) },
                     "{hostile}: {shown}"
                 );
             }

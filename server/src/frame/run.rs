@@ -115,9 +115,7 @@ impl RunFrame {
 }
 
 async fn origin(db: &PgPool, run: &Run) -> Result<Option<Origin>, ApiError> {
-    let (Some(from), Some(step)) = (run.forked_from, run.forked_at_step) else {
-        return Ok(None);
-    };
+    let (Some(from), Some(step)) = (run.forked_from, run.forked_at_step) else { return Ok(None) };
     let name = runs::names(db, &[from]).await?.pop().map(|(_, name)| name);
     Ok(name.map(|name| Origin { run: from, name, step }))
 }

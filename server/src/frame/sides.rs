@@ -65,10 +65,7 @@ impl SideNames {
                     roles.push(role.name());
                 }
             }
-            match roles.is_empty() {
-                true => otherwise.to_owned(),
-                false => roles.join(" or "),
-            }
+            if roles.is_empty() { otherwise.to_owned() } else { roles.join(" or ") }
         };
         Self {
             proposer: named(Side::Proposes, Role::Proposer.name()),

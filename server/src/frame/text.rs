@@ -182,10 +182,7 @@ fn word_length(text: &str) -> usize {
 fn string_length(text: &str) -> usize {
     let quote = &text[..1];
     let triple = quote.repeat(3);
-    let (end, lines) = match text.starts_with(&triple) {
-        true => (triple.as_str(), true),
-        false => (quote, false),
-    };
+    let (end, lines) = if text.starts_with(&triple) { (triple.as_str(), true) } else { (quote, false) };
     let mut escaped = false;
     for (place, letter) in text.char_indices().skip(end.len()) {
         if escaped {

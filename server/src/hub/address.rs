@@ -68,9 +68,7 @@ impl FromStr for Address {
     fn from_str(text: &str) -> Result<Self, NotAnAddress> {
         let wrong = || NotAnAddress(text.to_owned());
         let mut parts = text.strip_prefix("hf://datasets/").unwrap_or(text).splitn(3, '/');
-        let (Some(owner), Some(name)) = (parts.next(), parts.next()) else {
-            return Err(wrong());
-        };
+        let (Some(owner), Some(name)) = (parts.next(), parts.next()) else { return Err(wrong()) };
         let (name, revision) = name.split_once('@').unwrap_or((name, "main"));
         let revision = percent_decode_str(revision).decode_utf8().map_err(|_| wrong())?;
         let path = parts.next().unwrap_or_default().trim_end_matches('/');

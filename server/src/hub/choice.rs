@@ -104,13 +104,9 @@ fn has_split(file: &str, split: &str) -> bool {
 
 /// The name without the number of a shard: `train-00000-of-00002-ab12.parquet` is `train.parquet`.
 fn without_shard(file: &str) -> String {
-    let Some((before, after)) = file.split_once("-of-") else {
-        return file.to_owned();
-    };
+    let Some((before, after)) = file.split_once("-of-") else { return file.to_owned() };
     let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
-    let Some((stem, number)) = before.rsplit_once('-') else {
-        return file.to_owned();
-    };
+    let Some((stem, number)) = before.rsplit_once('-') else { return file.to_owned() };
     let total = digits(after);
     if number.is_empty() || digits(number) != number.len() || total == 0 {
         return file.to_owned();

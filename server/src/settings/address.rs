@@ -53,9 +53,7 @@ impl fmt::Debug for DatabaseUrl {
 
 /// The password is between the first colon and the last `@` of the authority, or in the parameter `password`.
 fn redacted(url: &str) -> String {
-    let Some((scheme, rest)) = url.split_once("://") else {
-        return "***".to_owned();
-    };
+    let Some((scheme, rest)) = url.split_once("://") else { return "***".to_owned() };
     let (rest, query) = rest.split_once('?').map_or((rest, None), |(rest, query)| (rest, Some(query)));
     let rest = match rest.rsplit_once('@') {
         Some((account, host)) => match account.split_once(':') {

@@ -129,10 +129,7 @@ async fn create_webhook(
     checked
         .map_err(|error| ApiError::internal(&error))?
         .map_err(|detail| ApiError::invalid(vec![Fault::new("/url", detail)]))?;
-    let kinds = match sent.kinds.is_empty() {
-        true => AlertKind::ALL.to_vec(),
-        false => sent.kinds,
-    };
+    let kinds = if sent.kinds.is_empty() { AlertKind::ALL.to_vec() } else { sent.kinds };
     let kinds: Vec<String> = kinds.into_iter().map(|kind| kind.name().to_owned()).collect();
     let secret = new_secret();
     let new = NewWebhook { name: &sent.name, url: &sent.url, secret: &secret, kinds: &kinds };

@@ -228,8 +228,5 @@ fn check(purpose: Purpose, suite_name: Option<&str>, rows: &[Value]) -> Result<O
             break;
         }
     }
-    match faults.is_empty() {
-        true => Ok(suite),
-        false => Err(ApiError::invalid(faults)),
-    }
+    if faults.is_empty() { Ok(suite) } else { Err(ApiError::invalid(faults)) }
 }

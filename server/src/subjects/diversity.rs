@@ -141,9 +141,7 @@ pub(crate) struct Iteration {
 impl Diversity {
     /// Reads the iterations of `run`; none if its recipe is unknown here or measures no diversity.
     pub(crate) async fn read(lab: &Lab, run: &RunDetail) -> Result<Self, ApiError> {
-        let Ok(recipe) = lab.registry.get(&run.run.recipe) else {
-            return Ok(Self::default());
-        };
+        let Ok(recipe) = lab.registry.get(&run.run.recipe) else { return Ok(Self::default()) };
         let is_shown = |metric: &Metric| {
             metric.highlights.contains(&Highlight::Diversity) && run.metrics.iter().any(|name| name == metric.name)
         };
@@ -177,9 +175,7 @@ impl Diversity {
     /// # Errors
     /// 400 if the one asked for was not measured.
     pub(crate) fn chosen(&self, asked: Option<u32>) -> Result<Option<(u32, u32)>, ApiError> {
-        let Some(asked) = asked else {
-            return Ok(self.measured().next_back());
-        };
+        let Some(asked) = asked else { return Ok(self.measured().next_back()) };
         let found = self.measured().find(|(number, _)| *number == asked);
         if found.is_none() {
             let valid: Vec<String> = self.measured().map(|(number, _)| number.to_string()).collect();

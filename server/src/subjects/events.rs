@@ -94,9 +94,7 @@ fn streamed(events: impl Stream<Item = lyceum_store::Result<Arc<Event>>> + 'stat
 }
 
 fn last_event_id(request: &HttpRequest) -> Result<Option<i64>, ApiError> {
-    let Some(value) = request.headers().get("last-event-id") else {
-        return Ok(None);
-    };
+    let Some(value) = request.headers().get("last-event-id") else { return Ok(None) };
     match value.to_str().ok().and_then(|text| text.parse().ok()) {
         Some(last) if last >= 0 => Ok(Some(last)),
         _ => Err(ApiError::invalid_header("last-event-id", "send the number of an event")),

@@ -253,10 +253,7 @@ fn sources(view: &View, suites: &BTreeMap<String, RunResult>, chosen: Option<&st
     let option = |(name, result): (&String, &RunResult)| {
         let query = form_urlencoded::Serializer::new(String::new()).append_pair("suite", name).finish();
         FacetOption {
-            label: match *name == result.of_suite {
-                true => format::suite_title(name).to_owned(),
-                false => inert(name),
-            },
+            label: if *name == result.of_suite { format::suite_title(name).to_owned() } else { inert(name) },
             count: usize::try_from(result.rows).ok(),
             address: format!("{path}?{query}"),
             is_chosen: chosen == Some(name),

@@ -98,9 +98,7 @@ impl Selection {
             true => populora::Parameters::deserialize(&run.config["parameters"]).ok(),
             false => None,
         };
-        let Some(parameters) = parameters else {
-            return Ok(None);
-        };
+        let Some(parameters) = parameters else { return Ok(None) };
         let members = members::family(db, id, None, MEMBERS).await?;
         let names: HashMap<Uuid, String> = members.iter().map(|member| (member.id, member.name.clone())).collect();
         let life = |member: members::Relative| Life {

@@ -91,9 +91,7 @@ fn describe() {
 }
 
 async fn metrics(lab: web::Data<Lab>) -> Result<HttpResponse, ApiError> {
-    let Some(handle) = install() else {
-        return Err(ApiError::unavailable("metrics are not recorded"));
-    };
+    let Some(handle) = install() else { return Err(ApiError::unavailable("metrics are not recorded")) };
     let db = lab.store.pool();
     let states = [WorkState::Ready, WorkState::Running];
     for kind in lyceum_core::work::WorkKind::ALL {

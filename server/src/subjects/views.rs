@@ -188,10 +188,7 @@ pub(crate) async fn show_views(view: View, lab: web::Data<Lab>) -> Result<HttpRe
     let db = lab.store.pool();
     let newest = Window { limit: SHOWN, after: None, order: Order::Newest };
     let saved = views::page(db, &newest).await?;
-    let shares = match view.may_write() {
-        true => Some(shares::page(db, &newest).await?),
-        false => None,
-    };
+    let shares = if view.may_write() { Some(shares::page(db, &newest).await?) } else { None };
     view.show(&ViewsPage {
         layout: view.layout("Saved views", Section::Views),
         more_views: saved.next.is_some(),

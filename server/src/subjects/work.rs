@@ -128,9 +128,7 @@ pub(crate) struct WorkInput {
 
 /// The inputs of the item with this payload; none if this release cannot read the payload.
 pub(crate) fn inputs(payload: &str) -> Vec<WorkInput> {
-    let Ok(payload) = serde_json::from_str::<Payload>(payload) else {
-        return Vec::new();
-    };
+    let Ok(payload) = serde_json::from_str::<Payload>(payload) else { return Vec::new() };
     let artifacts = payload.artifacts().into_iter();
     let mut inputs: Vec<WorkInput> = artifacts
         .map(|(kind, digest)| WorkInput {

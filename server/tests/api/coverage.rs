@@ -242,10 +242,7 @@ async fn a_body_is_refused_that_is_too_large_no_json_of_another_type_or_has_unkn
     for operation in operations() {
         let address = operation.address("unknown");
         if operation.body().is_some() {
-            let limit = match operation.path.ends_with("/datasets/import") {
-                true => IMPORT_LIMIT,
-                false => BODY_LIMIT,
-            };
+            let limit = if operation.path.ends_with("/datasets/import") { IMPORT_LIMIT } else { BODY_LIMIT };
             let large = operation.at(&admin, &address, Some(vec![b' '; limit + 1])).await;
             assert_eq!((large.status.as_u16(), large.problem().as_str()), (413, "too-large"), "{operation}");
             assert!(large.json()["detail"].as_str().is_some_and(|said| said.contains(&limit.to_string())));

@@ -16,9 +16,7 @@ async fn walk(reader: &Actor, address: &str) -> Vec<Value> {
         let page = reader.get(&next).await.expect(200);
         rows.extend(page.json()["items"].as_array().expect("rows").iter().cloned());
         let link = page.header("link").to_owned();
-        let Some(rest) = link.strip_prefix('<') else {
-            return rows;
-        };
+        let Some(rest) = link.strip_prefix('<') else { return rows };
         let (target, relation) = rest.split_once('>').expect("a link");
         assert_eq!(relation, "; rel=\"next\"");
         assert!(target.ends_with(page.json()["next"].as_str().expect("a cursor")), "{link}");

@@ -23,10 +23,7 @@ pub(crate) async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + '
 /// A request to `server` for which `length` bytes are announced and `sent` are sent.
 async fn unfinished(base: &str, writer: &Actor, request: &str, length: usize, sent: Bytes) -> TcpStream {
     let mut stream = TcpStream::connect(base.trim_start_matches("http://")).expect("a connection");
-    let kind = match request.contains("/experiments") {
-        true => "application/json",
-        false => "application/octet-stream",
-    };
+    let kind = if request.contains("/experiments") { "application/json" } else { "application/octet-stream" };
     let head = format!(
         "{request} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\r\n",
         writer.bearer()

@@ -45,9 +45,7 @@ impl Leg<'_> {
     /// Requests the checks of a chunk as soon as it is generated, and records their results. Returns whether they are
     /// done.
     pub(super) fn check(&mut self, chunk: u32) -> Result<bool, PlanError> {
-        let Some(written) = self.step.rollout(&self.key("propose", chunk))? else {
-            return Ok(false);
-        };
+        let Some(written) = self.step.rollout(&self.key("propose", chunk))? else { return Ok(false) };
         let task = |(index, text): (usize, &String)| Task {
             id: index.to_string(),
             check: Check::Math(MathPair { gold: "1".to_owned(), answer: text.clone(), plain: false }),
@@ -61,9 +59,7 @@ impl Leg<'_> {
                 ..VerifyPayload::default()
             }),
         });
-        let Some(checked) = self.step.verify(&self.key("check", chunk))? else {
-            return Ok(false);
-        };
+        let Some(checked) = self.step.verify(&self.key("check", chunk))? else { return Ok(false) };
         let source = WorkId::of(self.run.run, &self.key("propose", chunk));
         for (index, verdict) in (0..).zip(&checked.verdicts) {
             let valid = verdict.correct == Some(true);

@@ -56,9 +56,7 @@ impl Leg<'_> {
                 measure: false,
             }),
         });
-        let Some(updated) = self.step.update(&key)? else {
-            return Ok(());
-        };
+        let Some(updated) = self.step.update(&key)? else { return Ok(()) };
         for (slot, member) in self.memory.members.iter_mut().zip(&updated.members) {
             slot.1 = Some(member.version);
             slot.2 += 1;

@@ -42,10 +42,7 @@ impl Tally {
 
     /// What concerns one member.
     fn of(&self, place: usize, roles: &[Role]) -> Self {
-        let own = |role: Role, values: &[f64]| match roles.contains(&role) {
-            true => values.to_vec(),
-            false => Vec::new(),
-        };
+        let own = |role: Role, values: &[f64]| if roles.contains(&role) { values.to_vec() } else { Vec::new() };
         let solved = self.solved.iter().filter(|(member, _)| *member == place);
         Self {
             scores: own(Role::Critic, &self.scores),

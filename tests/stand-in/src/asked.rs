@@ -69,9 +69,7 @@ impl<E: std::fmt::Display> From<E> for Refusal {
 
 pub(super) async fn answer(state: Arc<State>, request: Request<Incoming>) -> Result<Response<Body>, Infallible> {
     let (parts, body) = request.into_parts();
-    let Ok(body) = body.collect().await else {
-        return Ok(status(StatusCode::BAD_REQUEST, "no body"));
-    };
+    let Ok(body) = body.collect().await else { return Ok(status(StatusCode::BAD_REQUEST, "no body")) };
     let body = body.to_bytes();
     let answered = match (&parts.method, parts.uri.path()) {
         (&Method::GET, "/v1/models") => Ok(json_of(&models(&state))),
@@ -217,9 +215,7 @@ async fn completed(state: &State, body: &[u8], fault: Option<Fault>) -> Result<V
 
 /// Whether the server finds an adapter by itself, as vLLM's `FilesystemResolver` does.
 async fn resolved(state: &State, name: &str) -> Result<bool, Refusal> {
-    let Some(folder) = state.resolver.as_ref().map(|folder| folder.join(name)) else {
-        return Ok(false);
-    };
+    let Some(folder) = state.resolver.as_ref().map(|folder| folder.join(name)) else { return Ok(false) };
     let _one_at_a_time = state.resolving.lock().await;
     if has(state, name) {
         return Ok(true);

@@ -161,9 +161,7 @@ impl HandlerArgs {
             );
         }
         let served = self.kinds();
-        let Some(kind) = kinds.iter().find(|kind| !served.contains(kind)) else {
-            return Ok(());
-        };
+        let Some(kind) = kinds.iter().find(|kind| !served.contains(kind)) else { return Ok(()) };
         let names: Vec<&str> = served.iter().map(|kind| kind.name()).collect();
         let more = match kind {
             kind if SAMPLED.contains(kind) => ", and with a server (--vllm URL) rollout and benchmark",

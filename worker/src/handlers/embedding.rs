@@ -75,9 +75,7 @@ fn mean(table: &Vectors) -> Vec<f64> {
 
 /// A row minus `mean`, if there is one, scaled to length 1 again; a row that equals the mean is zero.
 fn centred<'r>(row: &'r [f32], mean: Option<&[f64]>) -> Cow<'r, [f32]> {
-    let Some(mean) = mean else {
-        return Cow::Borrowed(row);
-    };
+    let Some(mean) = mean else { return Cow::Borrowed(row) };
     let moved: Vec<f64> = row.iter().zip(mean).map(|(value, mean)| f64::from(*value) - mean).collect();
     let length = moved.iter().map(|value| value * value).sum::<f64>().sqrt().max(1e-12);
     Cow::Owned(moved.into_iter().map(|value| (value / length) as f32).collect())
@@ -122,9 +120,7 @@ pub(super) async fn embedded(
     payload: &Arc<RolloutPayload>,
     context: &Context,
 ) -> Result<Option<(Embedded, f64)>, HandlerError> {
-    let Some(batch) = &payload.embedding else {
-        return Ok(None);
-    };
+    let Some(batch) = &payload.embedding else { return Ok(None) };
     let mut earlier = Vec::new();
     for (digest, rows) in &batch.against {
         let vectors = Vectors::from_bytes(&context.get(*digest).await?).map_err(HandlerError::Permanent)?;

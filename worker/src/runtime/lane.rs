@@ -50,9 +50,7 @@ pub(super) async fn run(shared: Arc<Shared>, lane: Lane, slots: Arc<Semaphore>, 
 /// If items are left that this worker cannot take, the coordinator issues their tickets anew.
 async fn redeem(shared: Arc<Shared>, lane: Lane, slots: Arc<Semaphore>) {
     // The slot outlives a reader that lost its database, so that its successor does not run more at once.
-    let Ok(permit) = slots.acquire_owned().await else {
-        return;
-    };
+    let Ok(permit) = slots.acquire_owned().await else { return };
     if shared.draining.is_cancelled() {
         return;
     }

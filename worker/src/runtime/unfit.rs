@@ -65,9 +65,7 @@ mod tests {
         let (lacking, run) = (Lacking::default(), ExecutionId(Uuid::from_u128(1)));
         lacking.note(run, "small".to_owned());
         lacking.note(run, "large".to_owned());
-        let Some(then) = Instant::now().checked_sub(LEAVE) else {
-            return;
-        };
+        let Some(then) = Instant::now().checked_sub(LEAVE) else { return };
         lacking.0.lock().unwrap().insert((run, "small".to_owned()), then);
         assert_eq!(lacking.now(), [(run, "large".to_owned())]);
     }

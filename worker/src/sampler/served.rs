@@ -271,10 +271,7 @@ impl Shared {
         }
         least().ok_or_else(|| {
             let detail = format!("no server has the base model `{base}` under this name: {}", said.join("; "));
-            match all_answer {
-                true => Trouble::Refused(detail),
-                false => Trouble::Away(detail),
-            }
+            if all_answer { Trouble::Refused(detail) } else { Trouble::Away(detail) }
         })
     }
 }

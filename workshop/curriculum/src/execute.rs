@@ -207,9 +207,7 @@ fn task(caller: &str, batch: &[(usize, &Function)]) -> Task {
 }
 
 fn rows(output: &str, functions: usize) -> Option<Vec<Vec<Value>>> {
-    let Ok(Value::List(rows)) = parse_literal(output) else {
-        return None;
-    };
+    let Ok(Value::List(rows)) = parse_literal(output) else { return None };
     let rows: Vec<Vec<Value>> = rows
         .into_iter()
         .filter_map(|row| match row {

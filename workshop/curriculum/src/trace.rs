@@ -103,9 +103,7 @@ const UNSHOWN: &[&str] = &["range", "enumerate", "zip", "set", "items", "values"
 /// The program with a list `_q` as its first parameter, to which it appends its steps by `_step`, `_sum`, `_name` and
 /// `_loop`. A source that is no Python comes back as it is.
 fn instrumented(source: &str) -> String {
-    let Ok(parsed) = parse_module(source) else {
-        return source.to_owned();
-    };
+    let Ok(parsed) = parse_module(source) else { return source.to_owned() };
     let mut rewriting = Rewriting { source, unshown: HashSet::new(), edits: Vec::new() };
     walk_body(&mut rewriting, &parsed.syntax().body);
     rewriting.apply().replacen("def f(", "def f(_q,", 1)
@@ -153,9 +151,7 @@ impl Rewriting<'_> {
 
     /// Puts `text` in the place of `operator`, which stands between two expressions, perhaps beside parentheses.
     fn replace(&mut self, between: TextRange, operator: &str, text: String) {
-        let Some(offset) = self.source[between].find(operator) else {
-            return;
-        };
+        let Some(offset) = self.source[between].find(operator) else { return };
         self.edits.push(Edit {
             at: between.start() + size(&self.source[between][..offset]),
             place: Place::After,

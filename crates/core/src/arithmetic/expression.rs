@@ -104,9 +104,7 @@ impl Expression {
     /// factors of a product.
     #[must_use]
     pub fn form(&self) -> String {
-        let Self::Operation(operator, sides) = self else {
-            return self.to_string();
-        };
+        let Self::Operation(operator, sides) = self else { return self.to_string() };
         if *operator == Operator::Remainder {
             return format!("({}%{})", sides[0].form(), sides[1].form());
         }
@@ -163,10 +161,7 @@ impl fmt::Display for Expression {
 }
 
 fn bracketed(f: &mut fmt::Formatter<'_>, expression: &Expression, needed: bool) -> fmt::Result {
-    match needed {
-        true => write!(f, "({expression})"),
-        false => write!(f, "{expression}"),
-    }
+    if needed { write!(f, "({expression})") } else { write!(f, "{expression}") }
 }
 
 /// An exact number.

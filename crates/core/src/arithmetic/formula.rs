@@ -143,9 +143,7 @@ impl<'t> Reader<'t> {
     /// `3/4 of 20` or `25 percent of 80`.
     fn part_of(&mut self) -> Option<Expression> {
         self.attempt(|reader| {
-            let Token::Number(above) = reader.next()? else {
-                return None;
-            };
+            let Token::Number(above) = reader.next()? else { return None };
             let below = if reader.take(|token| token.is_word("percent") || token.is_sign('%')) {
                 Expression::whole(100)
             } else {

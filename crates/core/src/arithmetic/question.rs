@@ -53,9 +53,7 @@ fn given(reader: &mut Reader<'_>) -> Option<Expression> {
         return None;
     }
     loop {
-        let Token::Word(name) = reader.next()? else {
-            return None;
-        };
+        let Token::Word(name) = reader.next()? else { return None };
         let is_new = name.chars().count() == 1 && reader.variables.iter().all(|(known, _)| known != name);
         let is_given = reader.take(|token| token.is_sign('=') || token.is_word("is") || token.is_word("be"));
         if !is_new || !is_given {

@@ -179,10 +179,7 @@ pub fn each(
 /// What is missing or wrong, by field.
 pub fn self_play(place: usize, row: &serde_json::Value) -> Result<BenchmarkRow, String> {
     let line = Line::read(row.to_string().as_bytes())?;
-    let task_id = match line.has("task_id") {
-        true => line.filled("task_id")?,
-        false => place.to_string(),
-    };
+    let task_id = if line.has("task_id") { line.filled("task_id")? } else { place.to_string() };
     triple::problem(&line, task_id)
 }
 
@@ -228,9 +225,7 @@ fn row(suite: &Suite, line: &Line, index: usize) -> Result<BenchmarkRow, String>
 
 /// Names the suite that the line may belong to instead; empty if there is none.
 fn hint(suite: &Suite, text: &[u8]) -> String {
-    let Ok(line) = Line::read(text) else {
-        return String::new();
-    };
+    let Ok(line) = Line::read(text) else { return String::new() };
     let fitting: Vec<&str> = super::shipped_suites()
         .iter()
         .filter(|other| other.name != suite.name && row(other, &line, 0).is_ok())

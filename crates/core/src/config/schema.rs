@@ -104,9 +104,7 @@ fn settle(schema: &mut Value) {
 
 fn hand_down(group: &mut Value) {
     let default = group.get("default").and_then(Value::as_object).cloned();
-    let Some(fields) = group.get_mut("properties").and_then(Value::as_object_mut) else {
-        return;
-    };
+    let Some(fields) = group.get_mut("properties").and_then(Value::as_object_mut) else { return };
     for (name, value) in default.into_iter().flatten() {
         if let Some(field) = fields.get_mut(&name).and_then(Value::as_object_mut) {
             field.insert("default".to_owned(), value);
@@ -117,9 +115,7 @@ fn hand_down(group: &mut Value) {
 /// Fills in what `document`, which is valid by a settled `schema`, leaves out of the schema's fields. Lists and maps are
 /// taken as they are, and so is null.
 pub(crate) fn fill_in(document: &mut Value, schema: &Value) {
-    let (Some(given), Some(fields)) = (document.as_object_mut(), fields_of(schema)) else {
-        return;
-    };
+    let (Some(given), Some(fields)) = (document.as_object_mut(), fields_of(schema)) else { return };
     for (name, field) in fields {
         match (given.get_mut(name), field.get("default")) {
             (Some(value), _) => fill_in(value, field),

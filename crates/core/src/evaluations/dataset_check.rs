@@ -99,10 +99,7 @@ pub enum Memory {
 
 impl Memory {
     fn of(bad_rows: u32, scores: Vec<RowScore>) -> Self {
-        match scores.is_empty() {
-            true => Self::Counted(bad_rows),
-            false => Self::Scored { bad_rows, scores },
-        }
+        if scores.is_empty() { Self::Counted(bad_rows) } else { Self::Scored { bad_rows, scores } }
     }
 
     fn take(self) -> (u32, Vec<RowScore>) {

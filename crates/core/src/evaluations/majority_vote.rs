@@ -94,9 +94,7 @@ impl contract::TypedPlanner for MajorityVoteEvaluation {
         let step = SuiteStep::new(run, parameters, view, Vec::new())?;
         let set = step.evaluation_set();
         let mut plan = Plan::default();
-        let Some(rows) = set.fill(&mut plan)? else {
-            return Ok(plan);
-        };
+        let Some(rows) = set.fill(&mut plan)? else { return Ok(plan) };
         let mut tallies = vec![Tally::default(); parameters.subjects.len()];
         for (chunk, answers) in (0..).zip(set.answers(&rows)?) {
             let key = WorkKey::new(run.step, "vote").chunk(chunk);

@@ -198,9 +198,7 @@ pub fn differential(culls: &[Cull]) -> Option<Differential> {
         let is_culled = |candidate: &&Candidate| cull.culled.contains(&candidate.member);
         let gone: Vec<f64> =
             cull.candidates.iter().filter(is_culled).filter_map(|candidate| candidate.accuracy).collect();
-        let Some(all) = accuracies.filter(|all| all.len() > 1 && !gone.is_empty()) else {
-            continue;
-        };
+        let Some(all) = accuracies.filter(|all| all.len() > 1 && !gone.is_empty()) else { continue };
         let (n, k) = (all.len() as f64, gone.len() as f64);
         let mean = all.iter().sum::<f64>() / n;
         sum += k * mean - gone.iter().sum::<f64>();

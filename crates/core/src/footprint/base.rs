@@ -162,9 +162,7 @@ impl BaseShape {
             return Some(Self::SEEDLING);
         }
         let sizes = |(family, parameters, ..): &&Sizes| {
-            let Some(rest) = model.strip_prefix(family).and_then(|rest| rest.strip_prefix('-')) else {
-                return false;
-            };
+            let Some(rest) = model.strip_prefix(family).and_then(|rest| rest.strip_prefix('-')) else { return false };
             let of_kind = KINDS.iter().find_map(|kind| rest.strip_prefix(kind)?.strip_prefix('-'));
             match of_kind.unwrap_or(rest).strip_prefix(parameters) {
                 Some("") => true,

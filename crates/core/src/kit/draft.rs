@@ -187,9 +187,7 @@ impl<'a> Draft<'a> {
 /// Maximum bytes at the peak of an update on a GPU ([`UpdateShape::peak`]), whatever the lengths of its sequences; 0 if the
 /// base's sizes are unknown.
 fn update_memory(update: &UpdatePayload, population: &PopulationConfig) -> u64 {
-    let Some(base) = BaseShape::of_name(&update.base_model.name) else {
-        return 0;
-    };
+    let Some(base) = BaseShape::of_name(&update.base_model.name) else { return 0 };
     let members = update.members.len() as u64;
     let largest = UpdateShape::largest(members, update.micro_batch_tokens, update.compute.dtype, update.recompute);
     let named = update.members.iter().any(|member| member.kl_reference.is_some());

@@ -99,10 +99,7 @@ impl PromptConfig {
         let fault = |TemplateFault { name, detail }: TemplateFault| {
             Fault::new(format!("{pointer}/templates/{}", pointer_token(&name)), detail)
         };
-        match faults.is_empty() {
-            true => Ok(self),
-            false => Err(faults.into_iter().map(fault).collect()),
-        }
+        if faults.is_empty() { Ok(self) } else { Err(faults.into_iter().map(fault).collect()) }
     }
 }
 

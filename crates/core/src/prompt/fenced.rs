@@ -65,10 +65,7 @@ pub(super) fn read(fields: &[Field], text: &str, part: Result<&str, String>) -> 
         Take::Boxed => Part::boxed(field, last_boxed(answer)),
         Take::First | Take::Last | Take::LastOf(_) => {
             let own = blocks.iter().filter(|block| block.is(field.name));
-            let found = match is_bare {
-                true => vec![answer],
-                false => own.map(|block| block.body).collect(),
-            };
+            let found = if is_bare { vec![answer] } else { own.map(|block| block.body).collect() };
             Part::counted(field, found, 0, &format!("```{} block", field.name))
         }
     });

@@ -144,10 +144,7 @@ impl PromptSet {
         let variables = variables.into();
         let user = self.fill(name, variables.clone())?;
         let system = system_name(name);
-        let system = match self.has(&system) {
-            true => Some(self.fill(&system, variables)?),
-            false => None,
-        };
+        let system = if self.has(&system) { Some(self.fill(&system, variables)?) } else { None };
         let after_system = |text: String| match &system {
             Some(system) => format!("{system}\n\n{text}"),
             None => text,
@@ -172,10 +169,7 @@ impl PromptSet {
 
     /// A value in the notation of this set.
     pub fn spell(&self, value: &str) -> String {
-        match self.grammar.is_compact() {
-            true => compact_literal(value),
-            false => value.to_owned(),
-        }
+        if self.grammar.is_compact() { compact_literal(value) } else { value.to_owned() }
     }
 
     /// The template that wraps every prompt, if there is one.
@@ -189,9 +183,7 @@ impl PromptSet {
 
     /// The variables a template uses, in any branch, without those it sets itself.
     fn variables_of(&self, name: &str) -> BTreeSet<String> {
-        let Ok(template) = self.environment.get_template(name) else {
-            return BTreeSet::new();
-        };
+        let Ok(template) = self.environment.get_template(name) else { return BTreeSet::new() };
         let mut named: BTreeSet<String> = template.undeclared_variables(false).into_iter().collect();
         for (global, _) in self.environment.globals() {
             named.remove(global);

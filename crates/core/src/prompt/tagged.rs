@@ -60,9 +60,10 @@ pub(super) fn read(fields: &[Field], text: &str, finish: FinishReason, opening: 
                 at = close + 1;
             }
             _ => {
-                match tag.is_open {
-                    true => of_field.unclosed += 1,
-                    false => of_field.unopened += 1,
+                if tag.is_open {
+                    of_field.unclosed += 1
+                } else {
+                    of_field.unopened += 1
                 }
                 at += 1;
             }

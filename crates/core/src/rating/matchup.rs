@@ -205,10 +205,7 @@ pub fn mean_solve_rate(proposals: &[Option<Solved>]) -> Option<f64> {
 /// The student wins if it beats expectations: if its score exceeds `predicted`, its win probability before the matchup.
 /// Otherwise the teacher wins (PopuLoRA, appendix 6; `docs/DEVIATIONS.md` explains this reading).
 pub fn winner(student_score: f64, predicted: f64) -> Winner {
-    match student_score > predicted {
-        true => Winner::Student,
-        false => Winner::Teacher,
-    }
+    if student_score > predicted { Winner::Student } else { Winner::Teacher }
 }
 
 /// The share of matchups that teachers win if no player changes: 1 less the students' predicted win probability.

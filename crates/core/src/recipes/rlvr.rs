@@ -178,10 +178,7 @@ impl Parameters {
     pub fn task(&self, place: usize, members: usize) -> Result<Range<u32>, PlanError> {
         let learned = self.learned_of(self.dataset.settled()?.1);
         let cut = |place: usize| (u64::from(learned) * place as u64 / members.max(1) as u64) as u32;
-        Ok(match self.slices {
-            true => cut(place)..cut(place + 1),
-            false => 0..learned,
-        })
+        Ok(if self.slices { cut(place)..cut(place + 1) } else { 0..learned })
     }
 
     /// The dataset, and the reward that scores answers, of these parameters, whose pointer is `at`.

@@ -152,10 +152,7 @@ impl Players {
         Completion {
             tokens: (text.len() as u32).div_ceil(2),
             text,
-            finish_reason: match random.random_bool(self.babble) {
-                true => FinishReason::Length,
-                false => FinishReason::Stop,
-            },
+            finish_reason: if random.random_bool(self.babble) { FinishReason::Length } else { FinishReason::Stop },
             entropy: None,
             mask_mismatch: None,
         }
@@ -371,10 +368,7 @@ fn embedded(batch: &EmbeddingBatch) -> Embedded {
 
 /// A similarity that depends on both texts alone: 1 for equal ones, above 0.95 for one pair in fifty.
 fn similarity(one: &str, other: &str) -> f32 {
-    match one == other {
-        true => 1.0,
-        false => stream(0, &format!("similarity/{other}/{one}"), 0).random_range(0.0..0.97),
-    }
+    if one == other { 1.0 } else { stream(0, &format!("similarity/{other}/{one}"), 0).random_range(0.0..0.97) }
 }
 
 /// The verdicts of a sandbox that trusts the claims of the scripted programs.

@@ -73,9 +73,7 @@ fn outcomes_are_about_arms_and_metrics_that_there_are() {
                     "{name}: {text}: no arm {named}"
                 );
             }
-            let Some((_, metric)) = outcome["measure"].as_str().unwrap().split_once(" of ") else {
-                continue;
-            };
+            let Some((_, metric)) = outcome["measure"].as_str().unwrap().split_once(" of ") else { continue };
             let document = config_of(&experiment, &arms[arm], &Value::Null);
             let recipe = registry.get(document["recipe"].as_str().unwrap()).unwrap();
             assert!(recipe.metric_names().contains(&metric), "{name}: {text}: no metric {metric}");

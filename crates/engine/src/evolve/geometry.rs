@@ -25,9 +25,7 @@ struct Share {
 /// # Errors
 /// Adapters that cannot be mixed, or hold NaN or infinity.
 pub fn geometry(adapters: &[(VersionId, Parent)]) -> Result<Geometry> {
-    let Some((_, first)) = adapters.first() else {
-        return Ok(Geometry::default());
-    };
+    let Some((_, first)) = adapters.first() else { return Ok(Geometry::default()) };
     let fits = adapters.iter().map(|(_, adapter)| adapter.fit(first)).collect::<Result<Vec<_>>>()?;
     adapters.iter().try_for_each(|(_, adapter)| adapter.check_finite())?;
     let shares: Mutex<Vec<Option<Share>>> = Mutex::new((0..first.modules()).map(|_| None).collect());

@@ -299,9 +299,7 @@ fn stored(
     data: usize,
     width: impl Fn(&[usize]) -> std::result::Result<usize, String>,
 ) -> Result<(Stored, usize)> {
-    let Some(info) = tensors.get(&key) else {
-        return Err(EngineError::tensor(path, key, "is missing"));
-    };
+    let Some(info) = tensors.get(&key) else { return Err(EngineError::tensor(path, key, "is missing")) };
     let width = match width(&info.shape) {
         Ok(width) => width,
         Err(expected) => {

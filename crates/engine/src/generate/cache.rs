@@ -89,9 +89,7 @@ impl KvCache {
     /// Refuses more than the budget for so many slots and prompts, each with its capacity.
     fn check_budget(&self, (slots, capacity): (i64, i64), (prompts, length): (i64, i64)) -> Result<()> {
         let bytes = self.slots.bytes(slots, capacity) + self.slots.bytes(prompts, length);
-        let Some(budget) = self.budget.filter(|&budget| bytes > budget) else {
-            return Ok(());
-        };
+        let Some(budget) = self.budget.filter(|&budget| bytes > budget) else { return Ok(()) };
         let besides = match prompts {
             0 => String::new(),
             _ => format!(" and {prompts} prompts of {length}"),

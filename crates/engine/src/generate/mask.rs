@@ -31,9 +31,7 @@ pub fn dropped(mask: &VocabularyMask, vocab_size: i64, kept: &[i64]) -> Vec<bool
 /// # Errors
 /// Requests with different masks, or with a mask and different ids that end them.
 pub(super) fn shared(requests: &[GenerationRequest]) -> Result<Option<&VocabularyMask>> {
-    let Some(first) = requests.first() else {
-        return Ok(None);
-    };
+    let Some(first) = requests.first() else { return Ok(None) };
     let mask = &first.sampling.vocabulary_mask;
     if let Some(other) = requests.iter().find(|other| other.sampling.vocabulary_mask != *mask) {
         let reason = format!("its `vocabulary_mask` differs from that of request `{}`; a batch has one mask", first.id);
@@ -63,9 +61,7 @@ pub(super) fn tensor(
     model: &Model,
     tokenizer: Option<&Tokenizer>,
 ) -> Result<Option<Tensor>> {
-    let (Some(mask), Some(first)) = (shared(requests)?, requests.first()) else {
-        return Ok(None);
-    };
+    let (Some(mask), Some(first)) = (shared(requests)?, requests.first()) else { return Ok(None) };
     let refuse = |reason: String| EngineError::request("vocabulary mask", reason);
     if !(mask.keep_rate > 0.0 && mask.keep_rate <= 1.0) {
         let reason = format!("`keep_rate` is {}; it must be above 0 and at most 1", mask.keep_rate);

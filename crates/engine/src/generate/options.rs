@@ -73,9 +73,7 @@ impl GenerationOptions {
         requests: &[GenerationRequest],
         share_prompts: bool,
     ) -> Self {
-        let Some(memory) = memory else {
-            return Self { share_prompts, ..Self::default() };
-        };
+        let Some(memory) = memory else { return Self { share_prompts, ..Self::default() } };
         let length = |request: &GenerationRequest| {
             part_of_prompt(request, share_prompts) + u64::from(request.sampling.max_tokens) / 4
         };

@@ -156,9 +156,7 @@ impl<'a> Run<'a> {
             if !prompts.contains_key(&first.source()) {
                 self.prefill(admitted, prompts, &mut rows.cache)?;
             }
-            let Some(Prompt { pass: prefilled, .. }) = prompts.get(&first.source()).cloned() else {
-                break;
-            };
+            let Some(Prompt { pass: prefilled, .. }) = prompts.get(&first.source()).cloned() else { break };
             let here = |running: &Running| {
                 prompts.get(&running.source()).filter(|prompt| Rc::ptr_eq(&prompt.pass, &prefilled))
             };
@@ -257,9 +255,7 @@ impl<'a> Run<'a> {
     ) -> Result<Option<(Vec<LayerAdapters>, RowGroups)>> {
         let Generator { model, population, .. } = *self.generator;
         let Some(population) = population else { return Ok(None) };
-        let Some(groups) = groups(population.members(), model.placement.device)? else {
-            return Ok(None);
-        };
+        let Some(groups) = groups(population.members(), model.placement.device)? else { return Ok(None) };
         let layers = self.adapters.iter().map(|layer| layer.select(&groups));
         Ok(Some((layers.collect::<Result<_>>()?, groups)))
     }

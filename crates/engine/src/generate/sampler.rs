@@ -94,10 +94,7 @@ impl DrawParts {
         let cut = draws.iter().any(Draw::is_cut);
         // Rounding may let the sum reach 1 early; rows without top-p are not cut.
         let top_p = cut.then(|| {
-            numbers(&|draw| match draw.sampling.top_p < 1.0 {
-                true => draw.sampling.top_p as f32,
-                false => f32::INFINITY,
-            })
+            numbers(&|draw| if draw.sampling.top_p < 1.0 { draw.sampling.top_p as f32 } else { f32::INFINITY })
         });
         let bounded = |draw: &Draw<'_>| match draw.sampling.top_k {
             0 => vocabulary,
@@ -183,9 +180,7 @@ pub(super) fn draw(
 }
 
 fn choose(distribution: &Tensor, probabilities: &Tensor, parts: &DrawParts, uploaded: &Uploaded) -> Result<Tensor> {
-    let Some(uniform) = parts.uniform else {
-        return Ok(distribution.f_argmax(-1, true)?);
-    };
+    let Some(uniform) = parts.uniform else { return Ok(distribution.f_argmax(-1, true)?) };
     let uniform = uploaded.column(uniform)?;
     let vocabulary = probabilities.size()[1];
     let in_blocks = probabilities.device().is_cuda() && vocabulary >= LARGE && vocabulary % BLOCK == 0;

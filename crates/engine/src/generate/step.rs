@@ -93,9 +93,7 @@ impl Run<'_> {
     /// Hidden states after the last layer, `[batch, hidden_size]`. On a GPU the layers are recorded when two steps follow one
     /// another that differ only in what is uploaded: their kernels take the host longer than most of them take the GPU.
     fn hidden(&self, rows: &mut Rows, inputs: &Inputs, uploaded: &Uploaded) -> Result<Tensor> {
-        let Some(gpu) = self.generator.model.placement.gpu() else {
-            return self.layers(rows, inputs, uploaded);
-        };
+        let Some(gpu) = self.generator.model.placement.gpu() else { return self.layers(rows, inputs, uploaded) };
         if !self.options.graphs || !graphs_exist() {
             return self.layers(rows, inputs, uploaded);
         }

@@ -166,9 +166,7 @@ pub(in crate::learn) struct ProductsTape<'a> {
 impl<'a> Products<'a> {
     /// `None` if the loops cannot read one of the tensors, or the sequences are of several lengths.
     fn new(config: &ModelConfig, rope: &'a RopeTables, packing: &'a Packing) -> Option<Self> {
-        let [Bucket { sequences, length }] = *packing.buckets else {
-            return None;
-        };
+        let [Bucket { sequences, length }] = *packing.buckets else { return None };
         let (gather, scatter) = match &packing.indices {
             Some(indices) => (Some(host::indices(&indices.gather)?), Some(host::indices(&indices.scatter)?)),
             None => (None, None),

@@ -87,9 +87,7 @@ impl<'a> Backbone<'a> {
                 Kept::Tape(tape) => *tape,
                 Kept::Input(input) => self.record(layer, input)?.1,
             };
-            let Some(by_input) = self.layer_backward(layer, tape, gradient, sums)? else {
-                break;
-            };
+            let Some(by_input) = self.layer_backward(layer, tape, gradient, sums)? else { break };
             gradient = by_input;
         }
         Ok(())

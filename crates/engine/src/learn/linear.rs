@@ -68,9 +68,7 @@ impl<'a> AdaptedLinear<'a> {
             return Ok((rows.linear(x, &merged, self.bias)?, None));
         }
         let outputs = linear(x, self.weight, self.bias)?;
-        let Some(Adapted { a, parts, .. }) = &self.adapted else {
-            return Ok((outputs, None));
-        };
+        let Some(Adapted { a, parts, .. }) = &self.adapted else { return Ok((outputs, None)) };
         let inner = rows.product(x, &a.f_transpose(1, 2)?)?;
         for part in parts {
             let columns = outputs.f_narrow(1, part.output, part.b.size()[1])?;
@@ -85,9 +83,7 @@ impl<'a> AdaptedLinear<'a> {
         if let Some(merged) = self.merged.get() {
             return Ok(Some(merged.shallow_clone()));
         }
-        let Some(adapted) = &self.adapted else {
-            return Ok(None);
-        };
+        let Some(adapted) = &self.adapted else { return Ok(None) };
         let quicker = rows.fewest() >= i64::from(ROWS_TO_MERGE) && self.weight.device() == Device::Cpu;
         if !quicker || self.weight.kind() != Kind::Float {
             return Ok(None);
@@ -134,9 +130,7 @@ impl<'a> AdaptedLinear<'a> {
         rows: &MemberRows,
         sums: &LayerFactors,
     ) -> Result<Option<Tensor>> {
-        let Some(Adapted { a, parts, scaling }) = &self.adapted else {
-            return Ok(None);
-        };
+        let Some(Adapted { a, parts, scaling }) = &self.adapted else { return Ok(None) };
         let mut inner = match inner {
             Some(inner) => inner,
             None => rows.product(x, &a.f_transpose(1, 2)?)?,

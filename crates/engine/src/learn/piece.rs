@@ -64,9 +64,7 @@ impl GradientPiece {
             ));
         }
         for (at, piece) in pieces.iter().enumerate() {
-            let Some(PieceIndex { index, of }) = piece.place else {
-                continue;
-            };
+            let Some(PieceIndex { index, of }) = piece.place else { continue };
             if (index, of) != (at, count) {
                 return Err(EngineError::population(format!(
                     "gradient piece {index} of {of} was given as piece {at} of {count} (indices begin at 0); an update needs \

@@ -41,9 +41,7 @@ impl LayerPass for Inference<'_> {
     fn project(&self, projection: JointProjection, x: &Tensor) -> Result<(Tensor, ())> {
         let (weight, bias) = self.weights.projection(projection);
         let base = linear(x, weight, bias)?;
-        let Some((adapters, all)) = self.adapters else {
-            return Ok((base, ()));
-        };
+        let Some((adapters, all)) = self.adapters else { return Ok((base, ())) };
         let groups = match (projection, self.output) {
             (JointProjection::Qkv, _) | (_, None) => Some(all),
             (_, Some(output)) => output.groups,

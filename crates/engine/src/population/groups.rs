@@ -100,9 +100,7 @@ impl RowGroups {
         let Some((filled, places)) = fill_up(members).filter(|_| device.is_cuda()) else {
             return Self::new(members, 1, population, device);
         };
-        let Some(groups) = Self::new(&filled, 1, population, device)? else {
-            return Ok(None);
-        };
+        let Some(groups) = Self::new(&filled, 1, population, device)? else { return Ok(None) };
         let mut sequences = vec![0; filled.len()];
         for (sequence, &row) in places.iter().enumerate() {
             sequences[row as usize] = sequence as i64;

@@ -77,10 +77,7 @@ impl<'a> Args<'a> {
 
     /// Refuses more than `most` arguments.
     fn at_most(&self, most: usize) -> Result<(), Error> {
-        match self.by_place.len() > most {
-            true => Err(Error::from(ErrorKind::TooManyArguments)),
-            false => Ok(()),
-        }
+        if self.by_place.len() > most { Err(Error::from(ErrorKind::TooManyArguments)) } else { Ok(()) }
     }
 
     /// The argument at a place, or by a name; nothing if it is none.
@@ -94,9 +91,7 @@ impl<'a> Args<'a> {
     }
 
     fn text(&self, at: usize, name: &str) -> Result<Option<String>, Error> {
-        let Some(value) = self.get(at, name)? else {
-            return Ok(None);
-        };
+        let Some(value) = self.get(at, name)? else { return Ok(None) };
         match value.as_str() {
             Some(text) => Ok(Some(text.to_owned())),
             None => Err(self.wrong("a text is expected")),
@@ -108,9 +103,7 @@ impl<'a> Args<'a> {
     }
 
     fn number(&self, at: usize, name: &str) -> Result<Option<i64>, Error> {
-        let Some(value) = self.get(at, name)? else {
-            return Ok(None);
-        };
+        let Some(value) = self.get(at, name)? else { return Ok(None) };
         value.as_i64().map(Some).ok_or_else(|| self.wrong("a whole number is expected"))
     }
 
@@ -280,10 +273,7 @@ fn is_space(letter: char) -> bool {
 }
 
 fn swapped(letter: char) -> Vec<char> {
-    match letter.is_uppercase() {
-        true => letter.to_lowercase().collect(),
-        false => letter.to_uppercase().collect(),
-    }
+    if letter.is_uppercase() { letter.to_lowercase().collect() } else { letter.to_uppercase().collect() }
 }
 
 /// Every word with a capital and small letters; a word is a run of letters with case.
@@ -291,9 +281,10 @@ fn title(text: &str) -> String {
     let mut made = String::with_capacity(text.len());
     let mut is_inside = false;
     for letter in text.chars() {
-        match is_inside {
-            true => made.extend(letter.to_lowercase()),
-            false => made.extend(letter.to_uppercase()),
+        if is_inside {
+            made.extend(letter.to_lowercase())
+        } else {
+            made.extend(letter.to_uppercase())
         }
         is_inside = letter.is_lowercase() || letter.is_uppercase();
     }
@@ -319,10 +310,7 @@ fn split(text: &str, from_end: bool, args: &Args<'_>) -> Result<Value, Error> {
 /// The words between white space, at most `limit`; the last one (or the first, from the end) is the rest.
 fn words(text: &str, from_end: bool, limit: usize) -> Vec<&str> {
     let mut words = Vec::new();
-    let mut rest = match from_end {
-        true => text.trim_end_matches(is_space),
-        false => text.trim_start_matches(is_space),
-    };
+    let mut rest = if from_end { text.trim_end_matches(is_space) } else { text.trim_start_matches(is_space) };
     while !rest.is_empty() {
         let cut = match (words.len() + 1 == limit, from_end) {
             (true, _) => None,

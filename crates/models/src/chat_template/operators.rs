@@ -20,10 +20,7 @@ const MAX_DEPTH: usize = 100;
 pub(super) fn modulo(left: &Value, right: &Value) -> Result<Value, Error> {
     let invalid = |detail: String| Error::new(ErrorKind::InvalidOperation, detail);
     if let Some(format) = left.as_str() {
-        let args = match right.is_tuple() {
-            true => right.try_iter()?.collect(),
-            false => vec![right.clone()],
-        };
+        let args = if right.is_tuple() { right.try_iter()?.collect() } else { vec![right.clone()] };
         return printf(format, &args).map(Value::from);
     }
     let whole = |value: &Value| value.is_integer().then(|| value.as_i64()).flatten();
@@ -75,9 +72,7 @@ pub(super) fn as_filters(source: &str) -> Result<String, Error> {
     let mut before = None;
     for token in tokenize(source, false, SyntaxConfig::default()) {
         // The compiler reports what is not a token.
-        let Ok((token, span)) = token else {
-            return Ok(source.to_owned());
-        };
+        let Ok((token, span)) = token else { return Ok(source.to_owned()) };
         let place = span.start_offset as usize..span.end_offset as usize;
         let part = part(&token, before.as_ref());
         if let (Token::Ident(name), Some(Token::BlockStart)) = (&token, &before) {
@@ -153,9 +148,7 @@ impl Rewriting<'_> {
 
     /// Copies a token with what is before it.
     fn take(&mut self, out: &mut String) {
-        let Some((_, place)) = self.parts.get(self.at) else {
-            return;
-        };
+        let Some((_, place)) = self.parts.get(self.at) else { return };
         out.push_str(&self.source[self.copied..place.start]);
         match self.words.binary_search_by_key(&place.start, |(place, _)| place.start) {
             Ok(word) => out.push_str(self.words[word].1),

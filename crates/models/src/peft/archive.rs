@@ -120,9 +120,7 @@ fn for_each_file(
     for entry in tar::Archive::new(archive).entries().map_err(unreadable)? {
         let mut entry = entry.map_err(unreadable)?;
         let path = entry.path().map_err(unreadable)?.into_owned();
-        let Some(wanted) = [CONFIG, WEIGHTS].into_iter().find(|wanted| path == Path::new(wanted)) else {
-            continue;
-        };
+        let Some(wanted) = [CONFIG, WEIGHTS].into_iter().find(|wanted| path == Path::new(wanted)) else { continue };
         let size = entry.size();
         take(wanted, size, &mut entry).map_err(unreadable)?;
         found.push(wanted);

@@ -108,9 +108,7 @@ pub async fn release_state(tx: &mut PgConnection, execution: ExecutionId, kept: 
 /// # Errors
 /// One cannot be removed; those before it are.
 pub async fn collect(store: &ArtifactStore, limit: i64) -> Result<u32> {
-    let Some((objects, pool)) = store.objects() else {
-        return Ok(0);
-    };
+    let Some((objects, pool)) = store.objects() else { return Ok(0) };
     let unheld: Vec<String> = sqlx::query_scalar(
         "SELECT digest FROM artifacts a WHERE removed_at IS NULL AND created_at < now() - interval '1 hour'
          AND NOT EXISTS (SELECT FROM artifact_holds h WHERE h.digest = a.digest)

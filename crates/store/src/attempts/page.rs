@@ -34,9 +34,7 @@ const STRETCH: i64 = 2000;
 
 /// Attempts of `run` that fit `filter`.
 pub async fn page(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, window: &Window) -> Result<Page<Attempt>> {
-    let Some(span) = Span::of(db, run, filter).await? else {
-        return Ok(Page { items: Vec::new(), next: None });
-    };
+    let Some(span) = Span::of(db, run, filter).await? else { return Ok(Page { items: Vec::new(), next: None }) };
     let narrow = |query: &mut QueryBuilder<Postgres>| {
         query.push("attempts.run_id = ").push_bind(run.0);
         and(query, "attempts.problem_id = ", filter.problem.map(|id| id.0));

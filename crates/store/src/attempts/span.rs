@@ -54,9 +54,7 @@ impl Span {
         for (member, life) in lives {
             let Some(member) = member else { continue };
             let life: (Option<i32>, Option<i32>) = sqlx::query_as(life).bind(member.0).fetch_one(db).await?;
-            let (Some(first), Some(last)) = life else {
-                return Ok(None);
-            };
+            let (Some(first), Some(last)) = life else { return Ok(None) };
             steps = steps.within(first, last);
         }
         let Steps { from, to } = steps;

@@ -124,9 +124,7 @@ pub(super) async fn fail_in(tx: &mut PgConnection, id: WorkId, fence: i64, failu
     .bind(fence)
     .fetch_optional(&mut *tx)
     .await?;
-    let Some((execution, kind, attempts, max_attempts, place)) = row else {
-        return Err(StoreError::FenceLost);
-    };
+    let Some((execution, kind, attempts, max_attempts, place)) = row else { return Err(StoreError::FenceLost) };
     let execution = ExecutionId(execution);
     let again = failure.retry && attempts < max_attempts;
     // A lost worker is rarely its item's fault; if it is, the tries run out.

@@ -74,9 +74,7 @@ fn has_formulas(text: &str) -> bool {
         return true;
     }
     let dollars: Vec<usize> = dollars(text).collect();
-    let [first, second, ..] = dollars.as_slice() else {
-        return false;
-    };
+    let [first, second, ..] = dollars.as_slice() else { return false };
     let between = if second - first == 1 { "formula" } else { text[first + 1..*second].trim() };
     let follows_digit = text[..*first].ends_with(|before: char| before.is_ascii_digit());
     let is_separator = between.is_empty() || between.starts_with(',') || ["and", "or"].contains(&between);

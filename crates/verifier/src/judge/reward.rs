@@ -119,20 +119,14 @@ impl Bench<'_> {
 
 /// The code and the standard input of a call of `execute`.
 fn read_call(call: &[u8]) -> Option<(String, String)> {
-    let Ok(Value::Tuple(texts)) = decode(call) else {
-        return None;
-    };
-    let [Value::Str(code), Value::Str(stdin)] = texts.as_slice() else {
-        return None;
-    };
+    let Ok(Value::Tuple(texts)) = decode(call) else { return None };
+    let [Value::Str(code), Value::Str(stdin)] = texts.as_slice() else { return None };
     Some((code.as_str()?.to_owned(), stdin.as_str()?.to_owned()))
 }
 
 fn read(value: &Value) -> Result<Parts, Failed> {
     let wrong = |reason: String| Failed::new(Status::Unserialisable, reason);
-    let Value::Dict(entries) = value else {
-        return Err(Failed::protocol("it sent no parts"));
-    };
+    let Value::Dict(entries) = value else { return Err(Failed::protocol("it sent no parts")) };
     if entries.is_empty() || entries.len() > MAX_REWARD_PARTS {
         let count = entries.len();
         return Err(wrong(format!("its score has {count} parts: 1 to {MAX_REWARD_PARTS} are valid")));

@@ -183,9 +183,7 @@ pub(super) fn evaluate<'z>(
 /// The arguments in what `capture` in `child.py` returned.
 fn arguments_of(value: Value) -> Option<literal::Arguments> {
     let Value::Tuple(parts) = value else { return None };
-    let [Value::Tuple(positional), Value::Dict(keyword)]: [Value; 2] = parts.try_into().ok()? else {
-        return None;
-    };
+    let [Value::Tuple(positional), Value::Dict(keyword)]: [Value; 2] = parts.try_into().ok()? else { return None };
     let named = |(name, value)| match name {
         Value::Str(name) => Some((name, value)),
         _ => None,

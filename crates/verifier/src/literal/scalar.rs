@@ -161,9 +161,7 @@ impl Parser<'_> {
             if long && self.cursor.eat_str(&triple) || !long && self.cursor.eat(quote) {
                 return Ok(());
             }
-            let Some(character) = self.cursor.next() else {
-                return Err(self.fault("a string that does not end"));
-            };
+            let Some(character) = self.cursor.next() else { return Err(self.fault("a string that does not end")) };
             match character {
                 '\n' if !long => return Err(self.fault("a line break inside a string")),
                 '\\' if prefix.raw => {
@@ -189,9 +187,7 @@ impl Parser<'_> {
 
     /// Parses the rest of an escape, after the backslash.
     fn escape(&mut self, prefix: Prefix, text: &mut PyStr, bytes: &mut Vec<u8>) -> Result<(), Fault> {
-        let Some(letter) = self.cursor.next() else {
-            return Err(self.fault("a string that does not end"));
-        };
+        let Some(letter) = self.cursor.next() else { return Err(self.fault("a string that does not end")) };
         let code_point = match letter {
             '\n' => return Ok(()),
             '\\' | '\'' | '"' => u32::from(letter),
@@ -209,9 +205,7 @@ impl Parser<'_> {
             '0'..='7' => {
                 let mut value = letter.to_digit(8).unwrap_or(0);
                 for _ in 0..2 {
-                    let Some(digit) = self.cursor.peek().and_then(|c| c.to_digit(8)) else {
-                        break;
-                    };
+                    let Some(digit) = self.cursor.peek().and_then(|c| c.to_digit(8)) else { break };
                     self.cursor.next();
                     value = value * 8 + digit;
                 }

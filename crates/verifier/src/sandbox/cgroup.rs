@@ -74,9 +74,7 @@ fn parents(own: &str) -> Vec<(PathBuf, Version)> {
     let mut found = Vec::new();
     for line in own.lines() {
         let mut parts = line.splitn(3, ':');
-        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
-            continue;
-        };
+        let (Some(_), Some(controllers), Some(path)) = (parts.next(), parts.next(), parts.next()) else { continue };
         let path = path.trim_start_matches('/');
         match controllers {
             "" => {

@@ -225,9 +225,7 @@ fn recorded_inputs_are_right_for_the_output_that_they_give() {
     for (at, row) in rows.iter().enumerate() {
         let [program, input] = ["snippet", "input"].map(|field| text(row, field));
         let proposal = Proposal::Io { problem: ProblemKind::CodeI, program: program.clone(), input: input.clone() };
-        let Some(output) = pool().check(format!("row {at}"), proposal).output else {
-            continue;
-        };
+        let Some(output) = pool().check(format!("row {at}"), proposal).output else { continue };
         valid += 1;
         expressions += usize::from(lyceum_verifier::literal::parse_arguments(&input).is_err());
         let solution = Solution::Input { program, output, answer: input.clone() };

@@ -29,9 +29,7 @@ fn descendants() -> Vec<(u32, u64)> {
         .collect();
     pids.sort_unstable();
     for pid in pids {
-        let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else {
-            continue;
-        };
+        let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { continue };
         if field(&status, "PPid:").is_some_and(|parent| below.contains(&parent)) {
             below.insert(u64::from(pid));
             // `status` lags behind by counts that the cores have not reported yet, which can be megabytes on a machine

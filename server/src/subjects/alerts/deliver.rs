@@ -188,9 +188,7 @@ pub(crate) fn signature(secret: &str, id: &str, timestamp: i64, body: &str) -> S
     let key = STANDARD.decode(key).unwrap_or_else(|_| key.as_bytes().to_vec());
     let signed = format!("{id}.{timestamp}.{body}");
     // A key of HMAC may have any length.
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key) else {
-        return String::new();
-    };
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(&key) else { return String::new() };
     mac.update(signed.as_bytes());
     format!("v1,{}", STANDARD.encode(mac.finalize().into_bytes()))
 }

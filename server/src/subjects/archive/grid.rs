@@ -174,9 +174,7 @@ impl Grid {
         let (x, y) = axes;
         let mut sums = vec![vec![(0_usize, 0.0, 0_usize); x.tiles]; y.tiles];
         for cell in cells {
-            let Some((column, row)) = place(cell, axes) else {
-                continue;
-            };
+            let Some((column, row)) = place(cell, axes) else { continue };
             let (count, sum, valued) = &mut sums[row][column];
             *count += 1;
             if let Some(value) = colour.of(cell, now) {

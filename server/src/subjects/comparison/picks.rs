@@ -49,16 +49,11 @@ impl Picked {
     async fn of(db: &PgPool, run: ExecutionId, step: u32, with_simplest: bool) -> Result<Self, ApiError> {
         let measured = problems::complexities(db, run, step).await?;
         let descriptors: Vec<_> = measured.iter().map(|(_, descriptor)| *descriptor).collect();
-        let Some(picks) = pick(&descriptors) else {
-            return Ok(Self { median: None, simplest: None, candidates: 0 });
-        };
+        let Some(picks) = pick(&descriptors) else { return Ok(Self { median: None, simplest: None, candidates: 0 }) };
         let problem = async |place: usize| problems::find(db, run, ProblemId(measured[place].0)).await;
         Ok(Self {
             median: Some(problem(picks.median).await?),
-            simplest: match with_simplest {
-                true => Some(problem(picks.simplest).await?),
-                false => None,
-            },
+            simplest: if with_simplest { Some(problem(picks.simplest).await?) } else { None },
             candidates: picks.candidates,
         })
     }

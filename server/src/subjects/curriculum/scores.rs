@@ -75,9 +75,7 @@ pub(crate) struct ScoreBucket {
 impl Scores {
     /// Counts the problems of these steps of `run`.
     pub(crate) async fn read(lab: &Lab, run: &RunDetail, steps: Stretch) -> Result<Self, ApiError> {
-        let Some(gates) = super::gates(lab, run) else {
-            return Ok(Self::of(&[], None));
-        };
+        let Some(gates) = super::gates(lab, run) else { return Ok(Self::of(&[], None)) };
         let problems = scored(lab.store.pool(), ExecutionId(run.run.id), steps, PROBLEMS + 1).await?;
         let counted = web::block(move || Self::of(&problems, Some(gates))).await;
         counted.map_err(|error| ApiError::internal(&error))
@@ -90,10 +88,7 @@ impl Scores {
         let mut items = empty();
         let mut known: Vec<(f32, bool)> = Vec::new();
         for (problem, gates) in problems.iter().filter_map(|problem| Some((problem, gates.as_ref()?))) {
-            let score = match problem.is_scored {
-                true => gates.score(problem.score.as_deref()),
-                false => 0.0,
-            };
+            let score = if problem.is_scored { gates.score(problem.score.as_deref()) } else { 0.0 };
             let place = match (problem.is_scored, &problem.score) {
                 (false, _) => 0,
                 (true, None) => BUCKETS + 1,
@@ -161,9 +156,7 @@ fn empty() -> Vec<ScoreBucket> {
 
 /// Whether the stated answer of a problem is right; `None` if only people can tell.
 fn is_right(problem: &ScoredProblem) -> Option<bool> {
-    let Ok(Values::Math { question, answer }) = serde_json::from_str(&problem.values) else {
-        return None;
-    };
+    let Ok(Values::Math { question, answer }) = serde_json::from_str(&problem.values) else { return None };
     match judge(&question, &answer) {
         Judgement::Right => Some(true),
         Judgement::Wrong { .. } => Some(false),

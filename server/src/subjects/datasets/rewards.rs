@@ -45,9 +45,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
 
 /// Refuses a dataset, not yet committed, whose rows name a reward that is not stored.
 pub(super) async fn check_stored(db: &mut PgConnection, dataset: &Dataset) -> Result<(), ApiError> {
-    let Some((index, line, digest)) = rewards::first_missing(db, DatasetId(dataset.id)).await? else {
-        return Ok(());
-    };
+    let Some((index, line, digest)) = rewards::first_missing(db, DatasetId(dataset.id)).await? else { return Ok(()) };
     let place = line.map_or_else(String::new, |line| format!("line {line}: "));
     let detail = format!("{place}field `oracle.file`: {}", rewards::not_stored(&digest));
     Err(ApiError::invalid(vec![Fault::new(format!("/rows/{index}"), detail)]))

@@ -97,9 +97,7 @@ fn missing(one: &DatasetUse) -> Fault {
 /// Writes the id and the number of rows in place of the name; whether anything changed.
 fn write(document: &mut Value, one: &DatasetUse, dataset: &Dataset) -> bool {
     let is_settled = one.dataset == DatasetRef::Id(DatasetId(dataset.id)) && one.rows.is_some();
-    let Some(named) = document.pointer_mut(&one.pointer).and_then(Value::as_object_mut) else {
-        return false;
-    };
+    let Some(named) = document.pointer_mut(&one.pointer).and_then(Value::as_object_mut) else { return false };
     if !is_settled {
         named.remove("name");
         named.insert("id".to_owned(), json!(dataset.id));
@@ -188,9 +186,7 @@ pub(crate) async fn usable(
     policy: TestPolicy,
 ) -> Result<Result<Dataset, String>, StoreError> {
     let id = DatasetId(dataset.id);
-    let Some(check) = datasets::check(&mut *db, id).await? else {
-        return Ok(Ok(dataset));
-    };
+    let Some(check) = datasets::check(&mut *db, id).await? else { return Ok(Ok(dataset)) };
     let is_checked = check.state == CheckState::Checked;
     if is_checked && check.bad_rows == 0 {
         return Ok(Ok(dataset));

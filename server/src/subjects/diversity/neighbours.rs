@@ -125,9 +125,7 @@ fn question_of(problem: &Problem) -> Option<String> {
 /// The embeddings of the questions measured in `step`, if they are there and not too large.
 async fn table(lab: &Lab, run: ExecutionId, step: u32) -> Result<Option<Vectors>, ApiError> {
     let stored = vectors(lab.store.pool(), run, step).await?;
-    let Some(stored) = stored.filter(|stored| stored.bytes <= MAX_BYTES) else {
-        return Ok(None);
-    };
+    let Some(stored) = stored.filter(|stored| stored.bytes <= MAX_BYTES) else { return Ok(None) };
     let bytes = lab.artifacts.get(stored.digest).await?;
     computed(move || Vectors::from_bytes(&bytes).ok()).await
 }
@@ -135,9 +133,7 @@ async fn table(lab: &Lab, run: ExecutionId, step: u32) -> Result<Option<Vectors>
 /// The embedding of the problem `id`, if it is one of the questions measured in `step`.
 async fn vector_of(lab: &Lab, run: ExecutionId, step: u32, id: ProblemId) -> Result<Option<Vec<f32>>, ApiError> {
     let questions = asked(lab, run, step).await?;
-    let Some(place) = questions.iter().position(|question| question.id == id.0) else {
-        return Ok(None);
-    };
+    let Some(place) = questions.iter().position(|question| question.id == id.0) else { return Ok(None) };
     let table = table(lab, run, step).await?.filter(|table| table.rows().len() == questions.len());
     Ok(table.and_then(|table| table.rows().get(place).cloned()))
 }
@@ -223,9 +219,7 @@ pub(crate) async fn wordings(
     chosen: Option<(u32, u32)>,
     shown: usize,
 ) -> Result<Wordings, ApiError> {
-    let Some((iteration, step)) = chosen else {
-        return Ok(Wordings::default());
-    };
+    let Some((iteration, step)) = chosen else { return Ok(Wordings::default()) };
     let questions = asked(lab, run, step).await?;
     computed(move || counted(iteration, &questions, shown)).await
 }

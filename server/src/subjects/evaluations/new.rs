@@ -145,9 +145,7 @@ impl NewEvaluationPage {
 
     /// The cost in words.
     fn costs(&self) -> String {
-        let Some(cost) = &self.cost else {
-            return "not known until the form is complete".to_owned();
-        };
+        let Some(cost) = &self.cost else { return "not known until the form is complete".to_owned() };
         let count = |number: u64, noun| format::counted(&number.cast_signed(), noun);
         let time = match &cost.seconds {
             Some(seconds) => format!("about {}", format::duration(seconds)),

@@ -85,9 +85,7 @@ impl Arms {
 
     /// Every other arm compared with the first. `within`: what the interval of a difference is to be narrowed to.
     pub(super) fn beside(&self, within: f64, rule: Option<SequentialTest>) -> Vec<Beside> {
-        let Some((first, others)) = self.arms.split_first() else {
-            return Vec::new();
-        };
+        let Some((first, others)) = self.arms.split_first() else { return Vec::new() };
         let beside = |(place, arm): (usize, &Arm)| {
             let differences = self.differences(first, arm);
             let difference = MeanDifference::of(&differences);
@@ -168,9 +166,7 @@ impl Arm {
 impl Beside {
     /// The difference in points, with its interval.
     pub(super) fn shown(&self) -> String {
-        let Some(found) = self.difference else {
-            return "–".to_owned();
-        };
+        let Some(found) = self.difference else { return "–".to_owned() };
         let mean = format::points(&found.mean);
         match found.reach {
             Some(reach) => {
@@ -216,12 +212,8 @@ fn mean_curve(all: &[&Outcome]) -> Option<Series> {
     let mut curve = Series::default();
     for step in &first.steps {
         let at = |one: &&Outcome| one.steps.iter().position(|other| other == step).map(|place| one.scores[place]);
-        let Some(values) = all.iter().map(at).collect::<Option<Vec<f64>>>() else {
-            continue;
-        };
-        let Some(found) = MeanDifference::of(&values) else {
-            continue;
-        };
+        let Some(values) = all.iter().map(at).collect::<Option<Vec<f64>>>() else { continue };
+        let Some(found) = MeanDifference::of(&values) else { continue };
         let x = f64::from(*step);
         curve.points.push((x, Some(found.mean)));
         if let Some(deviation) = found.deviation {

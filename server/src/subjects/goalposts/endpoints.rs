@@ -194,9 +194,7 @@ pub(crate) async fn make(db: &mut PgConnection, asked: Wanted<'_>) -> Result<Dat
             Err(detail) => faults.push(Fault::new(pointer, detail)),
         }
     }
-    let (true, Some(first)) = (faults.is_empty(), filters.first()) else {
-        return Err(ApiError::invalid(faults));
-    };
+    let (true, Some(first)) = (faults.is_empty(), filters.first()) else { return Err(ApiError::invalid(faults)) };
     let problems = &first.parameters.problems;
     let source = match datasets::find(&mut *db, problems.dataset).await {
         Err(StoreError::NotFound { .. }) => {

@@ -193,10 +193,7 @@ fn figures(map: &GoalpostMap) -> Vec<Figure> {
         series,
         ..Figure::default()
     };
-    match figure.series.is_empty() {
-        true => Vec::new(),
-        false => vec![figure],
-    }
+    if figure.series.is_empty() { Vec::new() } else { vec![figure] }
 }
 
 /// Goalposts shown of an arm, at most; JSON and CSV have all.

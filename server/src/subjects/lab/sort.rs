@@ -138,10 +138,7 @@ pub(super) async fn refuse_unknown(lab: &Lab, columns: &[(&str, &RunColumn)]) ->
             faults.push(((*parameter).to_owned(), detail));
         }
     }
-    match faults.is_empty() {
-        true => Ok(()),
-        false => Err(ApiError::invalid_query(faults)),
-    }
+    if faults.is_empty() { Ok(()) } else { Err(ApiError::invalid_query(faults)) }
 }
 
 async fn fault(lab: &Lab, column: &RunColumn) -> Result<Option<String>, ApiError> {
@@ -166,9 +163,7 @@ async fn fault(lab: &Lab, column: &RunColumn) -> Result<Option<String>, ApiError
             (!known.contains(&name.as_str())).then(|| unknown(&what, kind, name, &known))
         }
         RunColumn::Parameter(path) => {
-            let Some(config) = runs::newest_config(db).await? else {
-                return Ok(None);
-            };
+            let Some(config) = runs::newest_config(db).await? else { return Ok(None) };
             if runs::have_parameter(db, path).await? {
                 return Ok(None);
             }

@@ -294,10 +294,7 @@ pub(crate) async fn show_problem(
         layout: view
             .layout(format!("Problem {} of step {} · {}", problem.index, problem.step, run.run().name), Section::Runs),
         names: names(members::names(db, id, MEMBERS).await?),
-        chain: match run.capabilities.has_goalposts {
-            true => chain(db, id, problem_id).await?,
-            false => Vec::new(),
-        },
+        chain: if run.capabilities.has_goalposts { chain(db, id, problem_id).await? } else { Vec::new() },
         novelty: novelty(problem.values.as_ref()),
         before,
         after,

@@ -97,10 +97,7 @@ impl MetricsPage {
 fn group(member: &Member, several: bool) -> String {
     let roles: Vec<String> = member.roles.iter().map(|role| format!("{role}s")).collect();
     let roles = roles.join(" and ");
-    match several {
-        true => format!("{roles} of {}", member.population),
-        false => roles,
-    }
+    if several { format!("{roles} of {}", member.population) } else { roles }
 }
 
 /// The finite values of `metric` in these rows.

@@ -89,10 +89,7 @@ impl ResultPage {
 
 /// The title of the tab: how far a run is while it goes on, and its name.
 fn title(run: &Run) -> String {
-    match run.state.is_open() {
-        true => format!("{}/{} · {}", run.step, run.steps, run.name),
-        false => run.name.clone(),
-    }
+    if run.state.is_open() { format!("{}/{} · {}", run.step, run.steps, run.name) } else { run.name.clone() }
 }
 
 #[get("/runs/{id}")]

@@ -62,9 +62,7 @@ pub(crate) async fn settle(
     let mut faults = settle_judge(db, recipe, config, fork.map(|(origin, _)| origin)).await?;
     for (name, population) in &mut config.populations {
         for place in 0..population.members.len() {
-            let Some(from) = population.members[place].from.clone() else {
-                continue;
-            };
+            let Some(from) = population.members[place].from.clone() else { continue };
             let pointer = format!("/populations/{}/members/{place}/from", pointer_token(name));
             let settled = match fork {
                 Some((origin, step)) => match kept(origin.populations.get(name), population, place, step) {
@@ -185,9 +183,7 @@ async fn version(db: &mut PgConnection, text: &str) -> Result<Result<Found, Stri
             Err(error) => Err(error),
         };
     }
-    let Some((run, member)) = text.rsplit_once('/') else {
-        return Ok(Err(unknown()));
-    };
+    let Some((run, member)) = text.rsplit_once('/') else { return Ok(Err(unknown())) };
     let called = runs::called(&mut *db, run, LISTED).await?;
     let id = match called.as_slice() {
         [only] => ExecutionId(*only),

@@ -125,9 +125,7 @@ impl Answer {
 
     /// Its reward and the parts of it, in a line; empty without a reward.
     pub(super) fn reward(&self) -> String {
-        let Some(reward) = self.reward else {
-            return String::new();
-        };
+        let Some(reward) = self.reward else { return String::new() };
         let parts = self.reward_parts.iter().map(|(name, part)| format!("{} {}", inert(&words(name)), value(part)));
         let all: Vec<String> = std::iter::once(format!("reward {}", value(&reward))).chain(parts).collect();
         all.join(" · ")

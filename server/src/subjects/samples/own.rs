@@ -118,10 +118,7 @@ async fn open(db: &PgPool, run: ExecutionId, id: ProblemId, names: &HashMap<Uuid
     let attempts = attempts::page(db, run, &filter, &newest).await?.items;
     let name = |attempt: &Attempt| {
         let name = names.get(&attempt.member_id).cloned().unwrap_or_else(|| format::id(&attempt.member_id));
-        let role = match solves(&attempt.role) {
-            true => String::new(),
-            false => format!(" as {}", attempt.role),
-        };
+        let role = if solves(&attempt.role) { String::new() } else { format!(" as {}", attempt.role) };
         let place = match attempt.evaluation_id {
             Some(_) => " in an evaluation",
             None => "",

@@ -91,9 +91,7 @@ impl SweepPlan {
     /// Where in the plan a fault of a run of `arm` at `pointer` of its request is.
     pub(crate) fn place(&self, arm: &str, pointer: &str) -> String {
         let of_arm = format!("/arms/{}", lyceum_core::config::pointer_token(arm));
-        let Some(token) = pointer.strip_prefix("/overrides/") else {
-            return format!("{of_arm}{pointer}");
-        };
+        let Some(token) = pointer.strip_prefix("/overrides/") else { return format!("{of_arm}{pointer}") };
         let path = token.replace("~1", "/").replace("~0", "~");
         let is_of_arm = self.arms.get(arm).is_some_and(|arm| arm.overrides.contains_key(&path));
         match path.as_str() {

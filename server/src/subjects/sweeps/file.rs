@@ -195,9 +195,7 @@ impl SweepPlan {
 
 /// Removes what only `script/results` reads: its tables, and arms that are measured rather than run. Returns their names.
 fn without_study(document: &mut Value) -> Vec<String> {
-    let Some(fields) = document.as_object_mut() else {
-        return Vec::new();
-    };
+    let Some(fields) = document.as_object_mut() else { return Vec::new() };
     let mut unused: Vec<String> = Vec::new();
     for name in OF_STUDIES {
         if fields.shift_remove(name).is_some() {

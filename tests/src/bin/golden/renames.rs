@@ -50,9 +50,7 @@ impl Rename {
 type Taken = (Vec<String>, Value);
 
 fn take(value: &mut Value, path: &[&str], stars: &mut Vec<String>, taken: &mut Vec<Taken>) {
-    let Some((name, rest)) = path.split_first() else {
-        return;
-    };
+    let Some((name, rest)) = path.split_first() else { return };
     let fields: Vec<String> = match value {
         Value::Object(fields) => fields.keys().cloned().collect(),
         Value::Array(items) => (0..items.len()).map(|index| index.to_string()).collect(),

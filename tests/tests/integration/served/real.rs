@@ -207,9 +207,7 @@ async fn agree(house: &House, run: ExecutionId, url: String) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_on_vllm_survives_its_restart_and_learns_from_its_own_tokens() -> Result<()> {
-    let Some(mut vllm) = Vllm::start(None)? else {
-        return Ok(());
-    };
+    let Some(mut vllm) = Vllm::start(None)? else { return Ok(()) };
     let url = vllm.url();
     let (house, run) = disturbed(vec![url.clone()], || {
         vllm.kill();
@@ -222,9 +220,7 @@ async fn a_run_on_vllm_survives_its_restart_and_learns_from_its_own_tokens() -> 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_on_two_replicas_survives_the_end_of_one() -> Result<()> {
     let Some(one) = Vllm::start(None)? else { return Ok(()) };
-    let Some(mut other) = Vllm::start(None)? else {
-        return Ok(());
-    };
+    let Some(mut other) = Vllm::start(None)? else { return Ok(()) };
     disturbed(vec![one.url(), other.url()], || {
         other.kill();
         Ok(())
@@ -236,9 +232,7 @@ async fn a_run_on_two_replicas_survives_the_end_of_one() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_on_vllm_that_finds_adapters_by_itself() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let Some(vllm) = Vllm::start(Some(folder.path()))? else {
-        return Ok(());
-    };
+    let Some(vllm) = Vllm::start(Some(folder.path()))? else { return Ok(()) };
     let adapters = folder.path().to_owned();
     let play = Play::open_with(vec![vllm.url()], |settings| {
         settings.resolver = true;

@@ -183,10 +183,7 @@ impl Report {
 
     fn bad(&mut self, bar: &indicatif::ProgressBar, bad: &Bad) -> anyhow::Result<()> {
         self.count += 1;
-        let line = match self.is_json {
-            true => serde_json::to_string(bad)?,
-            false => told(bad),
-        };
+        let line = if self.is_json { serde_json::to_string(bad)? } else { told(bad) };
         Ok(bar.suspend(|| writeln!(self.out, "{line}"))?)
     }
 

@@ -124,9 +124,7 @@ impl Adapters {
     /// left.
     pub(super) async fn trim(&self, servers: &[Arc<Server>]) {
         for digest in self.oldest() {
-            let Ok(lock) = lock_file(&self.lock_file(digest)) else {
-                return;
-            };
+            let Ok(lock) = lock_file(&self.lock_file(digest)) else { return };
             if lock.try_lock().is_err() {
                 continue;
             }

@@ -164,9 +164,7 @@ fn kill_members(folder: &Path) {
 
 /// Breaks if there were any.
 fn kill_once(folder: &Path) -> ControlFlow<()> {
-    let Ok(processes) = all_processes() else {
-        return ControlFlow::Continue(());
-    };
+    let Ok(processes) = all_processes() else { return ControlFlow::Continue(()) };
     let mut found = ControlFlow::Continue(());
     for process in processes.flatten() {
         // Those of others cannot be read, and those that have ended have no environment.

@@ -80,9 +80,7 @@ impl Tensors {
     pub(super) fn check(&self, expected: &BTreeMap<String, Vec<usize>>) -> Result<(), String> {
         let shown = &self.shown;
         for (name, shape) in expected {
-            let Some(info) = self.entries.get(name) else {
-                return Err(format!("{shown} has no `{name}`"));
-            };
+            let Some(info) = self.entries.get(name) else { return Err(format!("{shown} has no `{name}`")) };
             if info.dtype != Dtype::F32 || info.shape != *shape {
                 return Err(format!(
                     "`{name}` of {shown} is {:?} {:?}; F32 {shape:?} is valid",

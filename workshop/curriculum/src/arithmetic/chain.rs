@@ -71,10 +71,7 @@ pub(super) fn variables(level: u8, rng: &mut ChaCha12Rng) -> Option<(String, Exp
         };
     }
     let ask = filled(one_of(ASKS, rng)?, &[asked]);
-    let text = match is_let {
-        true => format!("Let {given}. {ask}"),
-        false => format!("If {given}, {}", uncapitalised(&ask)),
-    };
+    let text = if is_let { format!("Let {given}. {ask}") } else { format!("If {given}, {}", uncapitalised(&ask)) };
     Some((text, meaning))
 }
 

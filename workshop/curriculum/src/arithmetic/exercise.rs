@@ -116,10 +116,7 @@ pub(super) fn number(low: i64, high: i64, rng: &mut ChaCha12Rng) -> Expression {
 
 /// One of several, all equally likely.
 pub(super) fn one_of<T: Copy>(choices: &[T], rng: &mut ChaCha12Rng) -> Option<T> {
-    match choices.is_empty() {
-        true => None,
-        false => Some(choices[rng.random_range(0..choices.len())]),
-    }
+    if choices.is_empty() { None } else { Some(choices[rng.random_range(0..choices.len())]) }
 }
 
 /// The pattern with its slots filled in order. Slots are written `{…}`.

@@ -117,27 +117,17 @@ fn phrase(expression: &Expression, rng: &mut ChaCha12Rng) -> Option<String> {
 
 /// "5 times the sum of 3 and 4": nothing may follow a phrase.
 fn ends_in_phrase(expression: &Expression, rng: &mut ChaCha12Rng) -> Option<String> {
-    let Expression::Operation(operator, sides) = expression else {
-        return None;
-    };
-    let [left @ Expression::Number(_), right] = &**sides else {
-        return None;
-    };
+    let Expression::Operation(operator, sides) = expression else { return None };
+    let [left @ Expression::Number(_), right] = &**sides else { return None };
     let words: Vec<&str> = INFIXES.iter().filter(|(_, of)| of == operator).map(|(words, _)| *words).collect();
     Some(format!("{left} {} {}", one_of(&words, rng)?, phrase(right, rng)?))
 }
 
 /// "3/4 of 20" or "25 percent of 80".
 fn part_of(expression: &Expression, rng: &mut ChaCha12Rng) -> Option<String> {
-    let Expression::Operation(Multiply, sides) = expression else {
-        return None;
-    };
-    let [part @ Expression::Operation(Divide, of), whole] = &**sides else {
-        return None;
-    };
-    let [Expression::Number(above), Expression::Number(below)] = &**of else {
-        return None;
-    };
+    let Expression::Operation(Multiply, sides) = expression else { return None };
+    let [part @ Expression::Operation(Divide, of), whole] = &**sides else { return None };
+    let [Expression::Number(above), Expression::Number(below)] = &**of else { return None };
     let is_percent = *below == 100.into();
     let part = if is_percent { format!("{above} percent") } else { part.to_string() };
     Some(format!("{part} of {}", atom(whole, rng)))
@@ -162,9 +152,7 @@ fn said(wordings: &[Wording], expression: &Expression, rng: &mut ChaCha12Rng) ->
 
 /// The contents of the slots with which a wording means this expression.
 fn slots(meaning: Meaning, expression: &Expression) -> Option<Vec<&Expression>> {
-    let Expression::Operation(operator, sides) = expression else {
-        return None;
-    };
+    let Expression::Operation(operator, sides) = expression else { return None };
     let [left, right] = &**sides;
     let slots = match meaning {
         Meaning::Ordered(of) if of == *operator => vec![left, right],

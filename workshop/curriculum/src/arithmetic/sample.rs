@@ -159,10 +159,7 @@ impl<'a> Writer<'a> {
     }
 
     fn score(&self, quality: Quality, rng: &mut ChaCha12Rng) -> Vec<Part> {
-        let quality = match rng.random_bool(self.spec.score_noise) {
-            true => Quality::draw(rng),
-            false => quality,
-        };
+        let quality = if rng.random_bool(self.spec.score_noise) { Quality::draw(rng) } else { quality };
         let score = format!("<score>{}</score><eos>", quality.score(rng));
         vec![Part::new(score, self.spec.weights.score)]
     }

@@ -23,9 +23,7 @@ struct Working {
 
 impl Working {
     fn expression(&mut self, expression: &Expression) -> Option<Rational> {
-        let Expression::Operation(operator, sides) = expression else {
-            return expression.value();
-        };
+        let Expression::Operation(operator, sides) = expression else { return expression.value() };
         // A fraction such as 3/4 is a number already, unless it can be reduced.
         if expression.is_fraction() {
             let value = expression.value()?;
@@ -103,10 +101,7 @@ impl Working {
         if is_simple {
             return self.direct(Operator::Multiply, left, right, left * right);
         }
-        let (split, other) = match parts(left).len() >= parts(right).len() {
-            true => (left, right),
-            false => (right, left),
-        };
+        let (split, other) = if parts(left).len() >= parts(right).len() { (left, right) } else { (right, left) };
         let products: Vec<i128> = parts(split).into_iter().map(|part| self.product(part, other)).collect();
         products.into_iter().reduce(|sum, product| self.sum(sum, product)).unwrap_or(0)
     }
@@ -227,9 +222,7 @@ pub fn plan(expression: &Expression) -> Option<Vec<String>> {
 
 /// Adds the operations of an expression; returns the name of its value, or the number if it needs none.
 fn planned(expression: &Expression, operations: &mut Vec<String>) -> Option<String> {
-    let Expression::Operation(operator, sides) = expression else {
-        return Some(expression.to_string());
-    };
+    let Expression::Operation(operator, sides) = expression else { return Some(expression.to_string()) };
     if expression.is_fraction() {
         return Some(expression.to_string());
     }

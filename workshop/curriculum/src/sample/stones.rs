@@ -74,15 +74,9 @@ impl SampleSpec {
         harder: &Executed,
         rng: &mut ChaCha12Rng,
     ) -> Sample {
-        let (given, written) = match task.is_lemma() {
-            true => (harder, easier),
-            false => (easier, harder),
-        };
+        let (given, written) = if task.is_lemma() { (harder, easier) } else { (easier, harder) };
         // Another number now and then: goalposts of other makers show more pairs or fewer.
-        let shown = match rng.random_bool(0.75) {
-            true => spec.shown,
-            false => rng.random_range(1..=spec.shown + 1),
-        };
+        let shown = if rng.random_bool(0.75) { spec.shown } else { rng.random_range(1..=spec.shown + 1) };
         let shown = self.indices(given, shown, rng);
         let prompt = task.prompt(&given.source, shown.iter().map(|&at| &given.pairs[at]));
         let inputs: Vec<&str> =

@@ -61,9 +61,7 @@ impl Tracer<'_> {
         let count = rng.random_range(0..=self.spec.candidates);
         for wrong in distinct(rng, all, count.min(all)) {
             let (input, output) = &executed.pairs[wrong];
-            let (false, Some(run)) = (output == wanted, run(executed, wrong)) else {
-                continue;
-            };
+            let (false, Some(run)) = (output == wanted, run(executed, wrong)) else { continue };
             let candidate = [
                 Part::new("#", self.weight),
                 Part::new(input.as_str(), 0.0),
@@ -90,9 +88,7 @@ impl Tracer<'_> {
         let mut answer = self.fitting(right)?;
         let count = rng.random_range(0..=self.spec.candidates);
         for candidate in executed.candidates.iter().take(count) {
-            let Some(Some((steps, output))) = candidate.runs.get(at) else {
-                continue;
-            };
+            let Some(Some((steps, output))) = candidate.runs.get(at) else { continue };
             if output == wanted {
                 continue;
             }

@@ -61,10 +61,7 @@ impl BenchUpdate {
         let (population, single) =
             (self.setup.population(&model, self.setup.members)?, self.setup.population(&model, 1)?);
         let mut ours = self.update(&model, &population)?;
-        let mut alone = match self.brief {
-            true => Spent::MAX,
-            false => self.update(&model, &single)?,
-        };
+        let mut alone = if self.brief { Spent::MAX } else { self.update(&model, &single)? };
         for _ in 1..self.setup.repeats {
             ours = ours.min(self.update(&model, &population)?);
             if !self.brief {

@@ -143,9 +143,7 @@ fn largest_child() -> anyhow::Result<u64> {
     let mut largest = 0;
     for entry in fs::read_dir("/proc")?.flatten() {
         // A process may end between listing and reading.
-        let Ok(status) = fs::read_to_string(entry.path().join("status")) else {
-            continue;
-        };
+        let Ok(status) = fs::read_to_string(entry.path().join("status")) else { continue };
         if field(&status, "PPid:").as_deref() == Some(own.as_str()) {
             let kib: u64 = field(&status, "VmRSS:").and_then(|kib| kib.parse().ok()).unwrap_or(0);
             largest = largest.max(kib << 10);

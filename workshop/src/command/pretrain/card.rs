@@ -269,9 +269,7 @@ fn stones(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
 }
 
 fn ways(card: &mut String, evaluation: &Evaluation) -> std::fmt::Result {
-    let Some(any) = evaluation.ways.values().next() else {
-        return Ok(());
-    };
+    let Some(any) = evaluation.ways.values().next() else { return Ok(()) };
     writeln!(
         card,
         "### Two ways to answer\n\nProblems for development, {} of each type: the last held-out programs of each level. Greedy \

@@ -227,9 +227,7 @@ impl Evaluator<'_> {
     /// By task: stones from held-out programs, each attempted ten times. Lemmas are made from programs of levels 3 to 5,
     /// as goalposts are, and lifts from those of levels 1 to 3, as lemmas are.
     fn stones(&self) -> anyhow::Result<BTreeMap<String, Stones>> {
-        let Some(spec) = self.config.samples.stones else {
-            return Ok(BTreeMap::new());
-        };
+        let Some(spec) = self.config.samples.stones else { return Ok(BTreeMap::new()) };
         let tasks = StoneTask::ALL.into_iter();
         tasks.map(|task| Ok((task.name().to_owned(), self.stones_of(task, &spec)?))).collect()
     }
@@ -255,9 +253,7 @@ impl Evaluator<'_> {
         let verdicts = self.judge(read.iter().map(|read| read.clone().map(Check::Propose)));
         let mut problems = Vec::new();
         for (read, verdict) in read.iter().zip(verdicts) {
-            let (Ok(Proposal::Function { program, inputs, message }), Ok(verdict)) = (read, verdict) else {
-                continue;
-            };
+            let (Ok(Proposal::Function { program, inputs, message }), Ok(verdict)) = (read, verdict) else { continue };
             if let (Some(true), Some(outputs)) = (verdict.valid, verdict.outputs) {
                 problems.push(Problem {
                     program: program.clone(),

@@ -56,10 +56,7 @@ pub(super) fn describe(folder: &Path) -> anyhow::Result<Origin> {
     Ok(Origin {
         model: folder.display().to_string(),
         sha256: Digest::of(&bytes).to_string(),
-        training: match training.exists() {
-            true => Some(Box::new(serde_json::from_value(json(&training)?)?)),
-            false => None,
-        },
+        training: if training.exists() { Some(Box::new(serde_json::from_value(json(&training)?)?)) } else { None },
     })
 }
 

@@ -17,9 +17,7 @@ pub(super) fn tested(line: &Line, task_id: String, format: &Format) -> Result<Be
     };
     let question = questions::question(line, line.first(question)?)?;
     let asserted = statements(line, tests)?;
-    let Some(first) = asserted.first() else {
-        return Err(format!("field `{tests}` has no test"));
-    };
+    let Some(first) = asserted.first() else { return Err(format!("field `{tests}` has no test")) };
     let solution = match solution {
         Some(column) if line.has(column) => Some(line.text(column)?),
         _ => None,
@@ -52,10 +50,7 @@ pub(super) fn tested(line: &Line, task_id: String, format: &Format) -> Result<Be
 /// The Python code of a column: a text, or a list of statements. Blank ones are left out.
 fn statements(line: &Line, column: &str) -> Result<Vec<String>, String> {
     let is_list = line.raw(column).is_some_and(|raw| raw.starts_with('['));
-    let all: Vec<String> = match is_list {
-        true => line.get(column)?,
-        false => vec![line.text(column)?],
-    };
+    let all: Vec<String> = if is_list { line.get(column)? } else { vec![line.text(column)?] };
     Ok(all.into_iter().filter(|code| !code.trim().is_empty()).collect())
 }
 

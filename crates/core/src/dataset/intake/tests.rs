@@ -239,9 +239,7 @@ fn real_sets_are_read_whole() {
 
 #[test]
 fn a_real_row_without_an_oracle_is_refused_by_its_line() {
-    let Some(path) = shared("azr_seeds/7b_coder_seed_io.jsonl") else {
-        return;
-    };
+    let Some(path) = shared("azr_seeds/7b_coder_seed_io.jsonl") else { return };
     let bytes = fs::read(path).unwrap();
     let mut intake = intake(format("azr_code_i"));
     let lines = crate::benchmark::reader::lines(&bytes);

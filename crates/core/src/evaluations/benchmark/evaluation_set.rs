@@ -101,9 +101,7 @@ impl<'a> EvaluationSet<'a> {
     pub(crate) fn answers(&self, rows: &[BenchmarkRow]) -> Result<Vec<Answers<'a>>, PlanError> {
         let mut answers = Vec::new();
         for chunk in self.chunks() {
-            let Some(result) = self.view.benchmark(&self.key("generate", chunk.number))? else {
-                continue;
-            };
+            let Some(result) = self.view.benchmark(&self.key("generate", chunk.number))? else { continue };
             let grade = self.key("grade", chunk.number);
             let verdicts = self.view.verify(&grade)?.map_or(&[][..], |result| &result.verdicts);
             answers.push(Answers {

@@ -204,9 +204,7 @@ pub(crate) fn context_faults(config: &RunConfig, limit: (&str, u32), sampling: &
     let mut faults = Vec::new();
     let (field, limit) = limit;
     for population in config.populations.values() {
-        let Some(context) = crate::footprint::context_length(&population.base_model.name) else {
-            continue;
-        };
+        let Some(context) = crate::footprint::context_length(&population.base_model.name) else { continue };
         for (name, sampling) in [("propose", &sampling.propose), ("solve", &sampling.solve)] {
             let needed = limit.saturating_add(sampling.max_tokens);
             if needed > context {

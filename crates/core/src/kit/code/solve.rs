@@ -173,9 +173,7 @@ impl<'a> Draft<'a> {
         batch: &AttemptBatch<'_>,
         solved: Option<&RolloutResult>,
     ) -> Progress<Arc<Vec<Vec<Attempt>>>> {
-        let Some(solved) = solved else {
-            return Ok(Arc::default());
-        };
+        let Some(solved) = solved else { return Ok(Arc::default()) };
         let [source, key] = batch.phases.map(|phase| self.key(phase, batch.chunk).round(batch.round));
         let view = self.view;
         let answers = view.once(&format!("answers/{key}"), || -> Progress<Vec<Answer>> {
@@ -221,9 +219,7 @@ impl<'a> Draft<'a> {
         answer: &Answer,
         verdict: Option<&Verdict>,
     ) {
-        let Some(member) = self.members.get(assignment.solver) else {
-            return;
-        };
+        let Some(member) = self.members.get(assignment.solver) else { return };
         let reason = match answer {
             Ok(_) => verdict.map(|verdict| verdict.reason.clone()).unwrap_or_default(),
             Err(reason) => reason.clone(),

@@ -130,9 +130,7 @@ const MARKS: [&str; 5] = ["<so>", "<si>", "<sf>", "<answer>", "\\boxed{"];
 /// mark of an answer, or before the first block of code.
 fn has_steps(text: &str) -> bool {
     let marked = MARKS.iter().filter_map(|mark| text.rfind(mark)).max();
-    let Some(end) = marked.or_else(|| text.find("```")) else {
-        return false;
-    };
+    let Some(end) = marked.or_else(|| text.find("```")) else { return false };
     let before = text[..end].replace("<think>", "").replace("</think>", "");
     before.contains(char::is_alphanumeric)
 }

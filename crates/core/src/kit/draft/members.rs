@@ -166,9 +166,7 @@ impl Draft<'_> {
         let populations = self.run.config.populations.values();
         let groups = populations.flat_map(|population| &population.members);
         let mut founders = groups.flat_map(|group| std::iter::repeat_n(&group.from, group.count as usize));
-        let Some(from) = founders.nth(place).and_then(Option::as_ref) else {
-            return Ok(None);
-        };
+        let Some(from) = founders.nth(place).and_then(Option::as_ref) else { return Ok(None) };
         let unknown = || PlanError::Other(format!("the weights of {from:?} were not looked up"));
         from.weights().ok_or_else(unknown).map(Some)
     }

@@ -192,9 +192,7 @@ impl<'a> Draft<'a> {
         let mut sources = HashMap::new();
         let mut updates = Vec::with_capacity(learners.len());
         for learner in learners {
-            let Some(member) = self.members.get(learner.member) else {
-                continue;
-            };
+            let Some(member) = self.members.get(learner.member) else { continue };
             let Some(from) = member.adapter else { continue };
             let mut sequences = Vec::with_capacity(learner.sequences.len());
             for (sequence, advantage) in learner.sequences.iter().zip(&learner.advantages) {
@@ -239,9 +237,7 @@ impl<'a> Draft<'a> {
     pub fn adopt(&mut self, updated: &[&MemberUpdated]) {
         for new in updated {
             let run = self.run.run;
-            let Some(member) = self.members.iter_mut().find(|member| member.id(run) == new.member) else {
-                continue;
-            };
+            let Some(member) = self.members.iter_mut().find(|member| member.id(run) == new.member) else { continue };
             member.adapter = Some(new.version);
             member.ordinal += 1;
             self.plan.records.versions.push(VersionRecord {

@@ -153,9 +153,7 @@ impl<'a> Rows<'a> {
 
     /// The questions with the oracle of the user's own, if there is one.
     fn own(&mut self, key: &WorkKey, questions: &[Question]) -> Progress<Option<Arc<Vec<Question>>>> {
-        let Some(oracle) = self.oracle else {
-            return Ok(None);
-        };
+        let Some(oracle) = self.oracle else { return Ok(None) };
         let source = self.draft.reward(oracle.file)?;
         let own = self.draft.view.once(&format!("own/{key}"), || -> Progress<Vec<Question>> {
             let judged = questions.iter().map(|question| Question {
@@ -211,10 +209,7 @@ impl Judged<'_> {
         let parts = self.reward.parts.as_object().into_iter().flatten();
         let parts: BTreeMap<String, f64> =
             parts.filter_map(|(name, part)| Some((name.clone(), part.as_f64()?))).collect();
-        match self.is_own || parts.len() > 1 {
-            true => parts,
-            false => BTreeMap::new(),
-        }
+        if self.is_own || parts.len() > 1 { parts } else { BTreeMap::new() }
     }
 }
 

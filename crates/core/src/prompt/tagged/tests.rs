@@ -192,10 +192,7 @@ proptest! {
         answer in contents("answer"),
         is_nested: bool,
     ) {
-        let question = match is_nested {
-            true => format!("{question}<question>{inner}</question>"),
-            false => question,
-        };
+        let question = if is_nested { format!("{question}<question>{inner}</question>") } else { question };
         let text = format!("So: <question>{question}</question> then <answer>{answer}</answer>.");
         let reading = reading(&[QUESTION, ANSWER], &text);
         prop_assert_eq!(&reading.texts("question").unwrap()[0], question.trim());

@@ -121,18 +121,12 @@ impl Scope<'_> {
 
     /// Attempts at lemmas and lifts, if they concern the member.
     fn attempts(&self) -> &[Attempt] {
-        match self.roles.contains(&Role::Student) {
-            true => &self.tally.attempts,
-            false => &[],
-        }
+        if self.roles.contains(&Role::Student) { &self.tally.attempts } else { &[] }
     }
 
     /// Answers to real data, if they concern the member.
     fn real_answers(&self) -> &[Answer] {
-        match self.roles.contains(&Role::Student) {
-            true => &self.tally.answers,
-            false => &[],
-        }
+        if self.roles.contains(&Role::Student) { &self.tally.answers } else { &[] }
     }
 }
 

@@ -119,9 +119,7 @@ fn numbers(parameters: &Parameters) -> [(&'static str, u64); 1] {
 /// The bytes of a problem's texts that a variable shows; of single inputs and outputs the longest one that is shown.
 fn amounts(variable: &str, problem: &Problem) -> Vec<(&'static str, usize)> {
     let statement = problem.statement();
-    let Statement::Function { message, pairs } = &statement else {
-        return Vec::new();
-    };
+    let Statement::Function { message, pairs } = &statement else { return Vec::new() };
     let inputs = || pairs.iter().map(|(input, _)| input.len());
     let outputs = || pairs.iter().map(|(_, output)| output.len());
     match variable {

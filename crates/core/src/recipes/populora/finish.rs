@@ -42,10 +42,7 @@ impl Step<'_> {
         });
         let members = draft.members.iter().map(|member| {
             // A member in both roles counts as a teacher.
-            let role = match member.plays(Role::Teacher) {
-                true => Role::Teacher,
-                false => Role::Student,
-            };
+            let role = if member.plays(Role::Teacher) { Role::Teacher } else { Role::Student };
             (member.id(draft.run.run), role)
         });
         Players { ratings: ratings.collect(), members: members.collect() }

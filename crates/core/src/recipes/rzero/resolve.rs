@@ -94,9 +94,7 @@ impl Parameters {
             let mut groups = population.members.iter();
             groups.any(|group| group.roles.contains(&Role::Solver))
         };
-        let Some(solvers) = config.populations.values().find(plays) else {
-            return Vec::new();
-        };
+        let Some(solvers) = config.populations.values().find(plays) else { return Vec::new() };
         let chains = [(voted, proposed), (voted, posed), (solved, posed)];
         let faults = chains.map(|(answers, shown)| room_fault(&solvers.base_model.name, answers, &[shown]));
         faults.into_iter().flatten().collect()

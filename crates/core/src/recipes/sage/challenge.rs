@@ -95,9 +95,7 @@ impl Step<'_> {
     /// The room for a task of `kind`, with the longest plan where one is shown; `None` if the base's context is not known.
     fn room(&self, kind: ProblemKind) -> Result<Arc<Option<Room>>, PlanError> {
         self.draft.view.once(&format!("room/{}", kind.name()), || {
-            let Some(mut room) = Room::of(&self.draft.population(0)?.1.base_model.name) else {
-                return Ok(None);
-            };
+            let Some(mut room) = Room::of(&self.draft.population(0)?.1.base_model.name) else { return Ok(None) };
             let (templates, parameters) = (Templates::of(kind), self.parameters);
             let sampling = &parameters.sampling;
             let [plan, solve, critique] =

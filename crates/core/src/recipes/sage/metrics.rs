@@ -101,18 +101,12 @@ pub(super) fn records(step: &Step<'_>, outcomes: Outcomes<'_>) -> Result<Vec<Met
 impl<'t> Scope<'t> {
     /// The challenges, if they concern the member.
     fn candidates(&self) -> &'t [Candidate] {
-        match self.roles.contains(&Role::Challenger) {
-            true => self.candidates,
-            false => &[],
-        }
+        if self.roles.contains(&Role::Challenger) { self.candidates } else { &[] }
     }
 
     /// The answers that are learned from, if they concern the member.
     fn solved(&self) -> &'t [Solved] {
-        match self.roles.contains(&Role::Solver) {
-            true => self.solved,
-            false => &[],
-        }
+        if self.roles.contains(&Role::Solver) { self.solved } else { &[] }
     }
 
     /// The rewards of the member in `role`.

@@ -63,10 +63,7 @@ impl Verifier {
             Self::Row(row) => Submission::Response(completion.text.clone()).solution(row),
             Self::Generated(_) | Self::Unusable(_) => {
                 let code = code_of(&completion.text, self.entry_point(), None);
-                match code.trim().is_empty() {
-                    true => Err("there is no program".to_owned()),
-                    false => Ok(code),
-                }
+                if code.trim().is_empty() { Err("there is no program".to_owned()) } else { Ok(code) }
             }
         }
     }
@@ -152,9 +149,7 @@ fn trial(verifier: &Verifier, id: String) -> Given {
 
 /// Why a verifier is not valid, after its trial.
 fn fault(verifier: &Verifier, judged: Judged) -> Option<String> {
-    let Verifier::Generated(_) = verifier else {
-        return (!judged.correct).then_some(judged.reason);
-    };
+    let Verifier::Generated(_) = verifier else { return (!judged.correct).then_some(judged.reason) };
     // A name that is not defined is the tests' own fault: an empty function raises nothing.
     let is_undefined = judged.reason.contains("NameError");
     match judged.status {

@@ -284,10 +284,7 @@ impl Differences {
         let none = Self { count: 0, largest: 0.0, tensor: String::new() };
         apart.fold(none, |found, (apart, tensor)| {
             let count = found.count + 1;
-            match apart > found.largest {
-                true => Self { count, largest: apart, tensor },
-                false => Self { count, ..found },
-            }
+            if apart > found.largest { Self { count, largest: apart, tensor } } else { Self { count, ..found } }
         })
     }
 }

@@ -278,9 +278,7 @@ fn as_set(value: &Value) -> Option<Value> {
 
 /// HumanEval/32: the value of the polynomial with these coefficients.
 fn polynomial(arguments: &[Value], at: &Value) -> Option<f64> {
-    let [Value::List(coefficients)] = arguments else {
-        return None;
-    };
+    let [Value::List(coefficients)] = arguments else { return None };
     let at = number(at)?;
     let powers = std::iter::successors(Some(1.0), |power| Some(power * at));
     coefficients.iter().zip(powers).map(|(coefficient, power)| Some(number(coefficient)? * power)).sum()
@@ -288,9 +286,7 @@ fn polynomial(arguments: &[Value], at: &Value) -> Option<f64> {
 
 /// Mbpp/558 with the shorter number padded with zeros.
 fn digit_distance(arguments: &[Value]) -> Option<Value> {
-    let [Value::Int(a), Value::Int(b)] = arguments else {
-        return None;
-    };
+    let [Value::Int(a), Value::Int(b)] = arguments else { return None };
     let (a, b) = (a.to_string(), b.to_string());
     let width = a.len().max(b.len());
     let digits = |text: String| format!("{text:0>width$}").bytes().map(i64::from).collect::<Vec<_>>();

@@ -239,12 +239,8 @@ impl<'z, 'p> Player<'z, 'p> {
 }
 
 fn read_call(call: &[u8]) -> Option<(String, String)> {
-    let Ok(Value::Tuple(parts)) = decode(call) else {
-        return None;
-    };
-    let [Value::Str(name), Value::Tuple(positional), Value::Dict(keyword)] = parts.as_slice() else {
-        return None;
-    };
+    let Ok(Value::Tuple(parts)) = decode(call) else { return None };
+    let [Value::Str(name), Value::Tuple(positional), Value::Dict(keyword)] = parts.as_slice() else { return None };
     let mut arguments: Vec<String> = positional.iter().map(Value::to_source).collect();
     if !keyword.is_empty() {
         arguments.push(format!("**{}", parts[2].to_source()));

@@ -174,12 +174,8 @@ pub(crate) async fn measure(
     config: &RunConfig,
     done: u32,
 ) -> Result<(), StoreError> {
-    let Ok(recipe) = registry.planner(BenchmarkEvaluation.name()) else {
-        return Ok(());
-    };
-    let Some(schedule) = &config.benchmarks else {
-        return Ok(());
-    };
+    let Ok(recipe) = registry.planner(BenchmarkEvaluation.name()) else { return Ok(()) };
+    let Some(schedule) = &config.benchmarks else { return Ok(()) };
     // Events name steps that are over; before the first, step 0 is the one that is about to begin.
     let step = done.saturating_sub(1);
     let mut nested = tx.begin().await?;

@@ -150,9 +150,7 @@ async fn problems(
     let id = DatasetId(dataset.id);
     let mut kinds = Vec::new();
     for (place, row) in datasets::examples(&mut *db, id, rows).await? {
-        let Ok(row) = problem(place.cast_unsigned() as usize, &row) else {
-            continue;
-        };
+        let Ok(row) = problem(place.cast_unsigned() as usize, &row) else { continue };
         kinds.push((place, row.oracle.kind()));
     }
     let is_self_play = |kind: &ProblemKind| ProblemKind::TRIPLES.contains(kind);
@@ -173,9 +171,7 @@ async fn problems(
         (true, true) => "livecodebench",
         (true, false) => "math500",
     };
-    let Ok(suite) = suite(like) else {
-        return Ok(None);
-    };
+    let Ok(suite) = suite(like) else { return Ok(None) };
     let prompts = spec.prompts.clone().unwrap_or_else(|| suite.protocol.prompts.clone());
     if !prompt_styles().any(|known| known == prompts) {
         let valid: Vec<&str> = prompt_styles().collect();

@@ -72,10 +72,7 @@ pub(super) async fn configured(request: &Request<'_>, spec: &RegenerateSpec) -> 
         return Err(fault(recorded.pointer, detail));
     }
     payload.keep_tokens = true;
-    payload.compare = match weights::removed(&mut db, &tokens).await?.is_empty() {
-        true => result.tokens,
-        false => None,
-    };
+    payload.compare = if weights::removed(&mut db, &tokens).await?.is_empty() { result.tokens } else { None };
     let json = |error: serde_json::Error| fault("/spec", error.to_string());
     let parameters = RegenerateParameters {
         run: recorded.run,

@@ -187,9 +187,7 @@ pub(super) async fn show(
 /// The table of suites in and out of distribution.
 fn generalization(frame: &EvaluationFrame, results: &[BenchmarkResult]) -> Option<Generalization> {
     let spec = EvaluationSpec::deserialize(&frame.line.evaluation.spec).ok()?;
-    let EvaluationSpec::Benchmark(spec) = spec else {
-        return None;
-    };
+    let EvaluationSpec::Benchmark(spec) = spec else { return None };
     let score = |result: &BenchmarkResult| {
         let subject = Subject { name: result.name.clone(), role: result.role, member: result.member_id };
         let cell = Cell { pass_at_1: result.pass_at_1, standard_error: result.standard_error };
@@ -208,9 +206,7 @@ async fn with_questions(
     let mut questions: HashMap<(String, i32), String> = HashMap::new();
     for suite in suites {
         let dataset = results.iter().find(|result| result.suite == suite);
-        let Some(dataset) = dataset.and_then(|result| result.dataset_id) else {
-            continue;
-        };
+        let Some(dataset) = dataset.and_then(|result| result.dataset_id) else { continue };
         let of_suite = samples.iter().filter(|sample| sample.suite == suite);
         let places: Vec<i32> = of_suite.map(|sample| sample.row).collect();
         let found = datasets::questions(db, DatasetId(dataset), &places).await?;

@@ -77,10 +77,7 @@ fn solved_over_steps(result: &GoalpostsResult) -> Figure {
     let series = curves.into_iter().take(LINES).map(|((control, name), mut points)| {
         points.sort_by(|one, other| one.0.total_cmp(&other.0));
         Series {
-            name: match control {
-                true => format!("base for {}", inert(name)),
-                false => inert(name),
-            },
+            name: if control { format!("base for {}", inert(name)) } else { inert(name) },
             style: if control { Style::Dashed } else { Style::Bold },
             points,
             ..Series::default()

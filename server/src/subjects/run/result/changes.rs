@@ -83,9 +83,7 @@ impl Changes {
     /// The changes behind the verdict on a run; none without a result that can be compared.
     pub(crate) async fn load(db: &PgPool, run: ExecutionId) -> Result<Option<Self>, ApiError> {
         let (ways, results) = futures::try_join!(benchmarks::measurements(db, run), benchmarks::run_results(db, run))?;
-        let Some((result, comparison)) = compared(&ways, &results) else {
-            return Ok(None);
-        };
+        let Some((result, comparison)) = compared(&ways, &results) else { return Ok(None) };
         let rows = benchmarks::row_changes(db, result).await?;
         Ok(Some(Self {
             groups: groups(&rows, &comparison),

@@ -63,9 +63,7 @@ impl Curve {
     /// # Errors
     /// 400 if there is no such curve.
     pub(crate) fn of(view: &View) -> Result<Self, ApiError> {
-        let Some(asked) = view.parameter("curve") else {
-            return Ok(Self::default());
-        };
+        let Some(asked) = view.parameter("curve") else { return Ok(Self::default()) };
         let found = Self::NAMES.iter().find(|(_, name)| *name == asked);
         found.map(|(curve, _)| *curve).ok_or_else(|| {
             let detail = format!("`{asked}` is no curve: pass_at_1 and pass_at_k are valid");

@@ -118,9 +118,7 @@ impl Evaluator<'_> {
                 continue;
             };
             well_formed += 1;
-            let Ok(expression) = read_question(&question) else {
-                continue;
-            };
+            let Ok(expression) = read_question(&question) else { continue };
             if expression.value().is_none() {
                 continue;
             }

@@ -133,9 +133,7 @@ pub(super) fn solves(answered: &Answered) -> bool {
 fn members(single: &[Answered]) -> Vec<Member> {
     let mut by_member: BTreeMap<Uuid, Member> = BTreeMap::new();
     for answered in single.iter().filter(|answered| solves(answered)) {
-        let (Some(member), Some(step)) = (answered.member_id, answered.step) else {
-            continue;
-        };
+        let (Some(member), Some(step)) = (answered.member_id, answered.step) else { continue };
         let own = by_member.entry(member).or_insert_with(|| Member { name: answered.name.clone(), points: Vec::new() });
         own.points.push(Point {
             step,

@@ -110,9 +110,7 @@ impl HeldOut {
 
     /// A curve; its part before a fork is a dashed curve of its own, up to the first point after it.
     fn own_and_inherited(&self, whole: Series) -> Vec<Series> {
-        let Some(fork) = self.inherited_to.map(f64::from) else {
-            return vec![whole];
-        };
+        let Some(fork) = self.inherited_to.map(f64::from) else { return vec![whole] };
         let first = whole.points.partition_point(|(step, _)| *step <= fork);
         let past = Series {
             name: format!("{}, before the fork", whole.name),

@@ -25,10 +25,7 @@ pub(crate) async fn latest(db: &PgPool, run: &RunDetail) -> Result<Latest, ApiEr
         return Ok(Latest { held_out: HeldOut::Measured(comparison), is_of_own_rows: result.suite == HELD_OUT_ROWS });
     }
     let is_due = is_scheduled(run) || !ways.is_empty();
-    let held_out = match is_due && is_measuring(db, &run.run).await? {
-        true => HeldOut::Awaited,
-        false => HeldOut::Unmeasured,
-    };
+    let held_out = if is_due && is_measuring(db, &run.run).await? { HeldOut::Awaited } else { HeldOut::Unmeasured };
     Ok(Latest { held_out, is_of_own_rows: false })
 }
 
