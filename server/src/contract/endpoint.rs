@@ -30,11 +30,21 @@ pub(crate) struct About {
     /// Its name: clients name functions after it.
     pub(crate) name: &'static str,
     /// The address below `/api/v1`.
-    pub(crate) path: &'static str,
+    path: &'static str,
     /// One sentence.
-    pub(crate) summary: &'static str,
+    summary: &'static str,
     /// What the answer contains.
-    pub(crate) answer: &'static str,
+    answer: &'static str,
+}
+
+impl About {
+    pub(crate) const fn new(name: &'static str, path: &'static str) -> Self {
+        Self { name, path, summary: "", answer: "" }
+    }
+
+    pub(crate) const fn says(self, summary: &'static str, answer: &'static str) -> Self {
+        Self { summary, answer, ..self }
+    }
 }
 
 /// Handlers of requests.

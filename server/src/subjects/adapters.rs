@@ -54,38 +54,20 @@ struct ImportAdapterQuery {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let import = About {
-        name: "import_adapter",
-        path: "/adapters",
-        summary: "Import a PEFT adapter, which members of new runs may begin with.",
-        answer: "The adapter",
-    };
+    let import = About::new("import_adapter", "/adapters")
+        .says("Import a PEFT adapter, which members of new runs may begin with.", "The adapter");
     let import = Endpoint::post(import, "adapters", import_adapter).query::<ImportAdapterQuery>();
     let import = import.takes_file(Some("The archive"), &TYPES).creates::<Adapter>();
     let more = "The body is a tar, tar.gz or zip of `adapter_config.json` and `adapter_model.safetensors`, at the top or in one \
         folder; other files in it are ignored. `adapter.zip` of a member is such an archive.";
     let import = import.describe(more);
-    let all = About {
-        name: "list_adapters",
-        path: "/adapters",
-        summary: "List imported adapters.",
-        answer: "A page of adapters",
-    };
+    let all = About::new("list_adapters", "/adapters").says("List imported adapters.", "A page of adapters");
     let all = list(all, "adapters", async |db: &PgPool, _: &All, window: &Window| adapters::page(db, window).await);
-    let one = About {
-        name: "show_adapter",
-        path: "/adapters/{id}",
-        summary: "Show an imported adapter.",
-        answer: "The adapter",
-    };
+    let one = About::new("show_adapter", "/adapters/{id}").says("Show an imported adapter.", "The adapter");
     let find = async |db: &PgPool, id: Uuid| adapters::find(db, id).await;
     let one = show(one, "adapters", find).id("id", "The adapter");
-    let removal = About {
-        name: "delete_adapter",
-        path: "/adapters/{id}",
-        summary: "Delete an imported adapter. Runs that began with it keep its weights.",
-        answer: "It is gone",
-    };
+    let removal = About::new("delete_adapter", "/adapters/{id}")
+        .says("Delete an imported adapter. Runs that began with it keep its weights.", "It is gone");
     let removal = delete(removal, "adapters", find, async |db: &PgPool, id: Uuid| adapters::remove(db, id).await);
     vec![import, all, one, removal.id("id", "The adapter").if_match()]
 }

@@ -60,55 +60,30 @@ pub(crate) struct CreatedWebhook {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let all = About {
-        name: "list_alerts",
-        path: "/alerts",
-        summary: "List alerts of the last thirty days.",
-        answer: "A page of alerts",
-    };
+    let all = About::new("list_alerts", "/alerts").says("List alerts of the last thirty days.", "A page of alerts");
     let all = list(all, "alerts", alerts::page);
-    let create = About {
-        name: "create_webhook",
-        path: "/webhooks",
-        summary: "Create a webhook. The response is not stored, so this has no `Idempotency-Key`.",
-        answer: "The webhook, with its secret",
-    };
+    let create = About::new("create_webhook", "/webhooks").says(
+        "Create a webhook. The response is not stored, so this has no `Idempotency-Key`.",
+        "The webhook, with its secret",
+    );
     let create = Endpoint::post(create, "alerts", create_webhook).takes::<CreateWebhook>().creates::<CreatedWebhook>();
     let create = create.scope("admin");
-    let all_webhooks = About {
-        name: "list_webhooks",
-        path: "/webhooks",
-        summary: "List webhooks, without their secrets.",
-        answer: "A page of webhooks",
-    };
+    let all_webhooks =
+        About::new("list_webhooks", "/webhooks").says("List webhooks, without their secrets.", "A page of webhooks");
     let all_webhooks =
         list(all_webhooks, "alerts", async |db: &PgPool, _: &All, window: &Window| webhooks::page(db, window).await)
             .scope("admin");
-    let one = About {
-        name: "show_webhook",
-        path: "/webhooks/{id}",
-        summary: "Show a webhook, without its secret.",
-        answer: "The webhook",
-    };
+    let one = About::new("show_webhook", "/webhooks/{id}").says("Show a webhook, without its secret.", "The webhook");
     let one = show(one, "alerts", webhooks::find).id("id", "The webhook").scope("admin");
-    let all_deliveries = About {
-        name: "list_deliveries",
-        path: "/webhooks/{id}/deliveries",
-        summary: "List what was sent, or is to be sent, to a webhook.",
-        answer: "A page of deliveries",
-    };
+    let all_deliveries = About::new("list_deliveries", "/webhooks/{id}/deliveries")
+        .says("List what was sent, or is to be sent, to a webhook.", "A page of deliveries");
     let sent = async |db: &PgPool, id: Uuid, _: &All, window: &Window| webhooks::deliveries(db, id, window).await;
     let all_deliveries =
         list_within(all_deliveries, "alerts", webhooks::find, sent).id("id", "The webhook").scope("admin");
-    let test = About {
-        name: "test_webhook",
-        path: "/webhooks/{id}/test",
-        summary: "Send a test alert to a webhook.",
-        answer: "It is on its way",
-    };
+    let test =
+        About::new("test_webhook", "/webhooks/{id}/test").says("Send a test alert to a webhook.", "It is on its way");
     let test = Endpoint::post(test, "alerts", test_webhook).id("id", "The webhook").answers_nothing().scope("admin");
-    let removal =
-        About { name: "delete_webhook", path: "/webhooks/{id}", summary: "Delete a webhook.", answer: "It is gone" };
+    let removal = About::new("delete_webhook", "/webhooks/{id}").says("Delete a webhook.", "It is gone");
     let remove = async |db: &PgPool, id: Uuid| {
         webhooks::remove(db, id).await?;
         tracing::info!(webhook.id = %id, "deleted a webhook");

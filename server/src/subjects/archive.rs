@@ -49,18 +49,10 @@ struct Archive {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let map = About {
-        name: "show_archive",
-        path: "/runs/{id}/archive",
-        summary: "Show the archive of a run, now or after a step.",
-        answer: "The map",
-    };
-    let insertions = About {
-        name: "list_insertions",
-        path: "/runs/{id}/archive/insertions",
-        summary: "List the insertions into the archive of a run.",
-        answer: "A page of insertions",
-    };
+    let map = About::new("show_archive", "/runs/{id}/archive")
+        .says("Show the archive of a run, now or after a step.", "The map");
+    let insertions = About::new("list_insertions", "/runs/{id}/archive/insertions")
+        .says("List the insertions into the archive of a run.", "A page of insertions");
     let map = Endpoint::get(map, "runs", show).id("id", "The run");
     let read = async |db: &PgPool, run: ExecutionId, filter: &InsertionFilter, window: &Window| {
         archive::insertions(db, run, filter.cell, window).await

@@ -34,18 +34,15 @@ pub(crate) struct WrittenArtifact {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let read =
-        About { name: "read_artifact", path: "/artifacts/{digest}", summary: "Read an artifact.", answer: "Its bytes" };
+    let read = About::new("read_artifact", "/artifacts/{digest}").says("Read an artifact.", "Its bytes");
     let read = Endpoint::get(read, "artifacts", read_artifact);
     let read = read.name("digest", "SHA-256 of its bytes, as 64 hexadecimal digits");
     let read = read.answers_bytes("application/octet-stream").or_worker();
-    let write = About {
-        name: "write_artifact",
-        path: "/artifacts/{digest}",
-        summary: "Write an artifact. Writing an existing one is harmless; one that nothing references is removed after \
+    let write = About::new("write_artifact", "/artifacts/{digest}").says(
+        "Write an artifact. Writing an existing one is harmless; one that nothing references is removed after \
                   an hour.",
-        answer: "It is kept",
-    };
+        "It is kept",
+    );
     let write = Endpoint::put(write, "artifacts", write_artifact);
     let write = write.name("digest", "SHA-256 of its bytes, as 64 hexadecimal digits").query::<WriteArtifactQuery>();
     let write = write.takes_file(None, &["application/octet-stream"]).creates::<WrittenArtifact>().or_worker();

@@ -77,19 +77,10 @@ impl Filter for OfSuite {
 impl Filter for SampleFilter {}
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let all = About {
-        name: "list_benchmarks",
-        path: "/benchmarks",
-        summary: "List the benchmark suites.",
-        answer: "All suites",
-    };
+    let all = About::new("list_benchmarks", "/benchmarks").says("List the benchmark suites.", "All suites");
     let all = Endpoint::get(all, "benchmarks", list_benchmarks).answers::<BenchmarkSuites>();
-    let leaders = About {
-        name: "show_leaderboard",
-        path: "/benchmarks/{name}/leaderboard",
-        summary: "Show the best results on a suite, across all runs.",
-        answer: "Results, the best first",
-    };
+    let leaders = About::new("show_leaderboard", "/benchmarks/{name}/leaderboard")
+        .says("Show the best results on a suite, across all runs.", "Results, the best first");
     let leaders = Endpoint::get(leaders, "benchmarks", show_leaderboard);
     let leaders = leaders.name("name", "The suite").query::<LeaderboardQuery>().answers::<Leaderboard>();
     let find = async |db: &PgPool, id: ExecutionId| evaluations::find(db, id).await;
@@ -97,31 +88,19 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         let of_one = BenchmarkFilter { evaluation: Some(id), ..BenchmarkFilter::default() };
         results(db, of_one, asked, window).await
     };
-    let of_evaluation = About {
-        name: "list_evaluation_results",
-        path: "/evaluations/{id}/results",
-        summary: "List the results of a benchmark evaluation, with pass@k curves.",
-        answer: "A page of results",
-    };
+    let of_evaluation = About::new("list_evaluation_results", "/evaluations/{id}/results")
+        .says("List the results of a benchmark evaluation, with pass@k curves.", "A page of results");
     let of_evaluation = list_within(of_evaluation, "benchmarks", find, results_of_one).id("id", "The evaluation");
     let find_run = async |db: &PgPool, id: ExecutionId| runs::find(db, id).await;
     let results_of_run = async |db: &PgPool, id: ExecutionId, asked: &OfSuite, window: &Window| {
         let of_run = BenchmarkFilter { run: Some(id), ..BenchmarkFilter::default() };
         results(db, of_run, asked, window).await
     };
-    let of_run = About {
-        name: "list_run_results",
-        path: "/runs/{id}/benchmarks",
-        summary: "List the benchmark results of a run's members at all steps, with pass@k curves.",
-        answer: "A page of results",
-    };
+    let of_run = About::new("list_run_results", "/runs/{id}/benchmarks")
+        .says("List the benchmark results of a run's members at all steps, with pass@k curves.", "A page of results");
     let of_run = list_within(of_run, "benchmarks", find_run, results_of_run).id("id", "The run");
-    let samples = About {
-        name: "list_samples",
-        path: "/evaluations/{id}/samples",
-        summary: "List the samples of a benchmark evaluation.",
-        answer: "A page of samples",
-    };
+    let samples = About::new("list_samples", "/evaluations/{id}/samples")
+        .says("List the samples of a benchmark evaluation.", "A page of samples");
     let samples = list_within(samples, "benchmarks", find, benchmarks::samples).id("id", "The evaluation");
     vec![all, leaders, of_evaluation, of_run, samples]
 }

@@ -155,32 +155,18 @@ impl MetricSummary {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let recipes = About {
-        name: "list_recipes",
-        path: "/recipes",
-        summary: "List the recipes this server knows.",
-        answer: "All recipes",
-    };
+    let recipes = About::new("list_recipes", "/recipes").says("List the recipes this server knows.", "All recipes");
     let recipes = Endpoint::get(recipes, "configs", list_recipes).answers::<Recipes>();
-    let schema = About {
-        name: "show_run_config_schema",
-        path: "/schema/run-config",
-        summary: "Show the JSON Schema of a run config.",
-        answer: "JSON Schema, draft 2020-12",
-    };
+    let schema = About::new("show_run_config_schema", "/schema/run-config")
+        .says("Show the JSON Schema of a run config.", "JSON Schema, draft 2020-12");
     let schema = Endpoint::get(schema, "configs", show_run_config_schema).query::<RunConfigSchemaQuery>();
     let schema = schema.answers_object();
-    let description = About {
-        name: "show_openapi",
-        path: "/openapi.json",
-        summary: "Show this description of the API.",
-        answer: "OpenAPI 3.1",
-    };
+    let description =
+        About::new("show_openapi", "/openapi.json").says("Show this description of the API.", "OpenAPI 3.1");
     let description = Endpoint::get(description, "service", show_openapi).answers_object().open();
-    let presets = About { name: "list_presets", path: "/presets", summary: "List presets.", answer: "All presets" };
+    let presets = About::new("list_presets", "/presets").says("List presets.", "All presets");
     let presets = Endpoint::get(presets, "configs", list_presets).answers::<AllPresets>();
-    let preset =
-        About { name: "show_preset", path: "/presets/{name}", summary: "Show a preset.", answer: "The preset" };
+    let preset = About::new("show_preset", "/presets/{name}").says("Show a preset.", "The preset");
     let preset = Endpoint::get(preset, "configs", show_preset);
     let preset = preset.name("name", "The preset").answers::<Preset>();
     vec![recipes, schema, description, presets, preset]

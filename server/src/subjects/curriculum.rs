@@ -68,21 +68,17 @@ fn stretch(from: Option<u32>, to: Option<u32>) -> Stretch {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let growth = About {
-        name: "show_curriculum",
-        path: "/runs/{id}/curriculum",
-        summary: "Show how a run's growing set grows, how its critic scores, and what its members score on benchmarks.",
-        answer: "The growing set over steps; as CSV without the benchmarks",
-    };
+    let growth = About::new("show_curriculum", "/runs/{id}/curriculum").says(
+        "Show how a run's growing set grows, how its critic scores, and what its members score on benchmarks.",
+        "The growing set over steps; as CSV without the benchmarks",
+    );
     let growth = Endpoint::get(growth, "runs", show_curriculum).id("id", "The run").query::<ShowCurriculumQuery>();
     let growth = growth.answers::<Growth>().or_csv();
-    let scores = About {
-        name: "show_scores",
-        path: "/runs/{id}/curriculum/scores",
-        summary: "Show what became of the problems that a run's members proposed, by the critic's score, and how often \
+    let scores = About::new("show_scores", "/runs/{id}/curriculum/scores").says(
+        "Show what became of the problems that a run's members proposed, by the critic's score, and how often \
                   it is right.",
-        answer: "Problems by score",
-    };
+        "Problems by score",
+    );
     let scores = Endpoint::get(scores, "runs", show_scores).id("id", "The run").query::<ShowScoresQuery>();
     let scores = scores.answers::<Scores>().or_csv();
     vec![growth, scores]

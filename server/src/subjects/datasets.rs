@@ -138,40 +138,28 @@ impl Filter for InOrder {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let new = About { name: "create_dataset", path: "/datasets", summary: "Import a dataset.", answer: "The dataset" };
+    let new = About::new("create_dataset", "/datasets").says("Import a dataset.", "The dataset");
     let new = Endpoint::post(new, "datasets", create_dataset).idempotent();
     let new = new.takes::<CreateDataset>().creates::<DatasetDetail>();
-    let all =
-        About { name: "list_datasets", path: "/datasets", summary: "List datasets.", answer: "A page of datasets" };
+    let all = About::new("list_datasets", "/datasets").says("List datasets.", "A page of datasets");
     let all = list(all, "datasets", async |db: &PgPool, filter: &DatasetFilter, window: &Window| {
         datasets::page(db, filter.purpose.map(Purpose::from), window).await
     });
-    let one = About {
-        name: "show_dataset",
-        path: "/datasets/{id}",
-        summary: "Show a dataset and its overlap with others.",
-        answer: "The dataset",
-    };
+    let one =
+        About::new("show_dataset", "/datasets/{id}").says("Show a dataset and its overlap with others.", "The dataset");
     let one = show(one, "datasets", DatasetDetail::find).id("id", "The dataset");
     let find = async |db: &PgPool, id: DatasetId| datasets::find(db, id).await;
     let rows = async |db: &PgPool, id: DatasetId, _: &InOrder, window: &Window| datasets::rows(db, id, window).await;
-    let rows_of_one = About {
-        name: "list_dataset_rows",
-        path: "/datasets/{id}/rows",
-        summary: "List the rows of a dataset in order.",
-        answer: "A page of rows",
-    };
+    let rows_of_one = About::new("list_dataset_rows", "/datasets/{id}/rows")
+        .says("List the rows of a dataset in order.", "A page of rows");
     let rows_of_one = list_within(rows_of_one, "datasets", find, rows).id("id", "The dataset").or_worker();
     let bad = async |db: &PgPool, id: DatasetId, _: &InOrder, window: &Window| datasets::bad_rows(db, id, window).await;
-    let bad_rows = About {
-        name: "list_bad_rows",
-        path: "/datasets/{id}/bad-rows",
-        summary: "List the rows of a dataset whose tests cannot be used, as far as its check has found them.",
-        answer: "A page of bad rows, in order",
-    };
+    let bad_rows = About::new("list_bad_rows", "/datasets/{id}/bad-rows").says(
+        "List the rows of a dataset whose tests cannot be used, as far as its check has found them.",
+        "A page of bad rows, in order",
+    );
     let bad_rows = list_within(bad_rows, "datasets", find, bad).id("id", "The dataset");
-    let removal =
-        About { name: "delete_dataset", path: "/datasets/{id}", summary: "Delete a dataset.", answer: "It is gone" };
+    let removal = About::new("delete_dataset", "/datasets/{id}").says("Delete a dataset.", "It is gone");
     let removal = delete(removal, "datasets", DatasetDetail::find, datasets::remove).id("id", "The dataset").if_match();
     vec![new, all, one, rows_of_one, bad_rows, removal]
 }

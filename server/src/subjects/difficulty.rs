@@ -64,19 +64,13 @@ struct Difficulty {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let rows = About {
-        name: "list_rows",
-        path: "/runs/{id}/rows",
-        summary: "List the rows of a dataset that a run has asked, with when each was first solved.",
-        answer: "A page of rows",
-    };
-    let over_time = About {
-        name: "show_difficulty",
-        path: "/runs/{id}/difficulty",
-        summary: "Show how many rows of a run's dataset were solved never, sometimes and always when last asked, over \
+    let rows = About::new("list_rows", "/runs/{id}/rows")
+        .says("List the rows of a dataset that a run has asked, with when each was first solved.", "A page of rows");
+    let over_time = About::new("show_difficulty", "/runs/{id}/difficulty").says(
+        "Show how many rows of a run's dataset were solved never, sometimes and always when last asked, over \
                   time.",
-        answer: "Rows by difficulty; as CSV with a line for each window",
-    };
+        "Rows by difficulty; as CSV with a line for each window",
+    );
     let over_time = Endpoint::get(over_time, "runs", show).id("id", "The run");
     let over_time = over_time.query::<OverTime>().answers::<Difficulty>();
     vec![list_of_run(rows, dataset_rows::page), over_time.or_csv()]

@@ -25,27 +25,17 @@ pub(crate) use neighbours::{Neighbours, RepeatedWording, Similarity, Wordings, n
 const QUESTIONS: u32 = 20_000;
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let iterations = About {
-        name: "show_diversity",
-        path: "/runs/{id}/diversity",
-        summary: "Show how much the questions of each iteration of a run differ.",
-        answer: "The iterations",
-    };
+    let iterations = About::new("show_diversity", "/runs/{id}/diversity")
+        .says("Show how much the questions of each iteration of a run differ.", "The iterations");
     let iterations = Endpoint::get(iterations, "runs", show_diversity).id("id", "The run").answers::<Diversity>();
-    let wordings = About {
-        name: "list_wordings",
-        path: "/runs/{id}/diversity/wordings",
-        summary: "List the wordings most repeated in an iteration of a run.",
-        answer: "Wordings, the most repeated first",
-    };
+    let wordings = About::new("list_wordings", "/runs/{id}/diversity/wordings")
+        .says("List the wordings most repeated in an iteration of a run.", "Wordings, the most repeated first");
     let wordings = Endpoint::get(wordings, "runs", list_wordings).id("id", "The run").query::<IterationQuery>();
     let wordings = wordings.answers::<Wordings>();
-    let neighbours = About {
-        name: "list_neighbours",
-        path: "/runs/{id}/problems/{problem}/neighbours",
-        summary: "List the questions of an iteration that are nearest to a problem's, by default of its own iteration.",
-        answer: "Neighbours, the nearest first",
-    };
+    let neighbours = About::new("list_neighbours", "/runs/{id}/problems/{problem}/neighbours").says(
+        "List the questions of an iteration that are nearest to a problem's, by default of its own iteration.",
+        "Neighbours, the nearest first",
+    );
     let neighbours = Endpoint::get(neighbours, "runs", list_neighbours).id("id", "The run");
     let neighbours = neighbours.id("problem", "The problem").query::<IterationQuery>().answers::<Neighbours>();
     vec![iterations, wordings, neighbours]

@@ -81,12 +81,8 @@ struct OfRun {
 impl Filter for OfRun {}
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let new = About {
-        name: "create_evaluation",
-        path: "/evaluations",
-        summary: "Create an evaluation, which starts at once.",
-        answer: "The evaluation",
-    };
+    let new = About::new("create_evaluation", "/evaluations")
+        .says("Create an evaluation, which starts at once.", "The evaluation");
     let new = Endpoint::post(new, "evaluations", create_evaluation).query::<CreateEvaluationQuery>().idempotent();
     let new = new.takes::<CreateEvaluation>().creates::<Evaluation>();
     let new = new.or_answers::<PlannedEvaluation>("200", "The resolved config and the cost (`dry_run`)");
@@ -95,32 +91,19 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
             EvaluationFilter { run: asked.run.map(ExecutionId), state: asked.state, ..EvaluationFilter::default() };
         evaluations::page(db, &filter, window).await
     };
-    let all = About {
-        name: "list_evaluations",
-        path: "/evaluations",
-        summary: "List evaluations.",
-        answer: "A page of evaluations",
-    };
+    let all = About::new("list_evaluations", "/evaluations").says("List evaluations.", "A page of evaluations");
     let all = list(all, "evaluations", page);
     let find = async |db: &PgPool, id: ExecutionId| evaluations::find(db, id).await;
-    let one = About {
-        name: "show_evaluation",
-        path: "/evaluations/{id}",
-        summary: "Show an evaluation and its result.",
-        answer: "The evaluation",
-    };
+    let one =
+        About::new("show_evaluation", "/evaluations/{id}").says("Show an evaluation and its result.", "The evaluation");
     let one = show(one, "evaluations", find).id("id", "The evaluation");
     let stop = async |db: &PgPool, id: ExecutionId| {
         executions::cancel(db, id).await?;
         tracing::info!(evaluation.id = %id, "cancelled evaluation {id}");
         Ok(())
     };
-    let cancel = About {
-        name: "cancel_evaluation",
-        path: "/evaluations/{id}/cancel",
-        summary: "Cancel an evaluation.",
-        answer: "The evaluation",
-    };
+    let cancel =
+        About::new("cancel_evaluation", "/evaluations/{id}/cancel").says("Cancel an evaluation.", "The evaluation");
     let cancel = act(cancel, "evaluations", find, stop).id("id", "The evaluation").if_match();
     vec![new, all, one, cancel]
 }

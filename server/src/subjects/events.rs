@@ -130,18 +130,9 @@ fn line(event: &Event) -> Bytes {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let of_run = About {
-        name: "watch_run",
-        path: "/runs/{id}/events",
-        summary: "Watch the events of a run.",
-        answer: "The events",
-    };
-    let of_evaluation = About {
-        name: "watch_evaluation",
-        path: "/evaluations/{id}/events",
-        summary: "Watch the events of an evaluation.",
-        answer: "The events",
-    };
+    let of_run = About::new("watch_run", "/runs/{id}/events").says("Watch the events of a run.", "The events");
+    let of_evaluation = About::new("watch_evaluation", "/evaluations/{id}/events")
+        .says("Watch the events of an evaluation.", "The events");
     let of_run = Endpoint::get(of_run, "runs", watch_run).id("id", "The run");
     let of_evaluation = Endpoint::get(of_evaluation, "evaluations", watch_evaluation).id("id", "The evaluation");
     vec![watched(of_run, "run"), watched(of_evaluation, "evaluation")]

@@ -64,42 +64,18 @@ impl RequestBody for UpdateExperiment {}
 impl Filter for ExperimentFilter {}
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let new = About {
-        name: "create_experiment",
-        path: "/experiments",
-        summary: "Create an experiment.",
-        answer: "The experiment",
-    };
+    let new = About::new("create_experiment", "/experiments").says("Create an experiment.", "The experiment");
     let new = Endpoint::post(new, "experiments", create_experiment).idempotent().takes::<CreateExperiment>();
     let new = new.creates::<Experiment>();
-    let all = About {
-        name: "list_experiments",
-        path: "/experiments",
-        summary: "List experiments.",
-        answer: "A page of experiments",
-    };
+    let all = About::new("list_experiments", "/experiments").says("List experiments.", "A page of experiments");
     let all = list(all, "experiments", experiments::page);
-    let one = About {
-        name: "show_experiment",
-        path: "/experiments/{id}",
-        summary: "Show an experiment.",
-        answer: "The experiment",
-    };
+    let one = About::new("show_experiment", "/experiments/{id}").says("Show an experiment.", "The experiment");
     let one = show(one, "experiments", experiments::find).id("id", "The experiment");
-    let change = About {
-        name: "update_experiment",
-        path: "/experiments/{id}",
-        summary: "Change an experiment.",
-        answer: "The experiment",
-    };
+    let change = About::new("update_experiment", "/experiments/{id}").says("Change an experiment.", "The experiment");
     let change = Endpoint::patch(change, "experiments", update_experiment).id("id", "The experiment").if_match();
     let change = change.takes::<UpdateExperiment>().answers::<Experiment>();
-    let removal = About {
-        name: "delete_experiment",
-        path: "/experiments/{id}",
-        summary: "Delete an experiment that has no runs.",
-        answer: "It is gone",
-    };
+    let removal = About::new("delete_experiment", "/experiments/{id}")
+        .says("Delete an experiment that has no runs.", "It is gone");
     let removal =
         delete(removal, "experiments", experiments::find, experiments::remove).id("id", "The experiment").if_match();
     vec![new, all, one, change, removal]

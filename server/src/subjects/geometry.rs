@@ -90,13 +90,11 @@ pub(crate) struct GeometryQuery {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let one = About {
-        name: "show_geometry",
-        path: "/runs/{id}/geometry",
-        summary: "Show the geometry of members' weights: norms and effective ranks of all measured versions, and the \
+    let one = About::new("show_geometry", "/runs/{id}/geometry").says(
+        "Show the geometry of members' weights: norms and effective ranks of all measured versions, and the \
                   cosines and distances of those of a step.",
-        answer: "The geometry",
-    };
+        "The geometry",
+    );
     let one = Endpoint::get(one, "runs", show_geometry).id("id", "The run").query::<GeometryQuery>();
     let one = one.answers::<Geometry>();
     vec![one]

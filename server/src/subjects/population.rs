@@ -21,49 +21,21 @@ impl Filter for MatchupFilter {}
 impl Filter for MemberFilter {}
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let all_steps = About {
-        name: "list_steps",
-        path: "/runs/{id}/steps",
-        summary: "List the started steps of a run.",
-        answer: "A page of steps",
-    };
-    let step = About {
-        name: "show_step",
-        path: "/runs/{id}/steps/{step}",
-        summary: "Show a step of a run.",
-        answer: "The step",
-    };
-    let all_members = About {
-        name: "list_members",
-        path: "/runs/{id}/members",
-        summary: "List the members of a run, each with its newest ratings and weights.",
-        answer: "A page of members",
-    };
-    let member = About {
-        name: "show_member",
-        path: "/runs/{id}/members/{member}",
-        summary: "Show a member of a run.",
-        answer: "The member",
-    };
-    let all_births = About {
-        name: "list_births",
-        path: "/runs/{id}/lineage",
-        summary: "List the births of a run with the parents' weights, operator and seed, from which each can be \
+    let all_steps =
+        About::new("list_steps", "/runs/{id}/steps").says("List the started steps of a run.", "A page of steps");
+    let step = About::new("show_step", "/runs/{id}/steps/{step}").says("Show a step of a run.", "The step");
+    let all_members = About::new("list_members", "/runs/{id}/members")
+        .says("List the members of a run, each with its newest ratings and weights.", "A page of members");
+    let member = About::new("show_member", "/runs/{id}/members/{member}").says("Show a member of a run.", "The member");
+    let all_births = About::new("list_births", "/runs/{id}/lineage").says(
+        "List the births of a run with the parents' weights, operator and seed, from which each can be \
                   replayed.",
-        answer: "A page of births",
-    };
-    let all_matchups = About {
-        name: "list_matchups",
-        path: "/runs/{id}/matchups",
-        summary: "List the matchups of a run.",
-        answer: "A page of matchups",
-    };
-    let measurements = About {
-        name: "list_held_out",
-        path: "/runs/{id}/held-out",
-        summary: "List the measurements of a run's members on held-out rows.",
-        answer: "A page of measurements",
-    };
+        "A page of births",
+    );
+    let all_matchups =
+        About::new("list_matchups", "/runs/{id}/matchups").says("List the matchups of a run.", "A page of matchups");
+    let measurements = About::new("list_held_out", "/runs/{id}/held-out")
+        .says("List the measurements of a run's members on held-out rows.", "A page of measurements");
     let steps_of = async |db: &PgPool, run: ExecutionId, _: &All, window: &Window| steps::page(db, run, window).await;
     let births_of = async |db: &PgPool, run: ExecutionId, _: &All, window: &Window| births::page(db, run, window).await;
     let measured =

@@ -133,19 +133,11 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         };
         problems::page(db, run, &filter, sort, window).await
     };
-    let all = About {
-        name: "list_problems",
-        path: "/runs/{id}/problems",
-        summary: "List the problems of a run.",
-        answer: "A page of problems",
-    };
+    let all =
+        About::new("list_problems", "/runs/{id}/problems").says("List the problems of a run.", "A page of problems");
     let all = list_of_run(all, page);
-    let one = About {
-        name: "show_problem",
-        path: "/runs/{id}/problems/{problem}",
-        summary: "Show a problem of a run with its attempts.",
-        answer: "The problem",
-    };
+    let one = About::new("show_problem", "/runs/{id}/problems/{problem}")
+        .says("Show a problem of a run with its attempts.", "The problem");
     let one = Endpoint::get(one, "runs", show_problem).id("id", "The run");
     let one = one.id("problem", "The problem").answers::<ProblemDetail>();
     let attempts = async |db: &PgPool, run: ExecutionId, asked: &Attempts, window: &Window| {
@@ -158,12 +150,8 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         };
         attempts::page(db, run, &filter, window).await
     };
-    let tries = About {
-        name: "list_attempts",
-        path: "/runs/{id}/attempts",
-        summary: "List the attempts of a run.",
-        answer: "A page of attempts",
-    };
+    let tries =
+        About::new("list_attempts", "/runs/{id}/attempts").says("List the attempts of a run.", "A page of attempts");
     let tries = list_of_run(tries, attempts);
     vec![all, one, tries]
 }

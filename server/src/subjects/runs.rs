@@ -70,17 +70,13 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         };
         runs::page(db, &filter, &RunSort::Age, window).await
     };
-    let all = About { name: "list_runs", path: "/runs", summary: "List runs.", answer: "A page of runs" };
+    let all = About::new("list_runs", "/runs").says("List runs.", "A page of runs");
     let all = list(all, "runs", page);
     let find = async |db: &PgPool, id: ExecutionId| runs::find(db, id).await;
-    let one = About { name: "show_run", path: "/runs/{id}", summary: "Show a run.", answer: "The run" };
+    let one = About::new("show_run", "/runs/{id}").says("Show a run.", "The run");
     let one = show(one, "runs", find).id("id", "The run");
-    let change = About {
-        name: "update_run",
-        path: "/runs/{id}",
-        summary: "Change a run's name, notes, tags, experiment, priority or limit.",
-        answer: "The run",
-    };
+    let change = About::new("update_run", "/runs/{id}")
+        .says("Change a run's name, notes, tags, experiment, priority or limit.", "The run");
     let change = Endpoint::patch(change, "runs", update_run).id("id", "The run").if_match().takes::<UpdateRun>();
     let change = change.answers::<RunDetail>();
     let remove = async |db: &PgPool, id: ExecutionId| {
@@ -88,29 +84,15 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
         tracing::info!(run.id = %id, "deleted run {id}");
         Ok(())
     };
-    let removal = About {
-        name: "delete_run",
-        path: "/runs/{id}",
-        summary: "Delete a run that has ended, with everything in it.",
-        answer: "It is gone",
-    };
+    let removal = About::new("delete_run", "/runs/{id}")
+        .says("Delete a run that has ended, with everything in it.", "It is gone");
     let removal = delete(removal, "runs", find, remove).id("id", "The run").if_match();
-    let pause = About {
-        name: "pause_run",
-        path: "/runs/{id}/pause",
-        summary: "Pause a run: no further work starts.",
-        answer: "The run",
-    };
+    let pause = About::new("pause_run", "/runs/{id}/pause").says("Pause a run: no further work starts.", "The run");
     let pause = Endpoint::post(pause, "runs", pause_run).id("id", "The run").if_match().begins::<RunDetail>();
-    let resume =
-        About { name: "resume_run", path: "/runs/{id}/resume", summary: "Resume a paused run.", answer: "The run" };
+    let resume = About::new("resume_run", "/runs/{id}/resume").says("Resume a paused run.", "The run");
     let resume = Endpoint::post(resume, "runs", resume_run).id("id", "The run").if_match().begins::<RunDetail>();
-    let cancel = About {
-        name: "cancel_run",
-        path: "/runs/{id}/cancel",
-        summary: "Cancel a run. Its work in progress is dropped.",
-        answer: "The run",
-    };
+    let cancel =
+        About::new("cancel_run", "/runs/{id}/cancel").says("Cancel a run. Its work in progress is dropped.", "The run");
     let cancel = Endpoint::post(cancel, "runs", cancel_run).id("id", "The run").if_match().begins::<RunDetail>();
     vec![all, one, change, removal, pause, resume, cancel]
 }

@@ -80,12 +80,10 @@ pub(crate) struct Suggestions {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let find = About {
-        name: "search",
-        path: "/search",
-        summary: "Search names and ids of runs, experiments, members, problems, evaluations and datasets, and pages.",
-        answer: "What was found",
-    };
+    let find = About::new("search", "/search").says(
+        "Search names and ids of runs, experiments, members, problems, evaluations and datasets, and pages.",
+        "What was found",
+    );
     let find = Endpoint::get(find, "search", show_found);
     vec![find.query::<SearchQuery>().answers::<Suggestions>()]
 }

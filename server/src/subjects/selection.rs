@@ -187,13 +187,11 @@ impl AuditedCull {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let one = About {
-        name: "show_selection",
-        path: "/runs/{id}/selection",
-        summary: "Show what selection did in a run: each cull beside what other rules would have culled, and beside a \
+    let one = About::new("show_selection", "/runs/{id}/selection").says(
+        "Show what selection did in a run: each cull beside what other rules would have culled, and beside a \
                   uniform draw.",
-        answer: "The culls; `null` if the run's recipe does not evolve a population",
-    };
+        "The culls; `null` if the run's recipe does not evolve a population",
+    );
     let one = Endpoint::get(one, "runs", show_selection).id("id", "The run").answers_or_null::<Selection>();
     vec![one]
 }

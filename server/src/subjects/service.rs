@@ -15,26 +15,12 @@ use crate::contract::{About, Endpoint};
 use crate::lab::Lab;
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let alive = About {
-        name: "healthz",
-        path: "/healthz",
-        summary: "Report that the process is alive.",
-        answer: "The process is alive",
-    };
+    let alive = About::new("healthz", "/healthz").says("Report that the process is alive.", "The process is alive");
     let alive = Endpoint::get(alive, "service", healthz).or_text("text/plain").open();
-    let ready = About {
-        name: "readyz",
-        path: "/readyz",
-        summary: "Report whether the server is ready: the database responds.",
-        answer: "The database responds",
-    };
+    let ready = About::new("readyz", "/readyz")
+        .says("Report whether the server is ready: the database responds.", "The database responds");
     let ready = Endpoint::get(ready, "service", readyz).or_text("text/plain").open();
-    let prometheus = About {
-        name: "metrics",
-        path: "/metrics",
-        summary: "Show Prometheus metrics.",
-        answer: "Prometheus text format",
-    };
+    let prometheus = About::new("metrics", "/metrics").says("Show Prometheus metrics.", "Prometheus text format");
     let prometheus = Endpoint::get(prometheus, "service", metrics).or_text("text/plain");
     vec![alive, ready, prometheus]
 }

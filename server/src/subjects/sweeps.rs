@@ -53,60 +53,37 @@ impl Filter for OfSweep {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let new = About {
-        name: "create_sweep",
-        path: "/sweeps",
-        summary: "Begin a sweep, with an experiment of its own: runs of arms x seeds x a grid, some of them at a time.",
-        answer: "The sweep",
-    };
+    let new = About::new("create_sweep", "/sweeps").says(
+        "Begin a sweep, with an experiment of its own: runs of arms x seeds x a grid, some of them at a time.",
+        "The sweep",
+    );
     let new = Endpoint::post(new, "sweeps", create_sweep).query::<CreateSweepQuery>().idempotent();
     let new = new.takes::<CreateSweep>().creates::<Sweep>();
     let more = "All configs are checked first, and nothing is created if one is not valid. A sweep of more than 100 \
         runs begins only if `confirm_runs` has their number.";
     let new = new.or_answers::<Outlook>("200", "The runs, steps and time of the plan (`dry_run`)").describe(more);
-    let all = About { name: "list_sweeps", path: "/sweeps", summary: "List sweeps.", answer: "A page of sweeps" };
+    let all = About::new("list_sweeps", "/sweeps").says("List sweeps.", "A page of sweeps");
     let all = list(all, "sweeps", sweeps::page);
     let find = async |db: &PgPool, id: Uuid| sweeps::find(db, id).await;
-    let one = About { name: "show_sweep", path: "/sweeps/{id}", summary: "Show a sweep.", answer: "The sweep" };
+    let one = About::new("show_sweep", "/sweeps/{id}").says("Show a sweep.", "The sweep");
     let one = show(one, "sweeps", find).id("id", "The sweep");
     let runs = async |db: &PgPool, id: Uuid, _: &OfSweep, window: &Window| sweeps::runs(db, id, window).await;
-    let its_runs = About {
-        name: "list_sweep_runs",
-        path: "/sweeps/{id}/runs",
-        summary: "List the runs of a sweep, those that have not begun too.",
-        answer: "A page of its runs",
-    };
+    let its_runs = About::new("list_sweep_runs", "/sweeps/{id}/runs")
+        .says("List the runs of a sweep, those that have not begun too.", "A page of its runs");
     let its_runs = list_within(its_runs, "sweeps", find, runs).id("id", "The sweep");
-    let change = About {
-        name: "update_sweep",
-        path: "/sweeps/{id}",
-        summary: "Change how many runs of a sweep are in progress at once, or its budget.",
-        answer: "The sweep",
-    };
+    let change = About::new("update_sweep", "/sweeps/{id}")
+        .says("Change how many runs of a sweep are in progress at once, or its budget.", "The sweep");
     let change = Endpoint::patch(change, "sweeps", update_sweep).id("id", "The sweep").if_match();
     let change = change.takes::<UpdateSweep>().answers::<Sweep>();
-    let pause = About {
-        name: "pause_sweep",
-        path: "/sweeps/{id}/pause",
-        summary: "Pause a sweep: no more runs begin, and those in progress go on.",
-        answer: "The sweep",
-    };
+    let pause = About::new("pause_sweep", "/sweeps/{id}/pause")
+        .says("Pause a sweep: no more runs begin, and those in progress go on.", "The sweep");
     let pause = Endpoint::post(pause, "sweeps", pause_sweep).id("id", "The sweep").if_match().answers::<Sweep>();
     let pause = pause.or("409", "It is not running");
-    let resume = About {
-        name: "resume_sweep",
-        path: "/sweeps/{id}/resume",
-        summary: "Let a paused sweep go on.",
-        answer: "The sweep",
-    };
+    let resume = About::new("resume_sweep", "/sweeps/{id}/resume").says("Let a paused sweep go on.", "The sweep");
     let resume = Endpoint::post(resume, "sweeps", resume_sweep).id("id", "The sweep").if_match().answers::<Sweep>();
     let resume = resume.or("409", "It is not paused");
-    let cancel = About {
-        name: "cancel_sweep",
-        path: "/sweeps/{id}/cancel",
-        summary: "Cancel a sweep: no more runs begin, and those in progress go on.",
-        answer: "The sweep",
-    };
+    let cancel = About::new("cancel_sweep", "/sweeps/{id}/cancel")
+        .says("Cancel a sweep: no more runs begin, and those in progress go on.", "The sweep");
     let cancel = Endpoint::post(cancel, "sweeps", cancel_sweep).id("id", "The sweep").if_match().answers::<Sweep>();
     let cancel = cancel.or("409", "It has ended");
     vec![new, all, one, its_runs, change, pause, resume, cancel]

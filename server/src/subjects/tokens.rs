@@ -76,35 +76,18 @@ pub(crate) struct Tokens {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let create = About {
-        name: "create_token",
-        path: "/tokens",
-        summary: "Create a token. The response is not stored, so this has no `Idempotency-Key`.",
-        answer: "The token, shown only once",
-    };
+    let create = About::new("create_token", "/tokens").says(
+        "Create a token. The response is not stored, so this has no `Idempotency-Key`.",
+        "The token, shown only once",
+    );
     let create = Endpoint::post(create, "tokens", create_token).takes::<CreateToken>().creates::<CreatedToken>();
     let create = create.scope("admin");
-    let all = About {
-        name: "list_tokens",
-        path: "/tokens",
-        summary: "List all tokens, without their secrets.",
-        answer: "All tokens",
-    };
+    let all = About::new("list_tokens", "/tokens").says("List all tokens, without their secrets.", "All tokens");
     let all = Endpoint::get(all, "tokens", list_tokens).answers::<Tokens>().scope("admin");
-    let revoke = About {
-        name: "revoke_token",
-        path: "/tokens/{id}",
-        summary: "Revoke a token and end its sessions.",
-        answer: "Revoked",
-    };
+    let revoke = About::new("revoke_token", "/tokens/{id}").says("Revoke a token and end its sessions.", "Revoked");
     let revoke = Endpoint::delete(revoke, "tokens", revoke_token).id("id", "The token's id, not the token");
     let revoke = revoke.answers_nothing().scope("admin");
-    let one = About {
-        name: "show_session",
-        path: "/session",
-        summary: "Show the caller's identity and permissions.",
-        answer: "The caller",
-    };
+    let one = About::new("show_session", "/session").says("Show the caller's identity and permissions.", "The caller");
     let one = Endpoint::get(one, "tokens", show_session).answers::<Session>();
     vec![create, all, revoke, one]
 }

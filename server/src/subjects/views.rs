@@ -50,50 +50,29 @@ pub(crate) async fn page_at(lab: &Lab, address: &str) -> Result<PageAddress, Api
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let new_view = About {
-        name: "create_view",
-        path: "/views",
-        summary: "Save a view: a page with all that its address says.",
-        answer: "The view",
-    };
+    let new_view =
+        About::new("create_view", "/views").says("Save a view: a page with all that its address says.", "The view");
     let new_view = Endpoint::post(new_view, "views", create_view).idempotent().takes::<CreateView>();
     let new_view = new_view.creates::<views::View>();
-    let all_views =
-        About { name: "list_views", path: "/views", summary: "List saved views.", answer: "A page of views" };
+    let all_views = About::new("list_views", "/views").says("List saved views.", "A page of views");
     let all_views =
         list(all_views, "views", async |db: &PgPool, _: &All, window: &Window| views::page(db, window).await);
-    let one_view = About { name: "show_view", path: "/views/{id}", summary: "Show a saved view.", answer: "The view" };
+    let one_view = About::new("show_view", "/views/{id}").says("Show a saved view.", "The view");
     let one_view = show(one_view, "views", views::find).id("id", "The view");
-    let removal = About {
-        name: "delete_view",
-        path: "/views/{id}",
-        summary: "Delete a saved view; the page stays.",
-        answer: "It is gone",
-    };
+    let removal = About::new("delete_view", "/views/{id}").says("Delete a saved view; the page stays.", "It is gone");
     let removal = delete(removal, "views", views::find, views::remove).id("id", "The view").if_match();
-    let new_share = About {
-        name: "create_share",
-        path: "/shares",
-        summary: "Create a link that shows a page, read-only, to whoever has it. The response is not stored, so this \
+    let new_share = About::new("create_share", "/shares").says(
+        "Create a link that shows a page, read-only, to whoever has it. The response is not stored, so this \
                   has no `Idempotency-Key`.",
-        answer: "The link",
-    };
+        "The link",
+    );
     let new_share = Endpoint::post(new_share, "views", create_share).takes::<CreateShare>().creates::<CreatedShare>();
-    let all_shares = About {
-        name: "list_shares",
-        path: "/shares",
-        summary: "List share links that have not expired, without their secrets.",
-        answer: "A page of links",
-    };
+    let all_shares = About::new("list_shares", "/shares")
+        .says("List share links that have not expired, without their secrets.", "A page of links");
     let all_shares =
         list(all_shares, "views", async |db: &PgPool, _: &All, window: &Window| shares::page(db, window).await)
             .scope("write");
-    let revoke = About {
-        name: "revoke_share",
-        path: "/shares/{id}",
-        summary: "Revoke a share link.",
-        answer: "It shows nothing any more",
-    };
+    let revoke = About::new("revoke_share", "/shares/{id}").says("Revoke a share link.", "It shows nothing any more");
     let revoke = Endpoint::delete(revoke, "views", revoke_share).id("id", "The link's id, not its secret");
     let revoke = revoke.answers_nothing();
     vec![new_view, all_views, one_view, removal, new_share, all_shares, revoke]

@@ -58,30 +58,17 @@ impl ItemFilter {
 }
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let all = About {
-        name: "list_work",
-        path: "/work",
-        summary: "List work items with their errors.",
-        answer: "A page of items",
-    };
+    let all = About::new("list_work", "/work").says("List work items with their errors.", "A page of items");
     let all = list(all, "work", async |db: &PgPool, filter: &ItemFilter, window: &Window| {
         work::page(db, &filter.stored(), window).await
     });
-    let one = About {
-        name: "show_work",
-        path: "/work/{id}",
-        summary: "Show an item with its payload, result and errors.",
-        answer: "The item",
-    };
+    let one =
+        About::new("show_work", "/work/{id}").says("Show an item with its payload, result and errors.", "The item");
     let one = show(one, "work", ShownWork::find)
         .id("id", "The item")
         .describe("`lyceum-worker run` takes the response and runs the item by hand.");
-    let again = About {
-        name: "retry_work",
-        path: "/work/{id}/retry",
-        summary: "Give a failed item new tries and resume its run.",
-        answer: "The item",
-    };
+    let again = About::new("retry_work", "/work/{id}/retry")
+        .says("Give a failed item new tries and resume its run.", "The item");
     let retry = async |db: &PgPool, id: WorkId| {
         work::retry(db, id).await?;
         tracing::info!(work.id = %id, "gave work item {id} new tries");

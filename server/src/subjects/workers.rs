@@ -18,8 +18,8 @@ use crate::lab::Lab;
 impl Filter for WorkerFilter {}
 
 pub(super) fn endpoints() -> Vec<Endpoint> {
-    let all = About { name: "list_workers", path: "/workers", summary: "List workers.", answer: "A page of workers" };
-    let one = About { name: "show_worker", path: "/workers/{id}", summary: "Show a worker.", answer: "The worker" };
+    let all = About::new("list_workers", "/workers").says("List workers.", "A page of workers");
+    let one = About::new("show_worker", "/workers/{id}").says("Show a worker.", "The worker");
     vec![list(all, "workers", workers::page), show(one, "workers", workers::find).id("id", "The worker")]
 }
 

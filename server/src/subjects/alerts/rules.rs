@@ -53,32 +53,21 @@ impl RequestBody for CreateAlertRule {}
 impl Filter for AlertRuleFilter {}
 
 pub(in crate::subjects) fn endpoints() -> Vec<Endpoint> {
-    let new = About {
-        name: "create_alert_rule",
-        path: "/alert-rules",
-        summary: "Create a rule that raises an alert when a metric's mean over a run's last steps is beyond a bound, once \
+    let new = About::new("create_alert_rule", "/alert-rules").says(
+        "Create a rule that raises an alert when a metric's mean over a run's last steps is beyond a bound, once \
                   until it no longer is.",
-        answer: "The rule",
-    };
+        "The rule",
+    );
     let new = Endpoint::post(new, "alerts", create_rule).idempotent().takes::<CreateAlertRule>().creates::<AlertRule>();
-    let all =
-        About { name: "list_alert_rules", path: "/alert-rules", summary: "List rules.", answer: "A page of rules" };
+    let all = About::new("list_alert_rules", "/alert-rules").says("List rules.", "A page of rules");
     let all = list(all, "alerts", rules::page);
-    let one = About { name: "show_alert_rule", path: "/alert-rules/{id}", summary: "Show a rule.", answer: "The rule" };
+    let one = About::new("show_alert_rule", "/alert-rules/{id}").says("Show a rule.", "The rule");
     let one = show(one, "alerts", rules::find).id("id", "The rule");
-    let removal = About {
-        name: "delete_alert_rule",
-        path: "/alert-rules/{id}",
-        summary: "Delete a rule; its alerts stay.",
-        answer: "It is gone",
-    };
+    let removal =
+        About::new("delete_alert_rule", "/alert-rules/{id}").says("Delete a rule; its alerts stay.", "It is gone");
     let removal = delete(removal, "alerts", rules::find, rules::remove).id("id", "The rule").if_match();
-    let acknowledge = About {
-        name: "acknowledge_alert",
-        path: "/alerts/{id}/acknowledge",
-        summary: "Acknowledge an alert. The first acknowledgement counts.",
-        answer: "The alert",
-    };
+    let acknowledge = About::new("acknowledge_alert", "/alerts/{id}/acknowledge")
+        .says("Acknowledge an alert. The first acknowledgement counts.", "The alert");
     let acknowledge = Endpoint::post(acknowledge, "alerts", acknowledge_alert).id("id", "The alert").answers::<Alert>();
     vec![new, all, one, removal, acknowledge]
 }

@@ -77,12 +77,10 @@ impl ExportQuery {
 }
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    let export = About {
-        name: "export_evaluation",
-        path: "/evaluations/{id}/export",
-        summary: "Export an evaluation: a benchmark in another tool's format, others as CSV.",
-        answer: "A file: JSON for results, one JSON object per line for samples, or CSV",
-    };
+    let export = About::new("export_evaluation", "/evaluations/{id}/export").says(
+        "Export an evaluation: a benchmark in another tool's format, others as CSV.",
+        "A file: JSON for results, one JSON object per line for samples, or CSV",
+    );
     let export = Endpoint::get(export, "benchmarks", export_evaluation);
     let export = export.id("id", "The evaluation").query::<ExportQuery>();
     let export = export.answers_object().or_text("application/x-ndjson").or_csv();

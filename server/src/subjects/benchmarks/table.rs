@@ -42,31 +42,23 @@ pub(crate) struct TableQuery {
 }
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    let table = About {
-        name: "show_table",
-        path: "/runs/{id}/benchmarks/table",
-        summary: "Show the table of a run: every member, mean, deviation, worst and best, and averages, next to base \
+    let table = About::new("show_table", "/runs/{id}/benchmarks/table").says(
+        "Show the table of a run: every member, mean, deviation, worst and best, and averages, next to base \
                   and baseline.",
-        answer: "The table: `suites`, `rows`, `summaries`, `best_student`, `best_teacher`, `notes`; or the same as \
+        "The table: `suites`, `rows`, `summaries`, `best_student`, `best_teacher`, `notes`; or the same as \
                  text",
-    };
+    );
     let table = Endpoint::get(table, "benchmarks", show_table).id("id", "The run").query::<TableQuery>();
     let table = table.answers_object().or_csv().or_text("text/markdown");
-    let results = About {
-        name: "show_results",
-        path: "/runs/{id}/results",
-        summary: "Show the results of a run: the mean over the members that solve, for every suite, row set and \
+    let results = About::new("show_results", "/runs/{id}/results").says(
+        "Show the results of a run: the mean over the members that solve, for every suite, row set and \
                   decoding after every measured step, with the paired difference from the base on the same rows. A \
                   fork's begin with those of its past.",
-        answer: "Its results",
-    };
+        "Its results",
+    );
     let results = Endpoint::get(results, "benchmarks", show_results).id("id", "The run").answers::<RunResults>();
-    let solved = About {
-        name: "show_solved",
-        path: "/runs/{id}/benchmarks/solved",
-        summary: "Show the tasks of a suite solved at each step of a run.",
-        answer: "Solved tasks by step",
-    };
+    let solved = About::new("show_solved", "/runs/{id}/benchmarks/solved")
+        .says("Show the tasks of a suite solved at each step of a run.", "Solved tasks by step");
     let solved = Endpoint::get(solved, "benchmarks", show_solved).id("id", "The run").query::<SolvedQuery>();
     let solved = solved.answers::<SolvedBySteps>();
     vec![table, results, solved]

@@ -87,12 +87,8 @@ pub(crate) struct ImportPreview {
 }
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    let import = About {
-        name: "import_dataset",
-        path: "/datasets/import",
-        summary: "Import a dataset of any size, all or none.",
-        answer: "What the import would keep (`dry_run`)",
-    };
+    let import = About::new("import_dataset", "/datasets/import")
+        .says("Import a dataset of any size, all or none.", "What the import would keep (`dry_run`)");
     let import = Endpoint::post(import, "datasets", import_dataset).query::<ImportDatasetQuery>();
     let import = import.takes_file(Some("The file of rows"), &TYPES).answers::<ImportPreview>();
     let more = "The body is one JSON object per line, a JSON array of objects or a Parquet file, the first two also \

@@ -30,14 +30,10 @@ pub(crate) struct CreateReward {
 impl RequestBody for CreateReward {}
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    let new = About {
-        name: "create_reward",
-        path: "/rewards",
-        summary: "Store a reward, which rows of datasets name by its digest. Storing it again is harmless.",
-        answer: "The reward",
-    };
+    let new = About::new("create_reward", "/rewards")
+        .says("Store a reward, which rows of datasets name by its digest. Storing it again is harmless.", "The reward");
     let new = Endpoint::post(new, "datasets", create_reward).takes::<CreateReward>().creates::<StoredReward>();
-    let one = About { name: "show_reward", path: "/rewards/{digest}", summary: "Show a reward.", answer: "The reward" };
+    let one = About::new("show_reward", "/rewards/{digest}").says("Show a reward.", "The reward");
     let one = Endpoint::get(one, "datasets", show_reward);
     let one = one.name("digest", "SHA-256 of its text, as 64 hexadecimal digits");
     vec![new, one.answers::<StoredReward>()]

@@ -86,28 +86,22 @@ pub(crate) fn ids(text: &str) -> Result<Vec<Uuid>, ApiError> {
 }
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    let of_run = About {
-        name: "show_run_goalposts",
-        path: "/runs/{id}/goalposts",
-        summary: "Show which goalposts a run's checkpoints solved when, and the untrained base with as many fresh \
+    let of_run = About::new("show_run_goalposts", "/runs/{id}/goalposts").says(
+        "Show which goalposts a run's checkpoints solved when, and the untrained base with as many fresh \
                   attempts.",
-        answer: "The map; as CSV a line for each goalpost and step at which it was solved",
-    };
+        "The map; as CSV a line for each goalpost and step at which it was solved",
+    );
     let of_run = Endpoint::get(of_run, "runs", show_run_goalposts).id("id", "The run").query::<RunGoalpostsQuery>();
     let of_run = of_run.answers::<GoalpostMap>().or_csv();
-    let map = About {
-        name: "show_goalposts",
-        path: "/goalposts",
-        summary: "Show which goalposts the checkpoints of several runs solved when, by arm, with the union over seeds.",
-        answer: "The map; as CSV a line for each arm, goalpost and step at which it was solved",
-    };
+    let map = About::new("show_goalposts", "/goalposts").says(
+        "Show which goalposts the checkpoints of several runs solved when, by arm, with the union over seeds.",
+        "The map; as CSV a line for each arm, goalpost and step at which it was solved",
+    );
     let map = Endpoint::get(map, "runs", show_goalposts).query::<GoalpostsQuery>().answers::<GoalpostMap>().or_csv();
-    let make = About {
-        name: "make_goalposts",
-        path: "/goalposts",
-        summary: "Make a dataset of goalposts from the rows that no attempt of finished evaluations solved.",
-        answer: "The dataset",
-    };
+    let make = About::new("make_goalposts", "/goalposts").says(
+        "Make a dataset of goalposts from the rows that no attempt of finished evaluations solved.",
+        "The dataset",
+    );
     let make = Endpoint::post(make, "datasets", make_goalposts).idempotent().takes::<MakeGoalposts>();
     let make = make.creates::<DatasetDetail>();
     vec![of_run, map, make]

@@ -98,8 +98,7 @@ impl ResolvedRun {
 impl RequestBody for CreateRun {}
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    let new =
-        About { name: "create_run", path: "/runs", summary: "Create a run, which starts at once.", answer: "The run" };
+    let new = About::new("create_run", "/runs").says("Create a run, which starts at once.", "The run");
     let new = Endpoint::post(new, "runs", create_run).query::<CreateRunQuery>().idempotent();
     let new = new.takes::<CreateRun>().creates::<RunDetail>();
     let new = new.or_answers::<ResolvedRun>("200", "The resolved config (`dry_run`)");

@@ -83,12 +83,8 @@ fn at_more_steps(error: ApiError, fork: &ForkRun) -> ApiError {
 }
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    let fork = About {
-        name: "fork_run",
-        path: "/runs/{id}/fork",
-        summary: "Fork a run before a step, with its own config or a changed one.",
-        answer: "The new run",
-    };
+    let fork = About::new("fork_run", "/runs/{id}/fork")
+        .says("Fork a run before a step, with its own config or a changed one.", "The new run");
     let fork = Endpoint::post(fork, "runs", fork_run);
     let fork = fork.query::<ForkRunQuery>().id("id", "The run to fork");
     let fork = fork.idempotent().takes::<ForkRun>().creates::<RunDetail>();

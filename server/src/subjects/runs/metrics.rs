@@ -54,12 +54,8 @@ pub(crate) struct Metrics {
 }
 
 pub(crate) fn endpoints() -> Vec<Endpoint> {
-    let one = About {
-        name: "show_metrics",
-        path: "/runs/{id}/metrics",
-        summary: "Show the metrics of a run: every step, or downsampled for a chart.",
-        answer: "The metrics",
-    };
+    let one = About::new("show_metrics", "/runs/{id}/metrics")
+        .says("Show the metrics of a run: every step, or downsampled for a chart.", "The metrics");
     let one = Endpoint::get(one, "runs", show_metrics).id("id", "The run");
     let one = one.query::<ShowMetricsQuery>().answers::<Metrics>();
     vec![one]
