@@ -1,5 +1,5 @@
 //! Where webhooks may lead. A server is inside of a network that its users may not be, so an address of that network is
-//! refused unless the configuration allows it: in the URL, after it was looked up, and after a redirect.
+//! refused unless the configuration allows it: when a webhook is created, and by the resolver of every delivery.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, ToSocketAddrs as _};
 
@@ -57,7 +57,7 @@ impl Policy {
 ///
 /// # Errors
 /// It is not an address of HTTP, or has a user in it.
-pub(crate) fn read(url: &str) -> Result<Uri, String> {
+fn read(url: &str) -> Result<Uri, String> {
     let valid = "an address such as https://example.org/hook is valid";
     let uri: Uri = url.parse().map_err(|error| format!("`{url}` is not an address ({error}); {valid}"))?;
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));

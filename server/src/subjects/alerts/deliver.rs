@@ -18,14 +18,12 @@ use ureq::http::{Response, StatusCode};
 use ureq::unversioned::transport::DefaultConnector;
 
 use crate::lab::WebhookSettings;
-use crate::subjects::alerts::address::{Checked, Policy, read};
+use crate::subjects::alerts::address::{Checked, Policy};
 
 /// Deliveries tried at a time.
 const AT_ONCE: i64 = 16;
 /// The longest time between two tries.
 const LONGEST_RETRY: Duration = Duration::from_secs(3600);
-/// Redirects that are followed.
-const REDIRECTS: u32 = 3;
 /// Bytes of a response that are kept to tell why a try failed.
 const KEPT: u64 = 300;
 
@@ -83,32 +81,24 @@ impl Sender {
         }
     }
 
+    /// Redirects are not followed: they could lead anywhere, and most would drop the message.
     fn send(&self, due: &Due) -> Result<StatusCode, (Option<StatusCode>, String)> {
         let (id, body) = (due.alert_id.to_string(), body(due));
         let timestamp = Utc::now().timestamp();
-        let signed = signature(&due.secret, &id, timestamp, &body);
-        let mut url = due.url.clone();
-        for _ in 0..=REDIRECTS {
-            let sent = self
-                .agent
-                .post(&url)
-                .header("content-type", "application/json")
-                .header("webhook-id", &id)
-                .header("webhook-timestamp", timestamp.to_string())
-                .header("webhook-signature", &signed)
-                .send(&body);
-            let response = sent.map_err(|error| (None, told(&error)))?;
-            let status = response.status();
-            if status.is_success() {
-                return Ok(status);
-            }
-            url = match onward(&url, &response) {
-                Some(Ok(onward)) => onward,
-                Some(Err(error)) => return Err((Some(status), error)),
-                None => return Err((Some(status), refusal(response))),
-            };
-        }
-        Err((None, format!("it redirects more than {REDIRECTS} times")))
+        let sent = self
+            .agent
+            .post(&due.url)
+            .header("content-type", "application/json")
+            .header("webhook-id", &id)
+            .header("webhook-timestamp", timestamp.to_string())
+            .header("webhook-signature", signature(&due.secret, &id, timestamp, &body))
+            .send(&body);
+        let response = sent.map_err(|error| match error {
+            ureq::Error::Other(cause) => (None, cause.to_string()),
+            other => (None, other.to_string()),
+        })?;
+        let status = response.status();
+        if status.is_success() { Ok(status) } else { Err((Some(status), refusal(response))) }
     }
 }
 
@@ -132,46 +122,18 @@ fn body(due: &Due) -> String {
     .to_string()
 }
 
-/// Where a redirect leads that keeps method and body; `None` if the response is none. A relative one is on the same host.
-fn onward(from: &str, response: &Response<ureq::Body>) -> Option<Result<String, String>> {
-    let status = response.status();
-    if !status.is_redirection() {
-        return None;
-    }
-    let to = response.headers().get(LOCATION).and_then(|to| to.to_str().ok())?;
-    if !matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) {
-        return Some(Err(format!(
-            "it redirects to {to} with {status}, which would drop the message; 307 and 308 keep it"
-        )));
-    }
-    if let Some(path) = to.strip_prefix('/').filter(|path| !path.starts_with('/')) {
-        let uri = match read(from) {
-            Ok(uri) => uri,
-            Err(error) => return Some(Err(error)),
-        };
-        let (scheme, authority) = (uri.scheme_str().unwrap_or("http"), uri.authority()?);
-        return Some(Ok(format!("{scheme}://{authority}/{path}")));
-    }
-    Some(read(to).map(|uri| uri.to_string()))
-}
-
-/// Why a request was not answered.
-fn told(error: &ureq::Error) -> String {
-    match error {
-        ureq::Error::Other(cause) => cause.to_string(),
-        other => other.to_string(),
-    }
-}
-
-/// What a receiver said that did not take the message.
+/// The response of a receiver that did not accept the message.
 fn refusal(mut response: Response<ureq::Body>) -> String {
-    let mut said = Vec::new();
-    // Its status is enough if it says nothing that can be read.
-    let _ = response.body_mut().as_reader().take(KEPT).read_to_end(&mut said);
-    let said = String::from_utf8_lossy(&said);
-    match said.trim() {
-        "" => format!("it responded with {}", response.status()),
-        said => format!("it responded with {}: {said}", response.status()),
+    let status = response.status();
+    if let Some(to) = response.headers().get(LOCATION).and_then(|to| to.to_str().ok()) {
+        return format!("it redirects to {to} with {status}; give the webhook that address");
+    }
+    let mut text = Vec::new();
+    // Its status is enough if the text cannot be read.
+    let _ = response.body_mut().as_reader().take(KEPT).read_to_end(&mut text);
+    match String::from_utf8_lossy(&text).trim() {
+        "" => format!("it responded with {status}"),
+        text => format!("it responded with {status}: {text}"),
     }
 }
 
