@@ -118,7 +118,7 @@ class Lyceum:
 
 
 def build():
-    packages = ["--package", "lyceum-server", "--package", "lyceum-worker", "--package", "lyceum-workshop"]
+    packages = ["--package", "lyceum-server", "--package", "lyceum-worker"]
     subprocess.run(["cargo", "build", "--release", *packages], cwd=ROOT, check=True)
     metadata = subprocess.run(
         ["cargo", "metadata", "--format-version", "1", "--no-deps"], cwd=ROOT, check=True, capture_output=True

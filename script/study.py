@@ -11,13 +11,12 @@ import os
 import pathlib
 import shutil
 import statistics
-import subprocess
-import threading
 import time
 from datetime import datetime, timezone
 
 import outcomes
 import study_goalposts
+import study_rows
 from running import ROOT, Lyceum, say
 
 # The suite that is asked, unless the experiment's `measure.suite` says otherwise.
@@ -30,15 +29,12 @@ LEVELS = [1, 2, 3, 4, 5]
 # Roles whose answers count, by recipe.
 SOLVING = {"populora": "student", "azr": "solver", "rlvr": "solver", "rzero": "solver", "sage": "solver",
            "gasp": "student"}
-# Settings are chosen on at most so many other problems, about none of the first programs of each level, which are more
-# than a suite of 600 problems uses.
-DEVELOPMENT = {"problems": 300, "skip": 150}
+# Settings are chosen on up to this many other problems.
+DEVELOPMENT = 300
 # Temperatures at which the base's entropy is measured, to find the one at which it equals that of a trained arm.
 TEMPERATURES = [0.2, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2]
 # Answers to each problem for that.
 PROBES = 4
-# One run makes what is easier than the goalposts, for all.
-EASIER = threading.Lock()
 
 
 def base_of(experiment):
@@ -50,8 +46,8 @@ def check_base(name, experiment):
     models = pathlib.Path(os.environ.get("LYCEUM_MODELS", ROOT / "models"))
     if not (models / base_of(experiment)).exists():
         raise SystemExit(
-            f"results: {name} stands on the base `{base_of(experiment)}`, which is not in {models}: docs/SEEDLING.md says how a small"
-            " base is made, and script/real-model fetches a pretrained one (name its folder in LYCEUM_MODELS)"
+            f"results: {name} needs the base `{base_of(experiment)}`, which is not in {models}: docs/SEEDLING.md says which commit makes"
+            " a small base, and script/real-model fetches a pretrained one (name its folder in LYCEUM_MODELS)"
         )
 
 
@@ -59,31 +55,17 @@ def suite_of(experiment):
     return experiment["measure"].get("suite", SUITE)
 
 
-def problems(programs, experiment, path, development):
-    """Writes the study's problems, or as many others to choose settings on."""
-    is_mathematics = suite_of(experiment) == MATHEMATICS
+def problems(experiment, path, development):
+    """Writes the study's problems, or other ones to choose settings on."""
     count, types = experiment["measure"]["problems"], experiment["measure"].get("types", TYPES)
-    types = ["math"] if is_mathematics else types
     levels = experiment["measure"].get("levels", LEVELS)
-    groups = len(levels) * len(types)
+    groups = len(levels) * (1 if suite_of(experiment) == MATHEMATICS else len(types))
     if count % groups:
         raise SystemExit(f"results: measure.problems is {count}: a multiple of {groups} is valid (levels and types get equal shares)")
+    name = experiment["measure"]["rows"]
     if development:
-        count = min(count, DEVELOPMENT["problems"])
-    partial = path.with_suffix(".partial")
-    command = ["questions", "held-out"] if is_mathematics else ["held-out", "--types", ",".join(types), "--levels", ",".join(map(str, levels))]
-    command = [programs / "lyceum-workshop", *command, "--problems", str(count // len(types)), "--out", partial]
-    if development:
-        command += ["--skip", str(DEVELOPMENT["skip"])]
-    workshop(command)
-    partial.replace(path)
-
-
-def workshop(command):
-    """Runs `lyceum-workshop`, whose complaint is ours."""
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
-    if done.returncode != 0:
-        raise SystemExit(f"results: lyceum-workshop {command[1]}: {done.stderr.strip()}")
+        name, count = f"{name}-development", min(count, DEVELOPMENT)
+    study_rows.write(path, study_rows.first(name, count))
 
 
 class Measuring:
@@ -188,7 +170,7 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
         # Datasets that are made for the study are named like the arms that learn from them.
         name = overrides.get("parameters.dataset.name")
         if spec := experiment.get("training", {}).get(name):
-            study_goalposts.import_rows(lyceum, name, "training", training_rows(programs, data, spec, goalposts))
+            study_goalposts.import_rows(lyceum, name, "training", study_rows.first(spec["rows"], spec["problems"]))
         run = lyceum.run({"preset": arm["preset"], "name": label, "overrides": overrides}, label)
         # Measurements of the run's own schedule count in its time.
         ended = [run["finished_at"]]
@@ -230,27 +212,6 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
         }
 
 
-def training_rows(programs, data, spec, goalposts):
-    """Rows of some types and levels to learn from: about programs that the base has seen, or with `held_out` others; or about easier
-    programs than those behind the study's goalposts."""
-    if spec.get("easier_than_goalposts"):
-        # The same for all runs, and minutes to make.
-        path = data.parent / f"easier-than-{goalposts.parent.name}.jsonl"
-        with EASIER:
-            if not path.exists():
-                say("problems that are easier than the goalposts")
-                partial = path.with_suffix(".partial")
-                workshop([programs / "lyceum-workshop", "training", "--easier-than", goalposts, "--out", partial])
-                partial.replace(path)
-        return study_goalposts.rows_of(path)
-    path = data / "training.jsonl"
-    kind = ["held-out", "--types", ",".join(spec["types"])] if spec.get("held_out") else ["training"]
-    command = [programs / "lyceum-workshop", *kind, "--levels", ",".join(map(str, spec["levels"]))]
-    command += ["--problems", str(spec["problems"]), "--out", path]
-    workshop(command)
-    return [row for row in study_goalposts.rows_of(path) if row["type"] in spec["types"]]
-
-
 def checkpoints(steps, count):
     """Evenly spaced steps, the last of them the end.
 
@@ -285,7 +246,7 @@ def run_study(programs, name, experiment, folder, scratch, jobs, write, in_paral
     asked = scratch / f"{name}{'-development' if development else ''}.jsonl"
     if not asked.exists():
         say(f"the problems of {name}")
-        problems(programs, experiment, asked, development)
+        problems(experiment, asked, development)
     base = folder / "base.json"
     if not base.exists():
         data = scratch / f"{name}-base"

@@ -4,8 +4,8 @@ An experiment with a table `goalposts` has them made once, before its arms run, 
 """
 
 import json
-import subprocess
 
+import study_rows
 from running import Lyceum, say
 
 # The names of the two datasets with the same rows: to work towards, and to learn from.
@@ -20,14 +20,6 @@ def import_rows(lyceum, name, purpose, rows):
     known = {dataset["name"] for dataset in lyceum.pages("/api/v1/datasets")}
     if name not in known:
         lyceum.ask("/api/v1/datasets", {"name": name, "purpose": purpose, "rows": rows})
-
-
-def candidates(programs, spec, path):
-    """Writes problems that may be goalposts: none is about a program of the study's held-out problems."""
-    command = [programs / "lyceum-workshop", "held-out", "--types", "code_f", "--levels", ",".join(map(str, spec["levels"]))]
-    command += ["--problems", str(spec["candidates"]), "--skip", str(spec["skip"]), "--out", path]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    return rows_of(path)
 
 
 def every(steps, checkpoints):
@@ -55,7 +47,7 @@ def make(programs, data, experiment, path, base, wait):
     """Trains what filters the candidates, one filter after another on what the one before left, and writes the goalposts."""
     spec = experiment["goalposts"]
     with Lyceum(programs, data) as lyceum:
-        left = candidates(programs, spec, data / "candidates.jsonl")
+        left = study_rows.first(spec["rows"], spec["candidates"])
         for place, arms in enumerate(spec["filters"]):
             name = f"candidates-{place}"
             import_rows(lyceum, name, "training", left)
@@ -74,8 +66,7 @@ def make(programs, data, experiment, path, base, wait):
             left = [item["row"] for item in lyceum.pages(f"/api/v1/datasets/{made['id']}/rows")]
             say(f"{len(left)} are left")
         left = left[: spec["most"]]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("".join(f"{json.dumps(row)}\n" for row in left))
+        study_rows.write(path, left)
 
 
 def load(lyceum, path):

@@ -1,5 +1,5 @@
-//! Pretraining of a small base model from scratch, used for the seedling. The binary `lyceum-workshop` adds the corpus,
-//! the evaluation, and the benchmarks of the product. Nothing in the product depends on this package.
+//! Training all parameters of a small base model. The binary `lyceum-workshop` adds the command line and the benchmarks
+//! of the product. Nothing in the product depends on this package.
 
 pub mod pretrain;
 mod random;

@@ -1,4 +1,4 @@
-//! `lyceum-workshop`: makes the seedling and measures the product.
+//! `lyceum-workshop`: trains small bases and measures the product.
 
 mod cli;
 mod command;

@@ -1,180 +1,125 @@
-//! `pretrain`: makes a small base model from scratch.
+//! `pretrain`: trains all parameters of a small base on rows.
 
-mod arithmetic;
-mod card;
-mod config;
-mod curriculum;
-mod evaluation;
-mod figures;
-mod origin;
-mod problem;
-mod programs;
+mod rows;
 mod training;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, ensure};
-use arithmetic::Arithmetic;
 use clap::Args;
-use config::PretrainConfig;
-use curriculum::{Curriculum, Lessons, Name};
-use evaluation::Evaluator;
-use lyceum_verifier::Verifier;
-use lyceum_worker::pool::PoolArgs;
-use programs::{ProgramLessons, Programs};
-use training::Training;
+use lyceum_core::work::Dtype;
+use lyceum_engine::learn::AdamW;
+use lyceum_workshop::pretrain::Schedule;
+use training::{Fixed, Training};
 
-/// Makes a small base model from scratch: generated problems with their true answers, a tokenizer, training, evaluation, a
-/// model card.
+/// Train all parameters of a small base on rows of prompts and answers
 ///
-/// The config determines the weights completely, with --from together with the model it names. Its field `curriculum`
-/// says what the model is taught: `programs` (models/seedling; the default) or `arithmetic` (models/seedling-math).
-/// --work holds checkpoints (and a corpus of programs), so a run that was killed can continue with --resume and ends with
-/// the same weights; --out becomes a Hugging Face folder. During training, WORK/model holds the latest checkpoint as such
-/// a folder, and `--evaluate WORK/model` measures it.
+/// A row is a line of JSON: {"prompt": "2+3=", "answer": "5", "weight": 1.0}. The prompt is the text that the model sees
+/// and is not learned; the answer is learned up to and including the end-of-text token. `weight` multiplies the loss
+/// of the answer's tokens (default 1).
 ///
-///   lyceum-workshop pretrain --config configs/models/seedling-1-pretrain.toml --out DIR
-///   lyceum-workshop pretrain --config configs/models/seedling-1-pretrain.toml --out DIR --resume
-///   lyceum-workshop pretrain --config configs/models/seedling-pretrain.toml --evaluate models/seedling
-///   lyceum-workshop pretrain --config FILE --from models/seedling --out DIR --work DIR
+/// --from names a model folder with the architecture and the tokenizer. Training starts from its weights, or with
+/// --random from random ones. The options, the rows and that folder determine the weights.
 ///
-///   lyceum-workshop pretrain --config configs/models/seedling-gasp-pretrain.toml --from models/seedling --work DIR
+///   lyceum-workshop pretrain --rows rows.jsonl --from models/seedling --random --steps 2000 --work W --out my-base
 ///
-///   lyceum-workshop pretrain --config configs/models/seedling-math-pretrain.toml --work DIR
-///   lyceum-workshop pretrain --config configs/models/seedling-math-pretrain.toml --work DIR --evaluate DIR/model \
-///       --held-out 60 --answers 8                    # held-out questions only, while it trains
+/// --work holds checkpoints and a log. A run that was killed continues with the same options and --resume, and ends
+/// with the same weights. --out becomes a Hugging Face folder with bf16 weights and `training.json`.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Pretrain {
-    /// TOML file that determines the weights.
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-    /// Model folder to write [default: models/seedling; models/seedling-gasp with stepping stones; models/seedling-math
-    /// for arithmetic].
+    /// File of rows.
+    #[arg(long, value_name = "FILE.jsonl")]
+    rows: PathBuf,
+    /// Model folder to start from.
     #[arg(long, value_name = "DIR")]
-    out: Option<PathBuf>,
-    /// Folder for the corpus, checkpoints and the log.
+    from: PathBuf,
+    /// Start from random weights; --from then gives only architecture and tokenizer.
+    #[arg(long)]
+    random: bool,
+    /// Model folder to write.
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// Folder for checkpoints and the log.
     #[arg(long, value_name = "DIR", default_value = ".lyceum/pretrain")]
     work: PathBuf,
     /// Continue from the last checkpoint in --work.
     #[arg(long)]
     resume: bool,
-    /// Start with the weights of this model folder instead of random ones; `training.json` names it.
-    #[arg(long, value_name = "MODEL", conflicts_with_all = ["resume", "evaluate"])]
-    from: Option<PathBuf>,
-    /// Stop after this step with a checkpoint; nothing is written to --out.
-    #[arg(long, value_name = "STEP")]
-    stop_after: Option<u64>,
-    /// Only evaluate the model in this folder, and write `evaluation.json` and `README.md` into it.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["resume", "stop_after", "out"])]
-    evaluate: Option<PathBuf>,
-    /// Evaluate only held-out problems, N of each level, and write `held_out.json`.
-    #[arg(long, value_name = "N", requires = "evaluate")]
-    held_out: Option<usize>,
-    /// Compare answers with and without steps on programs for development, N of each level, and write `ways.json`. The
-    /// results for arithmetic always tell them apart.
-    #[arg(long, value_name = "N", requires = "evaluate", conflicts_with = "held_out")]
-    ways: Option<usize>,
-    /// Answers to each problem, with --held-out or --ways.
-    #[arg(long, value_name = "K", requires = "evaluate", default_value_t = 1)]
-    answers: usize,
-    #[command(flatten)]
-    pool: PoolArgs,
+    /// Optimizer steps.
+    #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u64).range(1..))]
+    steps: u64,
+    /// Sequences per step. Rows are packed into them and do not see one another.
+    #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=4_096))]
+    sequences: u32,
+    /// Tokens per sequence; the longest row must fit.
+    #[arg(long, default_value_t = 512, value_parser = clap::value_parser!(u32).range(2..))]
+    tokens: u32,
+    /// Step size between warm-up and decay.
+    #[arg(long, default_value_t = 1e-3)]
+    learning_rate: f64,
+    /// Steps over which the step size rises from zero.
+    #[arg(long, default_value_t = 50)]
+    warmup_steps: u64,
+    /// Steps at the end over which the step size falls to zero.
+    #[arg(long, default_value_t = 200)]
+    decay_steps: u64,
+    /// AdamW's weight decay.
+    #[arg(long, default_value_t = 0.05)]
+    weight_decay: f64,
+    /// Maximum norm of the gradient; 0 sets no limit.
+    #[arg(long, default_value_t = 1.0)]
+    max_grad_norm: f64,
+    /// Seed of random weights and of the order of the rows.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Steps between checkpoints.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..))]
+    checkpoint_every: u64,
+    /// Device: auto, cpu, cuda or cuda:N.
+    #[arg(long, default_value = "auto")]
+    device: String,
+    /// Precision of the products: fp32 or bf16. Trained weights are fp32.
+    #[arg(long, default_value = "fp32")]
+    dtype: Dtype,
+    /// Threads of libtorch; the number of threads changes the rounding of sums.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
+    threads: u32,
 }
 
 impl Pretrain {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        match config::curriculum(&self.config)? {
-            Name::Programs => self.programs(),
-            Name::Arithmetic => self.arithmetic(),
-        }
+        lyceum_engine::device::set_threads(Some(self.threads));
+        let mut training = Training::begin(&self)?;
+        training.run()?;
+        training.write(&self.out)
     }
 
-    fn programs(self) -> anyhow::Result<()> {
-        let mut config: PretrainConfig<Programs> = PretrainConfig::read(&self.config)?;
-        self.prepare(config.compute.threads)?;
-        let verifier = Verifier::start(&self.pool.config())?;
-        let corpus = curriculum::load_or_generate(&config.corpus, &self.work, &verifier)?;
-        if let (Some(folder), Some(problems)) = (&self.evaluate, self.held_out) {
-            config.evaluation.held_out = problems;
-            let bands = Evaluator::new(&config, &corpus, &verifier, folder)?.held_out_bands(self.answers)?;
-            return write_json(&folder.join("held_out.json"), &bands);
+    /// The options that the weights depend on.
+    fn fixed(&self, rows: &rows::Rows, from: String) -> Fixed {
+        Fixed {
+            rows: rows.digest.clone(),
+            from,
+            random: self.random,
+            seed: self.seed,
+            steps: self.steps,
+            sequences: self.sequences,
+            tokens: self.tokens,
+            schedule: Schedule {
+                learning_rate: self.learning_rate,
+                warmup_steps: self.warmup_steps,
+                decay_steps: self.decay_steps,
+            },
+            weight_decay: self.weight_decay,
+            max_grad_norm: self.max_grad_norm,
+            dtype: self.dtype,
+            threads: self.threads,
         }
-        if let (Some(folder), Some(problems)) = (&self.evaluate, self.ways) {
-            let ways = Evaluator::new(&config, &corpus, &verifier, folder)?.ways(problems, self.answers)?;
-            return write_json(&folder.join("ways.json"), &ways);
-        }
-        let evaluate = |folder: &Path| {
-            let evaluation = Evaluator::new(&config, &corpus, &verifier, folder)?.run()?;
-            write_json(&folder.join("evaluation.json"), &evaluation)?;
-            card::write(&config, &corpus, &evaluation, folder)
-        };
-        match &self.evaluate {
-            Some(folder) => evaluate(folder),
-            None => {
-                let lessons = ProgramLessons::new(&config.samples, &corpus);
-                let shipped = match config.samples.stones {
-                    Some(_) => "models/seedling-gasp",
-                    None => "models/seedling",
-                };
-                self.train(&config, &lessons, shipped, evaluate)
-            }
-        }
-    }
-
-    fn arithmetic(self) -> anyhow::Result<()> {
-        let mut config: PretrainConfig<Arithmetic> = PretrainConfig::read(&self.config)?;
-        ensure!(self.ways.is_none(), "--ways is for programs: use --held-out N --answers K");
-        self.prepare(config.compute.threads)?;
-        if let (Some(folder), Some(problems)) = (&self.evaluate, self.held_out) {
-            config.evaluation.held_out = problems;
-            config.evaluation.samples = self.answers;
-            let bands = arithmetic::Evaluator::new(&config, folder)?.held_out()?;
-            return write_json(&folder.join("held_out.json"), &bands);
-        }
-        let evaluate = |folder: &Path| {
-            let evaluation = arithmetic::Evaluator::new(&config, folder)?.run(folder)?;
-            write_json(&folder.join("evaluation.json"), &evaluation)?;
-            arithmetic::write_card(&config, &evaluation, folder)
-        };
-        match &self.evaluate {
-            Some(folder) => evaluate(folder),
-            None => {
-                let lessons = arithmetic::lessons(&config)?;
-                self.train(&config, &lessons, "models/seedling-math", evaluate)
-            }
-        }
-    }
-
-    fn prepare(&self, threads: u32) -> anyhow::Result<()> {
-        lyceum_engine::device::set_threads(Some(threads));
-        std::fs::create_dir_all(&self.work).with_context(|| self.work.display().to_string())
-    }
-
-    /// Trains to the end, or until --stop-after; at the end it writes and evaluates the model.
-    fn train<C: Curriculum>(
-        &self,
-        config: &PretrainConfig<C>,
-        lessons: &dyn Lessons<C>,
-        shipped: &str,
-        evaluate: impl Fn(&Path) -> anyhow::Result<()>,
-    ) -> anyhow::Result<()> {
-        let mut training = match self.resume {
-            true => Training::resume(config, lessons, &self.work)?,
-            false => Training::begin(config, lessons, &self.work, self.from.as_deref())?,
-        };
-        let last = self.stop_after.unwrap_or(u64::MAX).min(config.steps());
-        training.run_until(last)?;
-        if last < config.steps() {
-            return Ok(());
-        }
-        let out = self.out.as_deref().unwrap_or(Path::new(shipped));
-        training.write(out)?;
-        evaluate(out)
     }
 }
 
-fn write_json(path: &Path, value: &impl serde::Serialize) -> anyhow::Result<()> {
-    let text = serde_json::to_string_pretty(value)? + "\n";
-    std::fs::write(path, text).with_context(|| path.display().to_string())
+impl Fixed {
+    fn optimizer(&self, step: u64) -> AdamW {
+        let learning_rate = self.schedule.at(step, self.steps);
+        AdamW { learning_rate, beta1: 0.9, beta2: 0.95, eps: 1e-8, weight_decay: self.weight_decay }
+    }
 }

@@ -1,5 +1,4 @@
 //! Pretraining of the bases.
 
 mod pretrain;
-mod pretrain_arithmetic;
 mod pretraining;
