@@ -33,6 +33,7 @@ pub mod seed;
 pub mod sequential;
 pub mod seriation;
 mod shipped;
+#[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
 pub mod suspicion;
 pub mod verdict;
