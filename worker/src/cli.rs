@@ -9,7 +9,6 @@ use crate::command::evolve::Evolve;
 use crate::command::grade::Grade;
 #[cfg(feature = "engine")]
 use crate::command::merge::Merge;
-use crate::command::moved::Moved;
 use crate::command::recheck::Recheck;
 #[cfg(feature = "engine")]
 use crate::command::rollout::Rollout;
@@ -48,12 +47,6 @@ enum Command {
     Update(Update),
     Verify(Verify),
     Work(Work),
-    #[command(hide = true)]
-    Bench(Moved),
-    #[command(hide = true)]
-    HeldOut(Moved),
-    #[command(hide = true)]
-    Pretrain(Moved),
 }
 
 impl Cli {
@@ -77,9 +70,6 @@ impl Cli {
             Command::Update(command) => command.run(),
             Command::Verify(command) => command.run(),
             Command::Work(command) => command.run(),
-            Command::Bench(command) => command.run("bench"),
-            Command::HeldOut(command) => command.run("held-out"),
-            Command::Pretrain(command) => command.run("pretrain"),
         }
     }
 }

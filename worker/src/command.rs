@@ -10,7 +10,6 @@ mod handlers;
 mod loading;
 #[cfg(feature = "engine")]
 pub(crate) mod merge;
-pub(crate) mod moved;
 pub(crate) mod recheck;
 #[cfg(feature = "engine")]
 pub(crate) mod rollout;
