@@ -8,6 +8,5 @@ mod golden;
 mod metrics;
 mod payloads;
 mod ratings;
-mod rooms;
 mod selection;
 mod simulation;
