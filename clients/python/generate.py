@@ -1,17 +1,16 @@
-"""Writes src/lyceum/documents.py from the description of the REST API.
+"""Writes src/lyceum/documents.py from the description of the REST API: python3 clients/python/generate.py
 
-    python3 clients/python/generate.py            write it
-    python3 clients/python/generate.py --check    fail if it is not what would be written
+Building a wheel does it too (hatch_build.py), so the file is in no commit.
 """
 
 import json
 import keyword
-import sys
 from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-DESCRIPTION = HERE / "../../server/tests/api/openapi.json"
+# In the repository, and in a source distribution.
+DESCRIPTIONS = [HERE / "../../server/tests/api/openapi.json", HERE / "openapi.json"]
 WRITTEN = HERE / "src/lyceum/documents.py"
 HEAD = '''"""The documents that the REST API takes and returns. Written by generate.py; do not edit."""
 
@@ -82,7 +81,8 @@ def definition(name: str, schema: dict[str, Any]) -> str:
 
 def generated() -> str:
     """The module. Pages are left out: the client reads lists to their end."""
-    schemas = json.loads(DESCRIPTION.read_text())["components"]["schemas"]
+    description = next(path for path in DESCRIPTIONS if path.exists())
+    schemas = json.loads(description.read_text())["components"]["schemas"]
     kept = {name: schema for name, schema in schemas.items() if not name.startswith("Page_")}
     ordered = sorted(kept, key=lambda name: (ancestors(name, kept), name))
     return HEAD + "".join(definition(name, kept[name]) for name in ordered)
@@ -95,14 +95,7 @@ def ancestors(name: str, schemas: dict[str, Any]) -> int:
 
 
 def main() -> None:
-    text = generated()
-    if sys.argv[1:] == ["--check"]:
-        if WRITTEN.read_text() != text:
-            sys.exit(f"{WRITTEN.name} does not match the API; run python3 clients/python/generate.py")
-    elif sys.argv[1:]:
-        sys.exit(__doc__)
-    else:
-        WRITTEN.write_text(text)
+    WRITTEN.write_text(generated())
 
 
 if __name__ == "__main__":

@@ -142,15 +142,3 @@ async fn the_python_client_does_what_its_readme_says() {
     serving.stop().await;
     server.stop().await;
 }
-
-#[actix_web::test]
-async fn the_python_clients_documents_are_those_of_the_description() {
-    let output = Command::new("python3")
-        .arg("-B")
-        .arg(client_folder().join("generate.py"))
-        .arg("--check")
-        .output()
-        .await
-        .expect("Python");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-}
