@@ -206,6 +206,40 @@ impl Chart {
     }
 }
 
+/// Measures as a table. A row has a unit, a name, its charts, a sentence, further calls on the [`Metric`], and how it is
+/// computed from a step's outcome; `= MEASURE;` is a measure as it is.
+///
+/// `share "pass_rate" [PASS_RATE] "Answers that are correct.", signal(Signal::Pass) => |of| of.rate();`
+macro_rules! table {
+    ($($rows:tt)*) => { $crate::contract::metric::rows!([] $($rows)*) };
+}
+
+macro_rules! rows {
+    ([$($done:tt)*]) => { vec![$($done)*] };
+    ([$($done:tt)*] = $measure:expr; $($rest:tt)*) => {
+        $crate::contract::metric::rows!([$($done)* $measure,] $($rest)*)
+    };
+    ([$($done:tt)*] new($unit:literal) $name:literal [$($chart:ident),*] $summary:expr
+        $(, $call:ident($($argument:expr),*))* => $value:expr; $($rest:tt)*) => {
+        $crate::contract::metric::rows!([$($done)* $crate::contract::Metric::new($name, $unit, &[$(&$chart),*])
+            .summary($summary)$(.$call($($argument),*))*.of($value),] $($rest)*)
+    };
+    ([$($done:tt)*] $unit:ident $name:literal [$($chart:ident),*] $summary:expr
+        $(, $call:ident($($argument:expr),*))* => $value:expr; $($rest:tt)*) => {
+        $crate::contract::metric::rows!([$($done)* $crate::contract::Metric::$unit($name, &[$(&$chart),*])
+            .summary($summary)$(.$call($($argument),*))*.of($value),] $($rest)*)
+    };
+}
+
+/// Charts as a table: [`chart`] or [`parts`], the constant's name, the group, the title and how to read it.
+macro_rules! charts {
+    ($($vis:vis $kind:ident $name:ident $group:ident $title:literal: $about:literal;)*) => {
+        $($vis const $name: $crate::contract::Chart = $crate::contract::metric::$kind(&$group, $title).about($about);)*
+    };
+}
+
+pub(crate) use {charts, rows, table};
+
 /// A metric and the function that computes it from a step's outcome; NaN if there is no value.
 pub struct Measure<'t, T> {
     pub metric: Metric,

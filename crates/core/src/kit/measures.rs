@@ -5,7 +5,7 @@ use strum::EnumCount as _;
 
 use crate::advantage::{Sampled, has_signal};
 use crate::contract::Highlight::Comparison;
-use crate::contract::metric::{Measure, chart, mean, parts, share};
+use crate::contract::metric::{Measure, chart, charts, mean, share};
 use crate::contract::{
     COST, Chart, CostClass, Expense, LEARNING, Metric, Phase, PlanError, SOLVING, StepView, WorkState,
 };
@@ -40,11 +40,13 @@ pub(crate) fn of_prompts<K>(groups: BTreeMap<K, Vec<f32>>) -> impl Iterator<Item
     groups.into_values().filter(|rewards| rewards.len() > 1)
 }
 
-const PASS_RATE: Chart = chart(&SOLVING, "Pass rate").about("Share of the answers that are correct.");
-const FORMAT_RATE: Chart = chart(&SOLVING, "Format rate").about("Share of the answers in which a solution was found.");
-const NO_SIGNAL: Chart = chart(&SOLVING, "No signal")
-    .about("Groups of samples that all got the same reward; a group estimator learns nothing from them.");
-const RESPONSE_LENGTH: Chart = chart(&LEARNING, "Response length").about("Mean tokens of an answer.");
+charts! {
+    chart PASS_RATE SOLVING "Pass rate": "Share of the answers that are correct.";
+    chart FORMAT_RATE SOLVING "Format rate": "Share of the answers in which a solution was found.";
+    chart NO_SIGNAL SOLVING "No signal":
+        "Groups of samples that all got the same reward; a group estimator learns nothing from them.";
+    chart RESPONSE_LENGTH LEARNING "Response length": "Mean tokens of an answer.";
+}
 
 pub(crate) fn pass_rate<'t, T: HasAnswers + 't>() -> Measure<'t, T> {
     Metric::share("pass_rate", &[&PASS_RATE])
@@ -97,20 +99,21 @@ pub(crate) trait HasUpdates {
     fn updated(&self) -> Vec<&MemberUpdated>;
 }
 
-const ENTROPY: Chart =
-    chart(&LEARNING, "Entropy").about("Entropy of the policy over the tokens it learned from, in nats.");
-const POLICY_LOSS: Chart = chart(&LEARNING, "Policy loss").about("Near 0 on-policy, whatever is learned.");
-const GRADIENT_NORM: Chart = chart(&LEARNING, "Gradient norm").about("Before clipping.");
-const CLIP_SHARE: Chart = chart(&LEARNING, "Clip share").about("Tokens whose ratio was clipped.");
-const RATIO: Chart = chart(&LEARNING, "Ratio").about("Trainer's to sampler's probabilities.");
-const SAMPLER_MISMATCH: Chart = chart(&LEARNING, "Sampler mismatch")
-    .about("Difference between the sampler's and the trainer's log-probabilities, in nats.");
-const CAPPED_SHARE: Chart = chart(&LEARNING, "Capped share")
-    .about("Tokens whose importance weight was truncated at `importance_cap`; 0 if there is none.");
-const MASKED_SHARE: Chart = chart(&LEARNING, "Masked share")
-    .about("Sequences not learned from because they were cut at the token limit; 0 without `mask_truncated`.");
-const KL: Chart = chart(&LEARNING, "KL").about("KL divergence to the reference; 0 if there is none.");
-pub(crate) const UPDATES: Chart = parts(&LEARNING, "Updates and births").about("Adapters updated, and members born.");
+charts! {
+    chart ENTROPY LEARNING "Entropy": "Entropy of the policy over the tokens it learned from, in nats.";
+    chart POLICY_LOSS LEARNING "Policy loss": "Near 0 on-policy, whatever is learned.";
+    chart GRADIENT_NORM LEARNING "Gradient norm": "Before clipping.";
+    chart CLIP_SHARE LEARNING "Clip share": "Tokens whose ratio was clipped.";
+    chart RATIO LEARNING "Ratio": "Trainer's to sampler's probabilities.";
+    chart SAMPLER_MISMATCH LEARNING "Sampler mismatch":
+        "Difference between the sampler's and the trainer's log-probabilities, in nats.";
+    chart CAPPED_SHARE LEARNING "Capped share":
+        "Tokens whose importance weight was truncated at `importance_cap`; 0 if there is none.";
+    chart MASKED_SHARE LEARNING "Masked share":
+        "Sequences not learned from because they were cut at the token limit; 0 without `mask_truncated`.";
+    chart KL LEARNING "KL": "KL divergence to the reference; 0 if there is none.";
+    pub(crate) parts UPDATES LEARNING "Updates and births": "Adapters updated, and members born.";
+}
 
 /// The mean over the updates.
 fn learned<T: HasUpdates>(value: fn(&MemberUpdated) -> f64) -> impl Fn(&T) -> f64 {
@@ -230,9 +233,11 @@ impl Costs {
     }
 }
 
-const SECONDS: Chart = parts(&COST, "Seconds by phase").about("Workers' time by phase, summed over items.");
-const TOKENS: Chart = parts(&COST, "Tokens").about("Of this step.");
-const HALVINGS: Chart = parts(&COST, "Halvings").about("Number of times a batch was halved because memory ran out.");
+charts! {
+    parts SECONDS COST "Seconds by phase": "Workers' time by phase, summed over items.";
+    parts TOKENS COST "Tokens": "Of this step.";
+    parts HALVINGS COST "Halvings": "Number of times a batch was halved because memory ran out.";
+}
 
 /// Metrics of updates and of cost, with the time of phases of these classes, in the order of stored rows.
 pub(crate) fn of_cost<'t, T: HasCosts + HasUpdates + 't>(classes: &[CostClass]) -> Vec<Measure<'t, T>> {

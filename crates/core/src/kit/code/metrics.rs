@@ -7,7 +7,7 @@ pub(crate) use self::scope::Tally;
 use self::scope::{Scope, Scoped};
 use crate::advantage::has_signal;
 use crate::contract::Highlight::{Comparison, Learnability, StepLine};
-use crate::contract::metric::{Measure, chart, mean, parts, share};
+use crate::contract::metric::{Measure, chart, charts, mean, parts, share, table};
 use crate::contract::{
     COST, Chart, ChartGroup, CostClass, Expense, LEARNING, Metric, MetricRecord, PROPOSING, Role, SOLVING, Side, metric,
 };
@@ -107,126 +107,75 @@ fn by_type<'t>(
 
 /// Of programs, rewards and ratings.
 fn of_play<'t>() -> Measures<'t> {
-    vec![
-        Metric::new("ast_depth", "levels", &[&AST_DEPTH])
-            .summary("Mean nesting depth of the syntax trees of valid programs proposed.")
-            .of(|of| of.complexity(0)),
-        Metric::new("cyclomatic", "paths", &[&CYCLOMATIC])
-            .summary("Mean cyclomatic complexity of valid programs proposed.")
-            .highlighted(&[Comparison])
-            .of(|of| of.complexity(1)),
-        Metric::new("loc", "lines", &[&LOC])
-            .summary("Mean lines of code of valid programs proposed.")
-            .of(|of| of.complexity(2)),
-        Metric::new("variables", "names", &[&VARIABLES])
-            .summary("Mean count of variables of valid programs proposed.")
-            .of(|of| of.complexity(3)),
-        Metric::share("coverage", &[&COVERAGE])
-            .summary("Cells of the archive that have a problem.")
-            .highlighted(&[StepLine, Comparison])
-            .of(|of| of.run_only(|tally| tally.coverage)),
-        Metric::number("qd_score", &[&QD_SCORE])
-            .summary("Sum of the objectives of the archive's elites.")
-            .of(|of| of.run_only(|tally| tally.qd_score)),
-        Metric::share("near_duplicate_rate", &[&NEAR_DUPLICATES])
-            .summary("Valid programs proposed that differ from an earlier one only in names and constants.")
-            .signal(Signal::Duplicates)
-            .highlighted(&[Learnability])
-            .of(|of| of.near_duplicates()),
-        Metric::share("unsolved_share", &[&LEARNABLE_SHARE])
-            .summary("Valid problems that no sample solved.")
-            .of(|of| of.band(|solved| solved.solved == 0 && solved.solved < solved.attempts)),
-        Metric::share("learnable_share", &[&LEARNABLE_SHARE])
-            .summary("Valid problems that some samples solved and others did not.")
-            .of(|of| of.band(|solved| (1..solved.attempts).contains(&solved.solved))),
-        Metric::share("mastered_share", &[&LEARNABLE_SHARE])
-            .summary("Valid problems that every sample solved.")
-            .of(|of| of.band(|solved| solved.solved > 0 && solved.solved == solved.attempts)),
-        Metric::number("teacher_reward", &[&TEACHER_REWARD])
-            .summary("Mean reward of proposals.")
-            .side(Side::Proposes)
-            .of(|of| mean(of.proposals.iter().map(|(_, reward, _)| f64::from(*reward)))),
-        Metric::number("student_reward", &[&STUDENT_REWARD])
-            .summary("Mean reward of attempts.")
-            .side(Side::Solves)
-            .of(|of| mean(of.attempts.iter().map(|attempt| f64::from(attempt.reward)))),
-        Metric::share("no_signal_share", &[&NO_SIGNAL])
-            .summary("Groups of attempts at one problem that all got the same reward.")
-            .signal(Signal::NoSignal)
-            .highlighted(&[Learnability])
-            .of(|of| mean(of.groups().map(|rewards| share(!has_signal(&rewards))))),
-        Metric::share("teacher_wins", &[&TEACHER_WINS])
-            .summary("Matchups that the teacher won.")
-            .of(|of| of.teacher_wins()),
-        Metric::number("teacher_mu", &[&RATINGS_BY_ROLE, &TEACHER_RATING])
-            .summary("Mean of the rating as a teacher.")
-            .side(Side::Proposes)
-            .highlighted(&[StepLine])
-            .of(|of| of.rating(Role::Teacher, |rating| rating.mu)),
-        Metric::number("teacher_sigma", &[&UNCERTAINTY])
-            .summary("Standard deviation of the rating as a teacher.")
-            .side(Side::Proposes)
-            .of(|of| of.rating(Role::Teacher, |rating| rating.sigma)),
-        Metric::number("student_mu", &[&RATINGS_BY_ROLE, &STUDENT_RATING])
-            .summary("Mean of the rating as a student.")
-            .side(Side::Solves)
-            .highlighted(&[StepLine])
-            .of(|of| of.rating(Role::Student, |rating| rating.mu)),
-        Metric::number("student_sigma", &[&UNCERTAINTY])
-            .summary("Standard deviation of the rating as a student.")
-            .side(Side::Solves)
-            .of(|of| of.rating(Role::Student, |rating| rating.sigma)),
-    ]
+    table! {
+        new("levels") "ast_depth" [AST_DEPTH] "Mean nesting depth of the syntax trees of valid programs proposed."
+            => |of| of.complexity(0);
+        new("paths") "cyclomatic" [CYCLOMATIC] "Mean cyclomatic complexity of valid programs proposed.",
+            highlighted(&[Comparison]) => |of| of.complexity(1);
+        new("lines") "loc" [LOC] "Mean lines of code of valid programs proposed." => |of| of.complexity(2);
+        new("names") "variables" [VARIABLES] "Mean count of variables of valid programs proposed."
+            => |of| of.complexity(3);
+        share "coverage" [COVERAGE] "Cells of the archive that have a problem.", highlighted(&[StepLine, Comparison])
+            => |of| of.run_only(|tally| tally.coverage);
+        number "qd_score" [QD_SCORE] "Sum of the objectives of the archive's elites."
+            => |of| of.run_only(|tally| tally.qd_score);
+        share "near_duplicate_rate" [NEAR_DUPLICATES]
+            "Valid programs proposed that differ from an earlier one only in names and constants.",
+            signal(Signal::Duplicates), highlighted(&[Learnability]) => |of| of.near_duplicates();
+        share "unsolved_share" [LEARNABLE_SHARE] "Valid problems that no sample solved."
+            => |of| of.band(|solved| solved.solved == 0 && solved.solved < solved.attempts);
+        share "learnable_share" [LEARNABLE_SHARE] "Valid problems that some samples solved and others did not."
+            => |of| of.band(|solved| (1..solved.attempts).contains(&solved.solved));
+        share "mastered_share" [LEARNABLE_SHARE] "Valid problems that every sample solved."
+            => |of| of.band(|solved| solved.solved > 0 && solved.solved == solved.attempts);
+        number "teacher_reward" [TEACHER_REWARD] "Mean reward of proposals.", side(Side::Proposes)
+            => |of| mean(of.proposals.iter().map(|(_, reward, _)| f64::from(*reward)));
+        number "student_reward" [STUDENT_REWARD] "Mean reward of attempts.", side(Side::Solves)
+            => |of| mean(of.attempts.iter().map(|attempt| f64::from(attempt.reward)));
+        share "no_signal_share" [NO_SIGNAL] "Groups of attempts at one problem that all got the same reward.",
+            signal(Signal::NoSignal), highlighted(&[Learnability])
+            => |of| mean(of.groups().map(|rewards| share(!has_signal(&rewards))));
+        share "teacher_wins" [TEACHER_WINS] "Matchups that the teacher won." => |of| of.teacher_wins();
+        number "teacher_mu" [RATINGS_BY_ROLE, TEACHER_RATING] "Mean of the rating as a teacher.",
+            side(Side::Proposes), highlighted(&[StepLine]) => |of| of.rating(Role::Teacher, |rating| rating.mu);
+        number "teacher_sigma" [UNCERTAINTY] "Standard deviation of the rating as a teacher.", side(Side::Proposes)
+            => |of| of.rating(Role::Teacher, |rating| rating.sigma);
+        number "student_mu" [RATINGS_BY_ROLE, STUDENT_RATING] "Mean of the rating as a student.",
+            side(Side::Solves), highlighted(&[StepLine]) => |of| of.rating(Role::Student, |rating| rating.mu);
+        number "student_sigma" [UNCERTAINTY] "Standard deviation of the rating as a student.", side(Side::Solves)
+            => |of| of.rating(Role::Student, |rating| rating.sigma);
+    }
 }
 
 /// Of lengths, counts and costs, and those added later.
 fn of_costs<'t>() -> Measures<'t> {
-    let mut measures: Measures<'t> = vec![
-        Metric::tokens("response_length", &[&LENGTHS, &RESPONSE_LENGTH])
-            .summary("Mean length of all samples.")
-            .highlighted(&[Learnability])
-            .of(|of| mean(of.proposal_lengths().chain(of.answer_lengths()))),
-        Metric::tokens("proposal_length", &[&LENGTHS])
-            .summary("Mean length of proposals.")
-            .highlighted(&[Learnability])
-            .of(|of| mean(of.proposal_lengths())),
-        Metric::tokens("answer_length", &[&LENGTHS])
-            .summary("Mean length of attempts.")
-            .highlighted(&[Learnability])
-            .of(|of| mean(of.answer_lengths())),
-        Metric::number("proposals", &[&COUNTS])
-            .summary("Proposals.")
-            .expense(Expense::Proposals)
-            .of(|of| of.proposals.len() as f64),
-        Metric::number("valid_problems", &[&COUNTS]).summary("Valid problems.").of(|of| of.valid().count() as f64),
-        Metric::number("attempts", &[&COUNTS])
-            .summary("Attempts.")
-            .expense(Expense::Attempts)
-            .of(|of| of.attempts.len() as f64),
-        updates(),
-        Metric::number("births", &[&UPDATES])
-            .summary("Members born.")
-            .highlighted(&[StepLine])
-            .of(|of| of.run_only(|tally| tally.births as f64)),
-        Metric::number("pool_size", &[&POOL_SIZE])
-            .summary("Problems in the pool after the step.")
-            .of(|of| of.run_only(|tally| tally.pool_size as f64)),
-        Metric::number("archive_insertions", &[&ARCHIVE_INSERTIONS])
-            .summary("Problems that entered the archive.")
-            .of(|of| of.run_only(|tally| tally.archive_insertions as f64)),
-    ];
-    let added: Measures<'t> = vec![
-        Metric::nats("sampled_entropy", &[&SAMPLED_ENTROPY])
-            .summary("Mean entropy of the model over all samples.")
-            .of(|of| mean(of.entropies())),
-        halvings(),
-        Metric::new("cells_per_problem", "cells", &[&CELLS_PER_PROBLEM])
-            .summary("Cells of the archive with a problem, per valid problem proposed so far.")
-            .of(|of| of.run_only(|tally| tally.cells_per_problem)),
-        Metric::share("steps_share", &[&STEPS])
-            .summary("Attempts with text before the part that is judged.")
-            .of(|of| of.steps_share()),
-    ];
+    let mut measures: Measures<'t> = table! {
+        tokens "response_length" [LENGTHS, RESPONSE_LENGTH] "Mean length of all samples.", highlighted(&[Learnability])
+            => |of| mean(of.proposal_lengths().chain(of.answer_lengths()));
+        tokens "proposal_length" [LENGTHS] "Mean length of proposals.", highlighted(&[Learnability])
+            => |of| mean(of.proposal_lengths());
+        tokens "answer_length" [LENGTHS] "Mean length of attempts.", highlighted(&[Learnability])
+            => |of| mean(of.answer_lengths());
+        number "proposals" [COUNTS] "Proposals.", expense(Expense::Proposals) => |of| of.proposals.len() as f64;
+        number "valid_problems" [COUNTS] "Valid problems." => |of| of.valid().count() as f64;
+        number "attempts" [COUNTS] "Attempts.", expense(Expense::Attempts) => |of| of.attempts.len() as f64;
+        = updates();
+        number "births" [UPDATES] "Members born.", highlighted(&[StepLine])
+            => |of| of.run_only(|tally| tally.births as f64);
+        number "pool_size" [POOL_SIZE] "Problems in the pool after the step."
+            => |of| of.run_only(|tally| tally.pool_size as f64);
+        number "archive_insertions" [ARCHIVE_INSERTIONS] "Problems that entered the archive."
+            => |of| of.run_only(|tally| tally.archive_insertions as f64);
+    };
+    let added: Measures<'t> = table! {
+        nats "sampled_entropy" [SAMPLED_ENTROPY] "Mean entropy of the model over all samples."
+            => |of| mean(of.entropies());
+        = halvings();
+        new("cells") "cells_per_problem" [CELLS_PER_PROBLEM]
+            "Cells of the archive with a problem, per valid problem proposed so far."
+             => |of| of.run_only(|tally| tally.cells_per_problem);
+        share "steps_share" [STEPS] "Attempts with text before the part that is judged." => |of| of.steps_share();
+    };
     measures.extend(tokens());
     measures.extend(COSTS.map(seconds));
     measures.extend(added);
@@ -237,50 +186,56 @@ const COMPLEXITY: ChartGroup = ChartGroup::new("Complexity", Some(Side::Proposes
 const COVERAGE_GROUP: ChartGroup = ChartGroup::new("Coverage", None);
 const RATINGS: ChartGroup = ChartGroup::new("Ratings", None);
 
-const SOLVE_RATE: Chart = chart(&SOLVING, "Solve rate").about("Share of attempts that are correct.");
-const SOLVE_RATE_BY_TYPE: Chart = parts(&SOLVING, "Solve rate by type").about("The same for each type of task.");
-const LEARNABLE_SHARE: Chart = parts(&SOLVING, "Learnable share")
-    .about("Valid problems solved by none, some or all samples. Only those solved by some teach anything.");
-const NO_SIGNAL: Chart = chart(&SOLVING, "No signal").about("Groups whose attempts all got the same reward.");
-const FORMAT_RATE: Chart = chart(&SOLVING, "Format rate").about("Share of attempts in the required form.");
-const STUDENT_REWARD: Chart = chart(&SOLVING, "Student reward").about("Mean reward of attempts.");
+charts! {
+    chart SOLVE_RATE SOLVING "Solve rate": "Share of attempts that are correct.";
+    parts SOLVE_RATE_BY_TYPE SOLVING "Solve rate by type": "The same for each type of task.";
+    parts LEARNABLE_SHARE SOLVING "Learnable share":
+        "Valid problems solved by none, some or all samples. Only those solved by some teach anything.";
+    chart NO_SIGNAL SOLVING "No signal": "Groups whose attempts all got the same reward.";
+    chart FORMAT_RATE SOLVING "Format rate": "Share of attempts in the required form.";
+    chart STUDENT_REWARD SOLVING "Student reward": "Mean reward of attempts.";
+}
 
-const VALIDITY: Chart =
-    chart(&PROPOSING, "Validity").about("Share of proposals that parse, run and are deterministic.");
-const VALIDITY_BY_TYPE: Chart = parts(&PROPOSING, "Validity by type").about("The same for each type of task.");
-const DIFFICULTY: Chart =
-    chart(&PROPOSING, "Difficulty").about("1 − solve rate over the attempts at a teacher's problems.");
-const DIFFICULTY_BY_TYPE: Chart = parts(&PROPOSING, "Difficulty by type").about("The same for each type of task.");
-const TEACHER_REWARD: Chart =
-    chart(&PROPOSING, "Teacher reward").about("Mean reward of proposals, invalid ones included.");
-const NEAR_DUPLICATES: Chart = chart(&PROPOSING, "Near-duplicates")
-    .about("Valid proposals that equal an earlier one in all but names, constants and layout.");
+charts! {
+    chart VALIDITY PROPOSING "Validity": "Share of proposals that parse, run and are deterministic.";
+    parts VALIDITY_BY_TYPE PROPOSING "Validity by type": "The same for each type of task.";
+    chart DIFFICULTY PROPOSING "Difficulty": "1 − solve rate over the attempts at a teacher's problems.";
+    parts DIFFICULTY_BY_TYPE PROPOSING "Difficulty by type": "The same for each type of task.";
+    chart TEACHER_REWARD PROPOSING "Teacher reward": "Mean reward of proposals, invalid ones included.";
+    chart NEAR_DUPLICATES PROPOSING "Near-duplicates":
+        "Valid proposals that equal an earlier one in all but names, constants and layout.";
+}
 
-const AST_DEPTH: Chart = chart(&COMPLEXITY, "AST depth").about("Mean depth of the syntax tree of valid programs.");
-const CYCLOMATIC: Chart = chart(&COMPLEXITY, "Cyclomatic complexity").about("Mean number of independent paths.");
-const LOC: Chart = chart(&COMPLEXITY, "Lines of code").about("Mean over valid programs.");
-const VARIABLES: Chart = chart(&COMPLEXITY, "Variables").about("Mean over valid programs.");
+charts! {
+    chart AST_DEPTH COMPLEXITY "AST depth": "Mean depth of the syntax tree of valid programs.";
+    chart CYCLOMATIC COMPLEXITY "Cyclomatic complexity": "Mean number of independent paths.";
+    chart LOC COMPLEXITY "Lines of code": "Mean over valid programs.";
+    chart VARIABLES COMPLEXITY "Variables": "Mean over valid programs.";
+}
 
-const COVERAGE: Chart = chart(&COVERAGE_GROUP, "Coverage").about("Share of the archive's cells with a problem.");
-const CELLS_PER_PROBLEM: Chart = chart(&COVERAGE_GROUP, "Cells per problem")
-    .about("Cells of the archive with a problem, per valid problem proposed so far.");
-const QD_SCORE: Chart = chart(&COVERAGE_GROUP, "QD score").about("Sum over cells of the elite's objective.");
-const ARCHIVE_INSERTIONS: Chart =
-    chart(&COVERAGE_GROUP, "Archive insertions").about("Problems that took a cell in this step.");
-const POOL_SIZE: Chart = chart(&COVERAGE_GROUP, "Pool size").about("Problems available as references.");
+charts! {
+    chart COVERAGE COVERAGE_GROUP "Coverage": "Share of the archive's cells with a problem.";
+    chart CELLS_PER_PROBLEM COVERAGE_GROUP "Cells per problem":
+        "Cells of the archive with a problem, per valid problem proposed so far.";
+    chart QD_SCORE COVERAGE_GROUP "QD score": "Sum over cells of the elite's objective.";
+    chart ARCHIVE_INSERTIONS COVERAGE_GROUP "Archive insertions": "Problems that took a cell in this step.";
+    chart POOL_SIZE COVERAGE_GROUP "Pool size": "Problems available as references.";
+}
 
-const RATINGS_BY_ROLE: Chart =
-    parts(&RATINGS, "Ratings by role").about("Mean TrueSkill mu of the members of each role.");
-const TEACHER_RATING: Chart = chart(&RATINGS, "Teacher rating").about("TrueSkill's mu of each teacher.");
-const STUDENT_RATING: Chart = chart(&RATINGS, "Student rating").about("TrueSkill's mu of each student.");
-const UNCERTAINTY: Chart =
-    parts(&RATINGS, "Uncertainty by role").about("Mean TrueSkill sigma of the members of each role.");
+charts! {
+    parts RATINGS_BY_ROLE RATINGS "Ratings by role": "Mean TrueSkill mu of the members of each role.";
+    chart TEACHER_RATING RATINGS "Teacher rating": "TrueSkill's mu of each teacher.";
+    chart STUDENT_RATING RATINGS "Student rating": "TrueSkill's mu of each student.";
+    parts UNCERTAINTY RATINGS "Uncertainty by role": "Mean TrueSkill sigma of the members of each role.";
+}
 const TEACHER_WINS: Chart = chart(&RATINGS, "Teacher wins").about("Share of matchups that the teacher won. It is a thermostat, not a score: ratings adapt until each side wins as often as \
      predicted.");
 
-const SAMPLED_ENTROPY: Chart = chart(&LEARNING, "Sampled entropy").about("Mean entropy of all samples, in nats.");
-const LENGTHS: Chart = parts(&LEARNING, "Lengths").about("Mean tokens of all responses, proposals and attempts.");
-const RESPONSE_LENGTH: Chart = chart(&LEARNING, "Response length").about("Mean tokens of each member's responses.");
+charts! {
+    chart SAMPLED_ENTROPY LEARNING "Sampled entropy": "Mean entropy of all samples, in nats.";
+    parts LENGTHS LEARNING "Lengths": "Mean tokens of all responses, proposals and attempts.";
+    chart RESPONSE_LENGTH LEARNING "Response length": "Mean tokens of each member's responses.";
+}
 
 const COUNTS: Chart = parts(&COST, "Counts").about("Of this step.");
 

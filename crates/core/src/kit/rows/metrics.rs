@@ -6,11 +6,9 @@ use super::held_out::MAX_HELD_OUT;
 use super::{Answer, FIT, HeldOut, JUDGE, Measured};
 use crate::benchmark::pass_at_k;
 use crate::contract::Highlight::{Comparison, Learnability, StepLine};
-use crate::contract::metric::{Measure, chart, mean, parts, share};
+use crate::contract::metric::{Measure, charts, mean, share, table};
 use crate::contract::phase::{GRADE, GRADE_MEASURE, MEASURE, SOLVE};
-use crate::contract::{
-    Chart, CostClass, LEARNING, Metric, MetricRecord, Phase, PlanError, RowAnswersRecord, SOLVING, metric,
-};
+use crate::contract::{CostClass, LEARNING, Metric, MetricRecord, Phase, PlanError, RowAnswersRecord, SOLVING, metric};
 use crate::id::ProblemId;
 use crate::kit::Draft;
 use crate::kit::measures::{
@@ -19,10 +17,11 @@ use crate::kit::measures::{
 };
 use crate::work::MemberUpdated;
 
-const REWARD: Chart = chart(&SOLVING, "Reward").about("Mean reward of an answer, before it is scaled.");
-const SAMPLED_ENTROPY: Chart =
-    chart(&LEARNING, "Sampled entropy").about("Mean entropy of the model over its answers, in nats.");
-const TRUNCATED: Chart = chart(&LEARNING, "Truncated share").about("Answers that were cut at the limit of tokens.");
+charts! {
+    chart REWARD SOLVING "Reward": "Mean reward of an answer, before it is scaled.";
+    chart SAMPLED_ENTROPY LEARNING "Sampled entropy": "Mean entropy of the model over its answers, in nats.";
+    chart TRUNCATED LEARNING "Truncated share": "Answers that were cut at the limit of tokens.";
+}
 
 type Measures<'t> = Vec<Measure<'t, Tally<'t>>>;
 
@@ -63,16 +62,14 @@ fn measures<'t>(held_out: Option<u32>) -> Measures<'t> {
 }
 
 fn of_answers<'t>() -> Measures<'t> {
-    vec![
-        pass_rate().highlighted(&[StepLine, Comparison]),
-        format_rate().highlighted(&[StepLine, Comparison]),
-        Metric::number("reward", &[&REWARD]).summary("Mean reward of an answer.").of(mean_reward),
-        no_signal_share().highlighted(&[StepLine, Learnability]),
-        response_length().highlighted(&[StepLine, Comparison, Learnability]),
-        Metric::nats("sampled_entropy", &[&SAMPLED_ENTROPY])
-            .summary("Mean entropy of the model over its answers.")
-            .of(mean_entropy),
-    ]
+    table! {
+        = pass_rate().highlighted(&[StepLine, Comparison]);
+        = format_rate().highlighted(&[StepLine, Comparison]);
+        number "reward" [REWARD] "Mean reward of an answer." => mean_reward;
+        = no_signal_share().highlighted(&[StepLine, Learnability]);
+        = response_length().highlighted(&[StepLine, Comparison, Learnability]);
+        nats "sampled_entropy" [SAMPLED_ENTROPY] "Mean entropy of the model over its answers." => mean_entropy;
+    }
 }
 
 /// A step's outcome.
@@ -182,10 +179,12 @@ impl HasCosts for Tally<'_> {
     }
 }
 
-const PASS_AT_1: Chart = chart(&SOLVING, "Held-out pass@1")
-    .about("Probability that an answer to a row that is never learned from is correct.");
-const PASS_AT_K: Chart = parts(&SOLVING, "Held-out pass@k")
-    .about("Probability that at least one of k answers to a row that is never learned from is correct.");
+charts! {
+    chart PASS_AT_1 SOLVING "Held-out pass@1":
+        "Probability that an answer to a row that is never learned from is correct.";
+    parts PASS_AT_K SOLVING "Held-out pass@k":
+        "Probability that at least one of k answers to a row that is never learned from is correct.";
+}
 
 const METRICS: [(u32, Metric); 8] = [
     (1, Metric::share("held_out_pass_at_1", &[&PASS_AT_1, &PASS_AT_K]).highlighted(&[StepLine, Comparison])),

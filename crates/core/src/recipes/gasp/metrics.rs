@@ -7,7 +7,7 @@ use super::round::{EMBED, Posed};
 use super::step::{Memory, Stone};
 use super::{Parameters, ROLES};
 use crate::contract::Highlight::{Comparison, Learnability, StepLine};
-use crate::contract::metric::{Measure, chart, mean, of_side, parts, share};
+use crate::contract::metric::{Measure, charts, mean, of_side, parts, share, table};
 use crate::contract::phase::{CHECK, ESTIMATE, GRADE, GRADE_ESTIMATE, PROPOSE, SOLVE};
 use crate::contract::{
     Chart, CostClass, Metric, MetricRecord, PROPOSING, Phase, PlanError, Role, SOLVING, Side, metric,
@@ -171,116 +171,93 @@ impl HasCosts for Scope<'_> {
     }
 }
 
-const ACCEPTED: Chart = parts(&PROPOSING, "Accepted").about("Lemmas and lifts accepted in a stage.");
-const SHORTFALL: Chart = parts(&PROPOSING, "Shortfall")
-    .about("How many lemmas and lifts were missing when the rounds of a stage were spent; 0 if there were enough.");
-const ROUNDS: Chart = parts(&PROPOSING, "Rounds").about("Rounds of candidates in a stage.");
-const SOLVE_RATE: Chart = parts(&PROPOSING, "Pass rate of candidates")
-    .about("Mean share of the student's trials that solve a candidate, of those that were attempted.");
-const TEACHER_REWARD: Chart = parts(&PROPOSING, "Teacher reward").about("Mean reward of a candidate.");
+charts! {
+    parts ACCEPTED PROPOSING "Accepted": "Lemmas and lifts accepted in a stage.";
+    parts SHORTFALL PROPOSING "Shortfall":
+        "How many lemmas and lifts were missing when the rounds of a stage were spent; 0 if there were enough.";
+    parts ROUNDS PROPOSING "Rounds": "Rounds of candidates in a stage.";
+    parts SOLVE_RATE PROPOSING "Pass rate of candidates":
+        "Mean share of the student's trials that solve a candidate, of those that were attempted.";
+    parts TEACHER_REWARD PROPOSING "Teacher reward": "Mean reward of a candidate.";
+}
 const DISSIMILARITY: Chart = parts(&PROPOSING, "Buffer dissimilarity").about(
     "Mean dissimilarity of accepted lemmas and lifts to those of earlier iterations (Figure 10). It falls when the teacher \
      repeats itself.",
 );
-const VALID: Chart = chart(&PROPOSING, "Valid candidates").about("Share of the candidates that pass the verifier.");
-const DUPLICATES: Chart =
-    chart(&PROPOSING, "Duplicates").about("Share of the valid candidates that were rejected as too similar to others.");
-const IN_BAND: Chart =
-    chart(&PROPOSING, "In band").about("Share of the attempted candidates whose pass rate is within the band.");
-const SIMILARITY: Chart =
-    chart(&PROPOSING, "Similarity").about("Mean of the highest cosine similarity of a valid candidate to another one.");
-const LENGTH: Chart = chart(&PROPOSING, "Proposal length").about("Mean tokens of a candidate.");
-const BUFFER: Chart = parts(&PROPOSING, "Global buffers").about("Lemmas and lifts accepted so far.");
+charts! {
+    chart VALID PROPOSING "Valid candidates": "Share of the candidates that pass the verifier.";
+    chart DUPLICATES PROPOSING "Duplicates":
+        "Share of the valid candidates that were rejected as too similar to others.";
+    chart IN_BAND PROPOSING "In band": "Share of the attempted candidates whose pass rate is within the band.";
+    chart SIMILARITY PROPOSING "Similarity":
+        "Mean of the highest cosine similarity of a valid candidate to another one.";
+    chart LENGTH PROPOSING "Proposal length": "Mean tokens of a candidate.";
+    parts BUFFER PROPOSING "Global buffers": "Lemmas and lifts accepted so far.";
+}
 
 fn posing_measures<'t>() -> Measures<'t> {
     let mut measures = by_stone();
     measures.extend(of_both());
     let mut measures = of_side(Side::Proposes, measures);
-    let of_run: Measures<'t> = vec![
-        Metric::number("buffer_size", &[&BUFFER]).summary("Lemmas and lifts accepted so far.").of(|of| of.buffer_size),
-    ];
+    let of_run: Measures<'t> = table! {
+        number "buffer_size" [BUFFER] "Lemmas and lifts accepted so far." => |of| of.buffer_size;
+    };
     measures.extend(of_run);
     measures
 }
 
 fn by_stone<'t>() -> Measures<'t> {
-    vec![
-        Metric::number("lemma_accepted", &[&ACCEPTED])
-            .summary("Lemmas accepted.")
-            .highlighted(&[StepLine, Comparison])
-            .of(|of| of.of_stone(Stone::Lemma, accepted)),
-        Metric::number("lift_accepted", &[&ACCEPTED])
-            .summary("Lifts accepted.")
-            .highlighted(&[StepLine, Comparison])
-            .of(|of| of.of_stone(Stone::Lift, accepted)),
-        Metric::number("lemma_shortfall", &[&SHORTFALL])
-            .summary("Lemmas missing to the target when all rounds were spent.")
-            .highlighted(&[Learnability])
-            .of(|of| of.of_stone(Stone::Lemma, shortfall)),
-        Metric::number("lift_shortfall", &[&SHORTFALL])
-            .summary("Lifts missing to the target when all rounds were spent.")
-            .highlighted(&[Learnability])
-            .of(|of| of.of_stone(Stone::Lift, shortfall)),
-        Metric::number("lemma_rounds", &[&ROUNDS])
-            .summary("Rounds of lemmas.")
-            .of(|of| of.of_stone(Stone::Lemma, rounds)),
-        Metric::number("lift_rounds", &[&ROUNDS]).summary("Rounds of lifts.").of(|of| of.of_stone(Stone::Lift, rounds)),
-        Metric::share("lemma_solve_rate", &[&SOLVE_RATE])
-            .summary("Mean pass rate of lemmas that were attempted.")
-            .of(|of| of.of_stone(Stone::Lemma, solve_rate)),
-        Metric::share("lift_solve_rate", &[&SOLVE_RATE])
-            .summary("Mean pass rate of lifts that were attempted.")
-            .signal(Signal::Solved)
-            .of(|of| of.of_stone(Stone::Lift, solve_rate)),
-        Metric::number("lemma_reward", &[&TEACHER_REWARD])
-            .summary("Mean reward of a lemma.")
-            .highlighted(&[StepLine])
-            .of(|of| of.of_stone(Stone::Lemma, reward)),
-        Metric::number("lift_reward", &[&TEACHER_REWARD])
-            .summary("Mean reward of a lift.")
-            .highlighted(&[StepLine])
-            .of(|of| of.of_stone(Stone::Lift, reward)),
-        Metric::number("lemma_dissimilarity", &[&DISSIMILARITY])
-            .summary("Mean dissimilarity of accepted lemmas to those of earlier iterations.")
-            .highlighted(&[Comparison])
-            .of(|of| of.of_stone(Stone::Lemma, dissimilarity)),
-        Metric::number("lift_dissimilarity", &[&DISSIMILARITY])
-            .summary("Mean dissimilarity of accepted lifts to those of earlier iterations.")
-            .highlighted(&[Comparison])
-            .of(|of| of.of_stone(Stone::Lift, dissimilarity)),
-    ]
+    table! {
+        number "lemma_accepted" [ACCEPTED] "Lemmas accepted.", highlighted(&[StepLine, Comparison])
+            => |of| of.of_stone(Stone::Lemma, accepted);
+        number "lift_accepted" [ACCEPTED] "Lifts accepted.", highlighted(&[StepLine, Comparison])
+            => |of| of.of_stone(Stone::Lift, accepted);
+        number "lemma_shortfall" [SHORTFALL] "Lemmas missing to the target when all rounds were spent.",
+            highlighted(&[Learnability]) => |of| of.of_stone(Stone::Lemma, shortfall);
+        number "lift_shortfall" [SHORTFALL] "Lifts missing to the target when all rounds were spent.",
+            highlighted(&[Learnability]) => |of| of.of_stone(Stone::Lift, shortfall);
+        number "lemma_rounds" [ROUNDS] "Rounds of lemmas." => |of| of.of_stone(Stone::Lemma, rounds);
+        number "lift_rounds" [ROUNDS] "Rounds of lifts." => |of| of.of_stone(Stone::Lift, rounds);
+        share "lemma_solve_rate" [SOLVE_RATE] "Mean pass rate of lemmas that were attempted."
+            => |of| of.of_stone(Stone::Lemma, solve_rate);
+        share "lift_solve_rate" [SOLVE_RATE] "Mean pass rate of lifts that were attempted.", signal(Signal::Solved)
+            => |of| of.of_stone(Stone::Lift, solve_rate);
+        number "lemma_reward" [TEACHER_REWARD] "Mean reward of a lemma.", highlighted(&[StepLine])
+            => |of| of.of_stone(Stone::Lemma, reward);
+        number "lift_reward" [TEACHER_REWARD] "Mean reward of a lift.", highlighted(&[StepLine])
+            => |of| of.of_stone(Stone::Lift, reward);
+        number "lemma_dissimilarity" [DISSIMILARITY]
+            "Mean dissimilarity of accepted lemmas to those of earlier iterations.",
+            highlighted(&[Comparison]) => |of| of.of_stone(Stone::Lemma, dissimilarity);
+        number "lift_dissimilarity" [DISSIMILARITY]
+            "Mean dissimilarity of accepted lifts to those of earlier iterations.",
+            highlighted(&[Comparison]) => |of| of.of_stone(Stone::Lift, dissimilarity);
+    }
 }
 
 fn of_both<'t>() -> Measures<'t> {
-    vec![
-        Metric::share("valid_share", &[&VALID])
-            .summary("Candidates that pass the verifier.")
-            .signal(Signal::Valid)
-            .highlighted(&[StepLine])
-            .of(|of| mean(of.candidates().map(|one| share(one.fate != Fate::Invalid)))),
-        Metric::share("duplicate_share", &[&DUPLICATES])
-            .summary("Valid candidates that were rejected as too similar to others.")
-            .signal(Signal::Duplicates)
-            .highlighted(&[Learnability])
-            .of(|of| {
+    table! {
+        share "valid_share" [VALID] "Candidates that pass the verifier.",
+            signal(Signal::Valid), highlighted(&[StepLine])
+            => |of| mean(of.candidates().map(|one| share(one.fate != Fate::Invalid)));
+        share "duplicate_share" [DUPLICATES] "Valid candidates that were rejected as too similar to others.",
+            signal(Signal::Duplicates), highlighted(&[Learnability])
+            => |of| {
                 let valid = of.candidates().filter(|one| one.fate != Fate::Invalid);
                 mean(valid.map(|one| share(one.fate == Fate::Duplicate)))
-            }),
-        Metric::share("in_band_share", &[&IN_BAND])
-            .summary("Attempted candidates whose pass rate is within the band.")
-            .signal(Signal::InBand)
-            .highlighted(&[StepLine, Learnability])
-            .of(|of| {
+            };
+        share "in_band_share" [IN_BAND] "Attempted candidates whose pass rate is within the band.",
+            signal(Signal::InBand), highlighted(&[StepLine, Learnability])
+            => |of| {
                 let attempted = of.candidates().filter(|one| one.solved.is_some());
                 mean(attempted.map(|one| share(one.fate == Fate::InBand)))
-            }),
-        Metric::number("nearest_similarity", &[&SIMILARITY])
-            .summary("Mean of the highest cosine similarity of a valid candidate to another one.")
-            .of(|of| mean(of.candidates().filter_map(|one| one.similarity).map(f64::from))),
-        Metric::tokens("proposal_length", &[&LENGTH])
-            .summary("Mean length of a candidate.")
-            .of(|of| mean(of.candidates().map(|one| f64::from(one.sample.tokens)))),
-    ]
+            };
+        number "nearest_similarity" [SIMILARITY]
+            "Mean of the highest cosine similarity of a valid candidate to another one."
+             => |of| mean(of.candidates().filter_map(|one| one.similarity).map(f64::from));
+        tokens "proposal_length" [LENGTH] "Mean length of a candidate."
+            => |of| mean(of.candidates().map(|one| f64::from(one.sample.tokens)));
+    }
 }
 
 impl Scope<'_> {
@@ -314,49 +291,42 @@ fn dissimilarity(_: &Scope<'_>, posed: &Posed) -> f64 {
     mean(posed.accepted().filter_map(|one| one.dissimilarity))
 }
 
-const STUDENT_REWARD: Chart = chart(&SOLVING, "Student reward").about("Mean reward of an attempt at a lemma or lift.");
-const BY_FORMAT: Chart = parts(&SOLVING, "Pass rate by format")
-    .about("Share of correct attempts at lemmas and lifts that are asked as induction, deduction and abduction.");
-const REAL: Chart =
-    parts(&SOLVING, "Real data").about("Share of the answers to real data that are correct, and that have a solution.");
-const REAL_REWARD: Chart = chart(&SOLVING, "Reward on real data").about("Mean reward of an answer to real data.");
+charts! {
+    chart STUDENT_REWARD SOLVING "Student reward": "Mean reward of an attempt at a lemma or lift.";
+    parts BY_FORMAT SOLVING "Pass rate by format":
+        "Share of correct attempts at lemmas and lifts that are asked as induction, deduction and abduction.";
+    parts REAL SOLVING "Real data": "Share of the answers to real data that are correct, and that have a solution.";
+    chart REAL_REWARD SOLVING "Reward on real data": "Mean reward of an answer to real data.";
+}
 
 fn solving_measures<'t>() -> Measures<'t> {
-    let measures: Measures<'t> = vec![
-        pass_rate().highlighted(&[StepLine, Comparison]),
-        Metric::share("induction_pass_rate", &[&BY_FORMAT])
-            .summary("Correct attempts at problems asked as induction.")
-            .of(|of| of.pass_rate_of(ProblemKind::CodeF)),
-        Metric::share("deduction_pass_rate", &[&BY_FORMAT])
-            .summary("Correct attempts at problems asked as deduction.")
-            .of(|of| of.pass_rate_of(ProblemKind::CodeO)),
-        Metric::share("abduction_pass_rate", &[&BY_FORMAT])
-            .summary("Correct attempts at problems asked as abduction.")
-            .of(|of| of.pass_rate_of(ProblemKind::CodeI)),
-        format_rate(),
-        Metric::number("student_reward", &[&STUDENT_REWARD])
-            .summary("Mean reward of an attempt at a lemma or lift.")
-            .of(mean_reward),
-        no_signal_share().highlighted(&[Learnability]),
-        response_length(),
-    ];
+    let measures: Measures<'t> = table! {
+        = pass_rate().highlighted(&[StepLine, Comparison]);
+        share "induction_pass_rate" [BY_FORMAT] "Correct attempts at problems asked as induction."
+            => |of| of.pass_rate_of(ProblemKind::CodeF);
+        share "deduction_pass_rate" [BY_FORMAT] "Correct attempts at problems asked as deduction."
+            => |of| of.pass_rate_of(ProblemKind::CodeO);
+        share "abduction_pass_rate" [BY_FORMAT] "Correct attempts at problems asked as abduction."
+            => |of| of.pass_rate_of(ProblemKind::CodeI);
+        = format_rate();
+        number "student_reward" [STUDENT_REWARD] "Mean reward of an attempt at a lemma or lift." => mean_reward;
+        = no_signal_share().highlighted(&[Learnability]);
+        = response_length();
+    };
     of_side(Side::Solves, measures)
 }
 
 fn of_real_data<'t>() -> Measures<'t> {
-    let measures: Measures<'t> = vec![
-        Metric::share("real_pass_rate", &[&REAL])
-            .summary("Answers to real data that are correct.")
-            .highlighted(&[StepLine, Comparison])
-            .of(|of| mean(of.real_answers().iter().map(|answer| share(answer.correct)))),
-        Metric::share("real_format_rate", &[&REAL])
-            .summary("Answers to real data with a solution in them.")
-            .of(|of| mean(of.real_answers().iter().map(|answer| share(answer.well_formed)))),
-        Metric::number("real_reward", &[&REAL_REWARD]).summary("Mean reward of an answer to real data.").of(|of| {
+    let measures: Measures<'t> = table! {
+        share "real_pass_rate" [REAL] "Answers to real data that are correct.", highlighted(&[StepLine, Comparison])
+            => |of| mean(of.real_answers().iter().map(|answer| share(answer.correct)));
+        share "real_format_rate" [REAL] "Answers to real data with a solution in them."
+            => |of| mean(of.real_answers().iter().map(|answer| share(answer.well_formed)));
+        number "real_reward" [REAL_REWARD] "Mean reward of an answer to real data." => |of| {
             let rewards = of.real_answers().iter().map(|answer| answer.sequence.sampled.reward);
             mean(rewards.map(f64::from))
-        }),
-    ];
+        };
+    };
     of_side(Side::Solves, measures)
 }
 

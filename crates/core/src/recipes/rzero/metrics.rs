@@ -7,10 +7,10 @@ use super::proposer::REPETITION;
 use super::solver::Graded;
 use super::step::{DIVERSITY, Step};
 use crate::contract::Highlight::{Comparison, Diversity as DiversityPage, Learnability, StepLine};
-use crate::contract::metric::{Measure, chart, mean, of_side, parts, share};
+use crate::contract::metric::{Measure, charts, mean, of_side, share, table};
 use crate::contract::phase::{GRADE, PROPOSE, SOLVE};
 use crate::contract::{
-    Chart, ChartGroup, CostClass, LEARNING, Metric, MetricRecord, PROPOSING, Phase, PlanError, SOLVING, Side, metric,
+    ChartGroup, CostClass, LEARNING, Metric, MetricRecord, PROPOSING, Phase, PlanError, SOLVING, Side, metric,
 };
 use crate::id::MemberId;
 use crate::kit::Band;
@@ -155,191 +155,140 @@ impl Tally<'_> {
     }
 }
 
-const VALID: Chart =
-    chart(&PROPOSING, "Valid proposals").about("Share of the proposals with a question and an answer.");
-const MAJORITY: Chart = chart(&PROPOSING, "Majority share")
-    .about("Mean share of a solver's answers that agree with the majority; high where questions are easy.");
-const IN_BAND: Chart = chart(&PROPOSING, "In the band").about("Share of the questions that solvers are unsure of.");
-const AGREEMENT: Chart =
-    chart(&PROPOSING, "Stated answers that are the majority's").about("Share of the questions with a vote.");
-const RIGHT: Chart = chart(&PROPOSING, "Right stated answers")
-    .about("Share of the arithmetic questions that Lyceum can evaluate. Nothing learns from it.");
-const PROPOSER_REWARD: Chart = chart(&PROPOSING, "Proposer reward").about("Mean reward of a proposal.");
-const REPEATED: Chart =
-    chart(&PROPOSING, "Repetition").about("Mean share of a proposer's proposals that repeat one another's wording.");
-const CURRICULUM: Chart =
-    parts(&PROPOSING, "Curriculum").about("Questions generated, and those that solvers learn from.");
-const PROPOSAL_LENGTH: Chart = chart(&PROPOSING, "Proposal length").about("Mean tokens of a proposal.");
-const PROPOSER_ENTROPY: Chart =
-    chart(&PROPOSING, "Proposer entropy").about("Mean entropy of the unmasked model over its proposals, in nats.");
-const MASK: Chart = chart(&PROPOSING, "Mask mismatch")
-    .about("How much more probable proposals are under the mask than without it, in nats a token.");
-const KEEP_RATE: Chart = parts(&PROPOSING, "Keep rate").about("Share of the vocabulary that a mask keeps.");
+charts! {
+    chart VALID PROPOSING "Valid proposals": "Share of the proposals with a question and an answer.";
+    chart MAJORITY PROPOSING "Majority share":
+        "Mean share of a solver's answers that agree with the majority; high where questions are easy.";
+    chart IN_BAND PROPOSING "In the band": "Share of the questions that solvers are unsure of.";
+    chart AGREEMENT PROPOSING "Stated answers that are the majority's": "Share of the questions with a vote.";
+    chart RIGHT PROPOSING "Right stated answers":
+        "Share of the arithmetic questions that Lyceum can evaluate. Nothing learns from it.";
+    chart PROPOSER_REWARD PROPOSING "Proposer reward": "Mean reward of a proposal.";
+    chart REPEATED PROPOSING "Repetition": "Mean share of a proposer's proposals that repeat one another's wording.";
+    parts CURRICULUM PROPOSING "Curriculum": "Questions generated, and those that solvers learn from.";
+    chart PROPOSAL_LENGTH PROPOSING "Proposal length": "Mean tokens of a proposal.";
+    chart PROPOSER_ENTROPY PROPOSING "Proposer entropy":
+        "Mean entropy of the unmasked model over its proposals, in nats.";
+    chart MASK PROPOSING "Mask mismatch":
+        "How much more probable proposals are under the mask than without it, in nats a token.";
+    parts KEEP_RATE PROPOSING "Keep rate": "Share of the vocabulary that a mask keeps.";
+}
 
 fn proposing_measures<'t>() -> Measures<'t> {
-    let measures: Measures<'t> = vec![
-        Metric::share("valid_share", &[&VALID])
-            .summary("Proposals with a question and an answer.")
-            .signal(Signal::Valid)
-            .highlighted(&[StepLine, Comparison])
-            .of(|of| mean(of.polled().map(|polled| share(polled.is_read)))),
-        Metric::share("majority_share", &[&MAJORITY])
-            .summary("Mean share of answers that agree with the majority.")
-            .highlighted(&[StepLine, Comparison, DiversityPage])
-            .of(|of| mean(of.polled().filter_map(|polled| Some(f64::from(polled.vote?.share()))))),
-        Metric::share("in_band_share", &[&IN_BAND])
-            .summary("Questions with a vote within the band of the step's stage.")
-            .signal(Signal::InBand)
-            .highlighted(&[Learnability])
-            .of(|of| {
+    let measures: Measures<'t> = table! {
+        share "valid_share" [VALID] "Proposals with a question and an answer.",
+            signal(Signal::Valid), highlighted(&[StepLine, Comparison])
+            => |of| mean(of.polled().map(|polled| share(polled.is_read)));
+        share "majority_share" [MAJORITY] "Mean share of answers that agree with the majority.",
+            highlighted(&[StepLine, Comparison, DiversityPage])
+            => |of| mean(of.polled().filter_map(|polled| Some(f64::from(polled.vote?.share()))));
+        share "in_band_share" [IN_BAND] "Questions with a vote within the band of the step's stage.",
+            signal(Signal::InBand), highlighted(&[Learnability])
+            => |of| {
                 let votes = of.polled().filter_map(|polled| polled.vote);
                 mean(votes.map(|vote| share(of.band.has(vote.count, vote.of))))
-            }),
-        Metric::share("stated_majority_share", &[&AGREEMENT])
-            .summary("Questions whose stated answer is the majority's.")
-            .of(|of| {
-                let voted = of.polled().filter(|polled| polled.vote.is_some());
-                mean(voted.map(|polled| share(polled.agrees)))
-            }),
-        Metric::share("stated_right_share", &[&RIGHT])
-            .summary("Stated answers that are right, of the questions that can be evaluated exactly.")
-            .highlighted(&[Comparison, DiversityPage])
-            .of(|of| mean(of.polled().filter_map(|polled| polled.stated_right.map(share)))),
-        Metric::number("proposer_reward", &[&PROPOSER_REWARD])
-            .summary("Mean reward of a proposal.")
-            .highlighted(&[StepLine])
-            .of(|of| mean(of.tally.proposer_rewards.iter().map(|reward| f64::from(*reward)))),
-        Metric::share("repetition", &[&REPEATED])
-            .summary("Mean share of a proposer's proposals in a proposal's cluster.")
-            .signal(Signal::Duplicates)
-            .highlighted(&[Learnability])
-            .of(|of| mean(of.tally.repetition.iter().map(|share| f64::from(*share)))),
-        Metric::tokens("proposal_length", &[&PROPOSAL_LENGTH])
-            .summary("Mean length of a proposal.")
-            .of(|of| mean(of.polled().map(|polled| f64::from(polled.sample.tokens)))),
-        Metric::nats("proposer_entropy", &[&PROPOSER_ENTROPY])
-            .summary("Mean entropy of the unmasked model over its proposals.")
-            .highlighted(&[Comparison, DiversityPage])
-            .of(|of| mean(of.polled().filter_map(|polled| polled.sample.entropy.map(f64::from)))),
-        Metric::nats("mask_mismatch", &[&MASK])
-            .summary("Mean log-probability of a proposal's tokens under the mask minus that without it.")
-            .of(|of| mean(of.polled().filter_map(|polled| polled.mask_mismatch.map(f64::from)))),
-    ];
+            };
+        share "stated_majority_share" [AGREEMENT] "Questions whose stated answer is the majority's." => |of| {
+            let voted = of.polled().filter(|polled| polled.vote.is_some());
+            mean(voted.map(|polled| share(polled.agrees)))
+        };
+        share "stated_right_share" [RIGHT]
+            "Stated answers that are right, of the questions that can be evaluated exactly.",
+            highlighted(&[Comparison, DiversityPage])
+            => |of| mean(of.polled().filter_map(|polled| polled.stated_right.map(share)));
+        number "proposer_reward" [PROPOSER_REWARD] "Mean reward of a proposal.", highlighted(&[StepLine])
+            => |of| mean(of.tally.proposer_rewards.iter().map(|reward| f64::from(*reward)));
+        share "repetition" [REPEATED] "Mean share of a proposer's proposals in a proposal's cluster.",
+            signal(Signal::Duplicates), highlighted(&[Learnability])
+            => |of| mean(of.tally.repetition.iter().map(|share| f64::from(*share)));
+        tokens "proposal_length" [PROPOSAL_LENGTH] "Mean length of a proposal."
+            => |of| mean(of.polled().map(|polled| f64::from(polled.sample.tokens)));
+        nats "proposer_entropy" [PROPOSER_ENTROPY] "Mean entropy of the unmasked model over its proposals.",
+            highlighted(&[Comparison, DiversityPage])
+            => |of| mean(of.polled().filter_map(|polled| polled.sample.entropy.map(f64::from)));
+        nats "mask_mismatch" [MASK] "Mean log-probability of a proposal's tokens under the mask minus that without it."
+            => |of| mean(of.polled().filter_map(|polled| polled.mask_mismatch.map(f64::from)));
+    };
     let mut measures = of_side(Side::Proposes, measures);
-    let of_run: Measures<'t> = vec![
-        Metric::share("keep_rate", &[&KEEP_RATE])
-            .summary("Keep rate of the step's masks.")
-            .highlighted(&[DiversityPage])
-            .of(|of| of.keep_rate.unwrap_or(f64::NAN)),
-        Metric::number("valid_questions", &[&CURRICULUM])
-            .summary("Valid questions of the curriculum.")
-            .highlighted(&[StepLine, Comparison, DiversityPage])
-            .of(|of| of.tally.curriculum.map_or(f64::NAN, |[valid, _]| valid as f64)),
-        Metric::number("accepted_questions", &[&CURRICULUM])
-            .summary("Questions of the curriculum that solvers learn from.")
-            .highlighted(&[StepLine, DiversityPage])
-            .of(|of| of.tally.curriculum.map_or(f64::NAN, |[_, accepted]| accepted as f64)),
-    ];
+    let of_run: Measures<'t> = table! {
+        share "keep_rate" [KEEP_RATE] "Keep rate of the step's masks.", highlighted(&[DiversityPage])
+            => |of| of.keep_rate.unwrap_or(f64::NAN);
+        number "valid_questions" [CURRICULUM] "Valid questions of the curriculum.",
+            highlighted(&[StepLine, Comparison, DiversityPage])
+            => |of| of.tally.curriculum.map_or(f64::NAN, |[valid, _]| valid as f64);
+        number "accepted_questions" [CURRICULUM] "Questions of the curriculum that solvers learn from.",
+            highlighted(&[StepLine, DiversityPage])
+            => |of| of.tally.curriculum.map_or(f64::NAN, |[_, accepted]| accepted as f64);
+    };
     measures.extend(of_run);
     measures
 }
 
-const SOLVER_REWARD: Chart = chart(&SOLVING, "Solver reward").about("Mean reward of an answer.");
-const SOLVER_ENTROPY: Chart =
-    chart(&LEARNING, "Solver entropy").about("Mean entropy of the model over its answers, in nats.");
+charts! {
+    chart SOLVER_REWARD SOLVING "Solver reward": "Mean reward of an answer.";
+    chart SOLVER_ENTROPY LEARNING "Solver entropy": "Mean entropy of the model over its answers, in nats.";
+}
 
 fn solving_measures<'t>() -> Measures<'t> {
-    let measures: Measures<'t> = vec![
-        pass_rate().highlighted(&[StepLine, Comparison]),
-        format_rate(),
-        Metric::number("solver_reward", &[&SOLVER_REWARD]).summary("Mean reward of an answer.").of(mean_reward),
-        no_signal_share().highlighted(&[Learnability]),
-        response_length(),
-        Metric::nats("solver_entropy", &[&SOLVER_ENTROPY])
-            .summary("Mean entropy of the model over its answers.")
-            .of(mean_entropy),
-    ];
+    let measures: Measures<'t> = table! {
+        = pass_rate().highlighted(&[StepLine, Comparison]);
+        = format_rate();
+        number "solver_reward" [SOLVER_REWARD] "Mean reward of an answer." => mean_reward;
+        = no_signal_share().highlighted(&[Learnability]);
+        = response_length();
+        nats "solver_entropy" [SOLVER_ENTROPY] "Mean entropy of the model over its answers." => mean_entropy;
+    };
     of_side(Side::Solves, measures)
 }
 
 const DIVERSITY_CHARTS: ChartGroup = ChartGroup::new("Diversity", None);
-const SELF_BLEU: Chart =
-    parts(&DIVERSITY_CHARTS, "Self-BLEU").about("How much a question's wording occurs in the others, from 0 to 1.");
-const VENDI: Chart = parts(&DIVERSITY_CHARTS, "Vendi score").about("Effective number of different questions.");
-const CUMULATIVE_VENDI: Chart = parts(&DIVERSITY_CHARTS, "Cumulative Vendi score")
-    .about("Effective number of different questions in all iterations so far.");
-const NOVELTY: Chart =
-    parts(&DIVERSITY_CHARTS, "Novelty").about("Share of the questions that are unlike any of earlier iterations.");
-const EPIPLEXITY: Chart =
-    parts(&DIVERSITY_CHARTS, "Epiplexity").about("Structure that an observer learned of the questions, in bits.");
-const EPIPLEXITY_PER_TOKEN: Chart =
-    parts(&DIVERSITY_CHARTS, "Epiplexity per token").about("The same divided by the tokens learned from.");
-const VOCABULARY: Chart = parts(&DIVERSITY_CHARTS, "Unique tokens").about("Different tokens in all questions.");
-const NUMBERS: Chart = parts(&DIVERSITY_CHARTS, "Numbers").about("Different numbers in all questions.");
-const QUESTION_LENGTH: Chart = parts(&DIVERSITY_CHARTS, "Question length").about("Means over the questions.");
+charts! {
+    parts SELF_BLEU DIVERSITY_CHARTS "Self-BLEU": "How much a question's wording occurs in the others, from 0 to 1.";
+    parts VENDI DIVERSITY_CHARTS "Vendi score": "Effective number of different questions.";
+    parts CUMULATIVE_VENDI DIVERSITY_CHARTS "Cumulative Vendi score":
+        "Effective number of different questions in all iterations so far.";
+    parts NOVELTY DIVERSITY_CHARTS "Novelty": "Share of the questions that are unlike any of earlier iterations.";
+    parts EPIPLEXITY DIVERSITY_CHARTS "Epiplexity": "Structure that an observer learned of the questions, in bits.";
+    parts EPIPLEXITY_PER_TOKEN DIVERSITY_CHARTS "Epiplexity per token": "The same divided by the tokens learned from.";
+    parts VOCABULARY DIVERSITY_CHARTS "Unique tokens": "Different tokens in all questions.";
+    parts NUMBERS DIVERSITY_CHARTS "Numbers": "Different numbers in all questions.";
+    parts QUESTION_LENGTH DIVERSITY_CHARTS "Question length": "Means over the questions.";
+}
 
 fn diversity_measures<'t>() -> Measures<'t> {
-    vec![
-        Metric::number("self_bleu", &[&SELF_BLEU])
-            .summary("Mean BLEU of a question against the others.")
-            .highlighted(&[Comparison, DiversityPage])
-            .of(|of| of.diversity(|found| found.self_bleu)),
-        Metric::number("vendi", &[&VENDI])
-            .summary("Vendi score of the questions.")
-            .highlighted(&[StepLine, Comparison, DiversityPage])
-            .of(|of| of.diversity(|found| Some(found.vendi))),
-        Metric::number("vendi_centred", &[&VENDI])
-            .summary("The same over centred embeddings.")
-            .highlighted(&[DiversityPage])
-            .of(|of| of.diversity(|found| Some(found.vendi_centred))),
-        Metric::number("cumulative_vendi", &[&CUMULATIVE_VENDI])
-            .summary("Vendi score of the questions of all iterations so far.")
-            .highlighted(&[Comparison, DiversityPage])
-            .of(|of| of.diversity(|found| Some(found.cumulative_vendi))),
-        Metric::number("cumulative_vendi_centred", &[&CUMULATIVE_VENDI])
-            .summary("The same over centred embeddings.")
-            .highlighted(&[DiversityPage])
-            .of(|of| of.diversity(|found| Some(found.cumulative_vendi_centred))),
-        Metric::share("novelty", &[&NOVELTY])
-            .summary("Questions unlike any earlier one.")
-            .highlighted(&[Comparison, DiversityPage])
-            .of(|of| of.diversity(|found| found.novelty)),
-        Metric::share("novelty_centred", &[&NOVELTY])
-            .summary("The same over centred embeddings.")
-            .highlighted(&[DiversityPage])
-            .of(|of| of.diversity(|found| found.novelty_centred)),
-        Metric::number("unique_tokens", &[&VOCABULARY])
-            .summary("Different tokens in all questions.")
-            .highlighted(&[Comparison, DiversityPage])
-            .of(|of| of.diversity(|found| Some(found.unique_tokens as f64))),
-        Metric::number("unique_numbers", &[&NUMBERS])
-            .summary("Different numbers in all questions.")
-            .highlighted(&[DiversityPage])
-            .of(|of| of.diversity(|found| Some(found.unique_numbers as f64))),
-        Metric::number("question_numbers", &[&QUESTION_LENGTH])
-            .summary("Mean different numbers in a question.")
-            .highlighted(&[DiversityPage])
-            .of(|of| of.diversity(|found| Some(found.numbers))),
-        Metric::number("question_words", &[&QUESTION_LENGTH])
-            .summary("Mean words of a question.")
-            .highlighted(&[DiversityPage])
-            .of(|of| of.diversity(|found| Some(found.words))),
-        Metric::number("question_tokens", &[&QUESTION_LENGTH])
-            .summary("Mean tokens of a question.")
-            .highlighted(&[DiversityPage])
-            .of(|of| of.diversity(|found| Some(found.tokens))),
-    ]
+    table! {
+        number "self_bleu" [SELF_BLEU] "Mean BLEU of a question against the others.",
+            highlighted(&[Comparison, DiversityPage]) => |of| of.diversity(|found| found.self_bleu);
+        number "vendi" [VENDI] "Vendi score of the questions.", highlighted(&[StepLine, Comparison, DiversityPage])
+            => |of| of.diversity(|found| Some(found.vendi));
+        number "vendi_centred" [VENDI] "The same over centred embeddings.", highlighted(&[DiversityPage])
+            => |of| of.diversity(|found| Some(found.vendi_centred));
+        number "cumulative_vendi" [CUMULATIVE_VENDI] "Vendi score of the questions of all iterations so far.",
+            highlighted(&[Comparison, DiversityPage]) => |of| of.diversity(|found| Some(found.cumulative_vendi));
+        number "cumulative_vendi_centred" [CUMULATIVE_VENDI] "The same over centred embeddings.",
+            highlighted(&[DiversityPage]) => |of| of.diversity(|found| Some(found.cumulative_vendi_centred));
+        share "novelty" [NOVELTY] "Questions unlike any earlier one.", highlighted(&[Comparison, DiversityPage])
+            => |of| of.diversity(|found| found.novelty);
+        share "novelty_centred" [NOVELTY] "The same over centred embeddings.", highlighted(&[DiversityPage])
+            => |of| of.diversity(|found| found.novelty_centred);
+        number "unique_tokens" [VOCABULARY] "Different tokens in all questions.",
+            highlighted(&[Comparison, DiversityPage]) => |of| of.diversity(|found| Some(found.unique_tokens as f64));
+        number "unique_numbers" [NUMBERS] "Different numbers in all questions.", highlighted(&[DiversityPage])
+            => |of| of.diversity(|found| Some(found.unique_numbers as f64));
+        number "question_numbers" [QUESTION_LENGTH] "Mean different numbers in a question.",
+            highlighted(&[DiversityPage]) => |of| of.diversity(|found| Some(found.numbers));
+        number "question_words" [QUESTION_LENGTH] "Mean words of a question.", highlighted(&[DiversityPage])
+            => |of| of.diversity(|found| Some(found.words));
+        number "question_tokens" [QUESTION_LENGTH] "Mean tokens of a question.", highlighted(&[DiversityPage])
+            => |of| of.diversity(|found| Some(found.tokens));
+    }
 }
 
 fn epiplexity<'t>() -> Measures<'t> {
-    vec![
-        Metric::new("epiplexity", "bits", &[&EPIPLEXITY])
-            .summary("What an observer learned of all questions.")
-            .highlighted(&[Comparison, DiversityPage])
-            .of(|of| of.diversity(|found| Some(found.epiplexity?.bits))),
-        Metric::new("epiplexity_per_token", "bits", &[&EPIPLEXITY_PER_TOKEN])
-            .summary("The same per token.")
-            .highlighted(&[DiversityPage])
-            .of(|of| of.diversity(|found| Some(found.epiplexity?.per_token))),
-    ]
+    table! {
+        new("bits") "epiplexity" [EPIPLEXITY] "What an observer learned of all questions.",
+            highlighted(&[Comparison, DiversityPage]) => |of| of.diversity(|found| Some(found.epiplexity?.bits));
+        new("bits") "epiplexity_per_token" [EPIPLEXITY_PER_TOKEN] "The same per token.", highlighted(&[DiversityPage])
+            => |of| of.diversity(|found| Some(found.epiplexity?.per_token));
+    }
 }

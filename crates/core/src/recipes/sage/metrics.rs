@@ -9,7 +9,7 @@ use super::solve::{PLAN, Solved};
 use super::step::{Step, lessons};
 use crate::auc::auc;
 use crate::contract::Highlight::{Comparison, Learnability, StepLine};
-use crate::contract::metric::{Measure, chart, mean, of_side, parts, share};
+use crate::contract::metric::{Measure, charts, mean, of_side, parts, share, table};
 use crate::contract::phase::{CHECK, ESTIMATE, GRADE, GRADE_ESTIMATE, SOLVE};
 use crate::contract::{
     Chart, CostClass, Growth, JUDGING, Metric, MetricRecord, PLANNING, PROPOSING, Phase, PlanError, Role, SOLVING,
@@ -152,119 +152,93 @@ impl HasCosts for Scope<'_> {
     }
 }
 
-const VALID: Chart =
-    chart(&PROPOSING, "Valid challenges").about("Share of the challenges whose answer can be checked.");
-const JOINED: Chart =
-    chart(&PROPOSING, "Admitted challenges").about("Share of the challenges that joined the growing set.");
-const DIFFICULTY: Chart = chart(&PROPOSING, "Difficulty")
-    .about("Share of wrong answers without a plan to valid challenges. Ill-posed tasks count as difficult.");
-const CHALLENGER_REWARD: Chart = chart(&PROPOSING, "Challenger reward").about("Mean reward of a challenge.");
+charts! {
+    chart VALID PROPOSING "Valid challenges": "Share of the challenges whose answer can be checked.";
+    chart JOINED PROPOSING "Admitted challenges": "Share of the challenges that joined the growing set.";
+    chart DIFFICULTY PROPOSING "Difficulty":
+        "Share of wrong answers without a plan to valid challenges. Ill-posed tasks count as difficult.";
+    chart CHALLENGER_REWARD PROPOSING "Challenger reward": "Mean reward of a challenge.";
+}
 const RIGHT: Chart = parts(&PROPOSING, "Right stated answers").about(
     "Share of the arithmetic questions that Lyceum can evaluate, of all challenges and of those that joined. Nothing \
      learns from it.",
 );
-const COPIES: Chart =
-    chart(&PROPOSING, "Copies").about("Share of the challenges that repeat the question they were shown.");
-const LENGTH: Chart = chart(&PROPOSING, "Proposal length").about("Mean tokens of a challenge.");
-const POOL: Chart =
-    parts(&PROPOSING, "Growing set").about("Tasks that can be shown to the challenger, planned and solved.");
+charts! {
+    chart COPIES PROPOSING "Copies": "Share of the challenges that repeat the question they were shown.";
+    chart LENGTH PROPOSING "Proposal length": "Mean tokens of a challenge.";
+    parts POOL PROPOSING "Growing set": "Tasks that can be shown to the challenger, planned and solved.";
+}
 
 fn challenging_measures<'t>() -> Measures<'t> {
-    let of_challenger: Measures<'t> = vec![
-        Metric::share("valid_share", &[&VALID])
-            .summary("Challenges whose answer can be checked.")
-            .signal(Signal::Valid)
-            .of(|of| mean(of.candidates().iter().map(|one| share(one.estimate.is_some())))),
-        Metric::share("admitted_share", &[&JOINED])
-            .summary("Challenges that joined the growing set.")
-            .growth(Growth::Admitted)
-            .highlighted(&[StepLine, Comparison])
-            .of(|of| mean(of.candidates().iter().map(|one| share(one.joins.is_some())))),
-        Metric::share("difficulty", &[&DIFFICULTY])
-            .summary("Wrong answers without a plan to valid challenges.")
-            .highlighted(&[StepLine, Learnability])
-            .of(|of| {
+    let of_challenger: Measures<'t> = table! {
+        share "valid_share" [VALID] "Challenges whose answer can be checked.", signal(Signal::Valid)
+            => |of| mean(of.candidates().iter().map(|one| share(one.estimate.is_some())));
+        share "admitted_share" [JOINED] "Challenges that joined the growing set.",
+            growth(Growth::Admitted), highlighted(&[StepLine, Comparison])
+            => |of| mean(of.candidates().iter().map(|one| share(one.joins.is_some())));
+        share "difficulty" [DIFFICULTY] "Wrong answers without a plan to valid challenges.",
+            highlighted(&[StepLine, Learnability])
+            => |of| {
                 let rates = of.candidates().iter().filter_map(|one| one.estimate);
                 mean(rates.map(|estimate| 1.0 - f64::from(estimate.solve_rate())))
-            }),
-        Metric::number("challenger_reward", &[&CHALLENGER_REWARD])
-            .summary("Mean reward of a challenge.")
-            .highlighted(&[StepLine])
-            .of(|of| mean(of.rewards(Role::Challenger))),
-        Metric::share("copied_share", &[&COPIES])
-            .summary("Challenges that repeat the question they were shown.")
-            .signal(Signal::Duplicates)
-            .highlighted(&[Learnability])
-            .of(|of| mean(of.candidates().iter().map(|one| share(one.is_copy)))),
-        Metric::tokens("proposal_length", &[&LENGTH])
-            .summary("Mean length of a challenge.")
-            .of(|of| mean(of.candidates().iter().map(|one| f64::from(one.sample.tokens)))),
-        Metric::share("stated_right_share", &[&RIGHT])
-            .summary("Stated answers that are right, of the challenges that can be evaluated exactly.")
-            .growth(Growth::StatedRight)
-            .highlighted(&[Comparison])
-            .of(|of| mean(of.candidates().iter().filter_map(|one| one.is_right.map(share)))),
-        Metric::share("admitted_right_share", &[&RIGHT])
-            .summary("The same of the challenges that joined the growing set.")
-            .growth(Growth::AdmittedRight)
-            .highlighted(&[Comparison])
-            .of(|of| {
+            };
+        number "challenger_reward" [CHALLENGER_REWARD] "Mean reward of a challenge.", highlighted(&[StepLine])
+            => |of| mean(of.rewards(Role::Challenger));
+        share "copied_share" [COPIES] "Challenges that repeat the question they were shown.",
+            signal(Signal::Duplicates), highlighted(&[Learnability])
+            => |of| mean(of.candidates().iter().map(|one| share(one.is_copy)));
+        tokens "proposal_length" [LENGTH] "Mean length of a challenge."
+            => |of| mean(of.candidates().iter().map(|one| f64::from(one.sample.tokens)));
+        share "stated_right_share" [RIGHT]
+            "Stated answers that are right, of the challenges that can be evaluated exactly.",
+            growth(Growth::StatedRight), highlighted(&[Comparison])
+            => |of| mean(of.candidates().iter().filter_map(|one| one.is_right.map(share)));
+        share "admitted_right_share" [RIGHT] "The same of the challenges that joined the growing set.",
+            growth(Growth::AdmittedRight), highlighted(&[Comparison])
+            => |of| {
                 let joined = of.candidates().iter().filter(|one| one.joins.is_some());
                 mean(joined.filter_map(|one| one.is_right.map(share)))
-            }),
-    ];
-    let of_run: Measures<'t> = vec![
-        Metric::number("pool_size", &[&POOL])
-            .summary("Tasks in the growing set after the step, those of the dataset included.")
-            .highlighted(&[StepLine, Comparison])
-            .growth(Growth::Size)
-            .of(|of| of.pool_size),
-    ];
+            };
+    };
+    let of_run: Measures<'t> = table! {
+        number "pool_size" [POOL] "Tasks in the growing set after the step, those of the dataset included.",
+            highlighted(&[StepLine, Comparison]), growth(Growth::Size) => |of| of.pool_size;
+    };
     let mut measures = of_side(Side::Proposes, of_challenger);
     measures.extend(of_run);
     measures
 }
 
-const QUESTIONS: Chart = chart(&JUDGING, "Score of questions")
-    .about("Mean score of a challenge. Rising while the AUC does not, the critic is inflating its scores.");
-const PLANS: Chart = chart(&JUDGING, "Score of plans").about("Mean score of a plan.");
-const AUC: Chart = chart(&JUDGING, "Critic AUC")
-    .about("How well the score of a question tells right from wrong stated answers; 0.5 is guessing.");
-const UNSCORED: Chart =
-    chart(&JUDGING, "Unscored").about("Share of the critic's answers without a number; their score is 0.5.");
-const CRITIC_REWARD: Chart = chart(&JUDGING, "Critic reward").about("Mean reward of a score: its format.");
+charts! {
+    chart QUESTIONS JUDGING "Score of questions":
+        "Mean score of a challenge. Rising while the AUC does not, the critic is inflating its scores.";
+    chart PLANS JUDGING "Score of plans": "Mean score of a plan.";
+    chart AUC JUDGING "Critic AUC":
+        "How well the score of a question tells right from wrong stated answers; 0.5 is guessing.";
+    chart UNSCORED JUDGING "Unscored": "Share of the critic's answers without a number; their score is 0.5.";
+    chart CRITIC_REWARD JUDGING "Critic reward": "Mean reward of a score: its format.";
+}
 
 const AUC_SUMMARY: &str = "Probability that a right stated answer has a higher score than a wrong one, of the challenges \
                            that can be evaluated exactly.";
 
 fn judging_measures<'t>() -> Measures<'t> {
-    let measures: Measures<'t> = vec![
-        Metric::number("question_score", &[&QUESTIONS])
-            .summary("Mean score of a challenge.")
-            .growth(Growth::QuestionScore)
-            .highlighted(&[StepLine, Comparison])
-            .of(|of| mean(of.questions().map(|critique| f64::from(critique.score)))),
-        Metric::number("plan_score", &[&PLANS])
-            .summary("Mean score of a plan.")
-            .growth(Growth::PlanScore)
-            .highlighted(&[StepLine, Comparison])
-            .of(|of| mean(of.plans().map(|critique| f64::from(critique.score)))),
-        Metric::number("critic_auc", &[&AUC])
-            .summary(AUC_SUMMARY)
-            .highlighted(&[Comparison])
-            .growth(Growth::CriticAuc)
-            .of(Scope::critic_auc),
-        Metric::share("unscored_share", &[&UNSCORED])
-            .summary("Answers of the critic without a number.")
-            .highlighted(&[Learnability])
-            .of(|of| {
+    let measures: Measures<'t> = table! {
+        number "question_score" [QUESTIONS] "Mean score of a challenge.",
+            growth(Growth::QuestionScore), highlighted(&[StepLine, Comparison])
+            => |of| mean(of.questions().map(|critique| f64::from(critique.score)));
+        number "plan_score" [PLANS] "Mean score of a plan.",
+            growth(Growth::PlanScore), highlighted(&[StepLine, Comparison])
+            => |of| mean(of.plans().map(|critique| f64::from(critique.score)));
+        number "critic_auc" [AUC] AUC_SUMMARY, highlighted(&[Comparison]), growth(Growth::CriticAuc)
+            => Scope::critic_auc;
+        share "unscored_share" [UNSCORED] "Answers of the critic without a number.", highlighted(&[Learnability])
+            => |of| {
                 let all = of.questions().chain(of.plans());
                 mean(all.map(|critique| share(!critique.is_scored)))
-            }),
-        Metric::number("critic_reward", &[&CRITIC_REWARD])
-            .summary("Mean reward of a score.")
-            .of(|of| mean(of.rewards(Role::Critic))),
-    ];
+            };
+        number "critic_reward" [CRITIC_REWARD] "Mean reward of a score." => |of| mean(of.rewards(Role::Critic));
+    };
     of_side(Side::Judges, measures)
 }
 
@@ -293,51 +267,45 @@ impl Scope<'_> {
     }
 }
 
-const SHOWN: Chart =
-    chart(&PLANNING, "Plans shown").about("Share of the plans whose score is high enough for the solver to see them.");
-const PLANNER_REWARD: Chart = chart(&PLANNING, "Planner reward").about("Mean reward of a plan.");
+charts! {
+    chart SHOWN PLANNING "Plans shown": "Share of the plans whose score is high enough for the solver to see them.";
+    chart PLANNER_REWARD PLANNING "Planner reward": "Mean reward of a plan.";
+}
 
 fn planning_measures<'t>() -> Measures<'t> {
-    let measures: Measures<'t> = vec![
-        Metric::share("plan_shown_share", &[&SHOWN])
-            .summary("Plans that the solver saw.")
-            .highlighted(&[StepLine, Comparison])
-            .of(|of| {
-                let plans = of.roles.contains(&Role::Planner);
-                let planned = of.solved.iter().filter(|one| plans && one.planned.is_some());
-                mean(planned.map(|one| share(one.is_shown)))
-            }),
-        Metric::number("planner_reward", &[&PLANNER_REWARD])
-            .summary("Mean reward of a plan.")
-            .of(|of| mean(of.rewards(Role::Planner))),
-    ];
+    let measures: Measures<'t> = table! {
+        share "plan_shown_share" [SHOWN] "Plans that the solver saw.", highlighted(&[StepLine, Comparison]) => |of| {
+            let plans = of.roles.contains(&Role::Planner);
+            let planned = of.solved.iter().filter(|one| plans && one.planned.is_some());
+            mean(planned.map(|one| share(one.is_shown)))
+        };
+        number "planner_reward" [PLANNER_REWARD] "Mean reward of a plan." => |of| mean(of.rewards(Role::Planner));
+    };
     of_side(Side::Plans, measures)
 }
 
-const SOLVER_REWARD: Chart = chart(&SOLVING, "Solver reward").about("Mean reward of an answer.");
-const LABELS: Chart = chart(&SOLVING, "Right labels").about(
-    "Share of right stated answers, by which answers are judged, of the tasks answered that Lyceum can evaluate.",
-);
+charts! {
+    chart SOLVER_REWARD SOLVING "Solver reward": "Mean reward of an answer.";
+    chart LABELS SOLVING "Right labels":
+        "Share of right stated answers, by which answers are judged, of the tasks answered that Lyceum can evaluate.";
+}
 const BY_PLAN: Chart = parts(&SOLVING, "Pass rate with and without a plan").about("Share of correct answers where the solver saw the plan, and where it did not. Plans of easy tasks may be better, so \
      a difference alone does not say that plans help.");
 
 fn solving_measures<'t>() -> Measures<'t> {
-    let measures: Measures<'t> = vec![
-        pass_rate().highlighted(&[StepLine, Comparison]),
-        Metric::share("planned_pass_rate", &[&BY_PLAN])
-            .summary("Answers that are correct, where a plan was shown.")
-            .of(|of| of.pass_rate_where(true)),
-        Metric::share("unplanned_pass_rate", &[&BY_PLAN])
-            .summary("Answers that are correct, where no plan was shown.")
-            .of(|of| of.pass_rate_where(false)),
-        format_rate(),
-        Metric::number("solver_reward", &[&SOLVER_REWARD]).summary("Mean reward of an answer.").of(mean_reward),
-        no_signal_share().highlighted(&[Learnability]),
-        response_length(),
-        Metric::share("label_right_share", &[&LABELS])
-            .summary("Right stated answers, of the tasks answered that can be evaluated exactly.")
-            .of(|of| mean(of.solved().iter().filter_map(|one| one.has_right_label.map(share)))),
-    ];
+    let measures: Measures<'t> = table! {
+        = pass_rate().highlighted(&[StepLine, Comparison]);
+        share "planned_pass_rate" [BY_PLAN] "Answers that are correct, where a plan was shown."
+            => |of| of.pass_rate_where(true);
+        share "unplanned_pass_rate" [BY_PLAN] "Answers that are correct, where no plan was shown."
+            => |of| of.pass_rate_where(false);
+        = format_rate();
+        number "solver_reward" [SOLVER_REWARD] "Mean reward of an answer." => mean_reward;
+        = no_signal_share().highlighted(&[Learnability]);
+        = response_length();
+        share "label_right_share" [LABELS] "Right stated answers, of the tasks answered that can be evaluated exactly."
+            => |of| mean(of.solved().iter().filter_map(|one| one.has_right_label.map(share)));
+    };
     of_side(Side::Solves, measures)
 }
 
