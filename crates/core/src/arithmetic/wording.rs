@@ -210,31 +210,5 @@ pub const STORY_ENDS: &[&str] = &[
 /// The question about one share.
 pub const SHARE_END: &str = "How many {what} does each friend get?";
 
-/// The people of stories and their pronouns.
-pub const PEOPLE: &[(&str, &str)] = &[
-    ("Ann", "She"),
-    ("Ben", "He"),
-    ("Cleo", "She"),
-    ("Dan", "He"),
-    ("Eva", "She"),
-    ("Finn", "He"),
-    ("Gina", "She"),
-    ("Hugo", "He"),
-    ("Iris", "She"),
-    ("Jack", "He"),
-    ("Kim", "She"),
-    ("Leo", "He"),
-    ("Mia", "She"),
-    ("Noah", "He"),
-    ("Olga", "She"),
-    ("Paul", "He"),
-];
-
-/// The things that stories count.
-pub const THINGS: &[&str] = &[
-    "apples", "pears", "coins", "books", "cards", "stamps", "shells", "pens", "eggs", "cakes", "stones", "marbles",
-    "balls", "flowers", "tickets", "nuts", "buttons", "candles",
-];
-
 /// The variables of questions such as "Let x = 3 + 4. What is 2 * x?".
 pub const VARIABLES: &[&str] = &["x", "y", "n", "k"];

@@ -14,7 +14,7 @@ pub use self::line::{LONGEST_LINE, Lines, RowReader};
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Read as _};
+use std::io::{BufRead, Read as _};
 use std::{fmt, io};
 
 use self::line::Line;
@@ -201,17 +201,6 @@ pub fn unpacked(bytes: &[u8]) -> io::Result<Cow<'_, [u8]>> {
     let mut text = Vec::new();
     flate2::read::MultiGzDecoder::new(bytes).read_to_end(&mut text)?;
     Ok(Cow::Owned(text))
-}
-
-/// A reader of the file as text, decompressed if it is gzip.
-///
-/// # Errors
-/// The file cannot be read.
-pub fn unpacking<'f>(mut file: impl BufRead + 'f) -> io::Result<Box<dyn BufRead + 'f>> {
-    if !file.fill_buf()?.starts_with(&[0x1f, 0x8b]) {
-        return Ok(Box::new(file));
-    }
-    Ok(Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(file))))
 }
 
 /// The lines that are not blank, numbered from 1.
