@@ -1,10 +1,10 @@
-"""The rows that studies are measured on and learn from: files in configs/experiments/rows, each with its SHA-256."""
+"""The rows that studies are measured on and learn from: files in configs/experiment-rows, each with its SHA-256."""
 
 import hashlib
 import json
 import pathlib
 
-FOLDER = pathlib.Path(__file__).resolve().parent.parent / "configs/experiments/rows"
+FOLDER = pathlib.Path(__file__).resolve().parent.parent / "configs/experiment-rows"
 
 
 def first(name, count):

@@ -30,7 +30,7 @@ impl Cli {
             Command::Pretrain(command) => command.run(),
             Command::Other(arguments) => match arguments.first().map_or("", String::as_str) {
                 name @ ("held-out" | "questions" | "training") => bail!(
-                    "`{name}` was removed: the rows that it drew are in configs/experiments/rows and configs/datasets"
+                    "`{name}` was removed: the rows that it drew are in configs/experiment-rows and configs/datasets"
                 ),
                 name => bail!("unknown command `{name}`: bench and pretrain are valid"),
             },

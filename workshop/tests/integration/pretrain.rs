@@ -129,5 +129,5 @@ fn rows_and_options_that_cannot_work_are_refused_by_line_and_name() {
 fn a_command_that_was_removed_names_what_replaces_it() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_lyceum-workshop"));
     command.args(["held-out", "--out", "x.jsonl"]);
-    assert!(refusal(command).contains("configs/experiments/rows"));
+    assert!(refusal(command).contains("configs/experiment-rows"));
 }
