@@ -1,10 +1,11 @@
-"""What script/test knows of its tests: which crates changed, and which tests were flaky, skipped or slow."""
+"""What script/test knows of its tests: what a change leaves out, which crates changed, and which tests were flaky, skipped or slow."""
 
 import argparse
 import json
 import pathlib
 import subprocess
 import sys
+import tomllib
 import xml.etree.ElementTree as ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -24,6 +25,40 @@ def crates(paths, packages):
         if holders:
             found.add(packages[max(holders, key=len)])
     return sorted(found)
+
+
+def touches(paths, guards):
+    """Whether a path is one of the guarded ones: a file, or what begins like it.
+
+    >>> touches(["worker/src/lib.rs"], ["worker/"]), touches(["docs/A.md"], ["worker/", "crates/core/src/verify"])
+    (True, False)
+    """
+    return any(path.startswith(guard) for path in paths for guard in guards)
+
+
+def plan(paths, rules):
+    """What may be left out after a change of `paths`, by script/test.toml: names of parts, and filters of nextest.
+
+    >>> rules = {"everything": ["Cargo.lock"], "samples": {"guards": ["crates/verifier/"]}, "standin": {"guards": ["crates/engine/"]},
+    ...     "lints": {"guards": ["worker/"]}, "api": {"tests": "test(/^api/)", "guards": ["server/"]},
+    ...     "kills": {"guards": ["crates/store/"], "of": [{"tests": "test(/^sage/)", "guards": ["core/sage"]},
+    ...     {"tests": "test(/^gasp/)", "guards": ["core/gasp"]}]}}
+    >>> plan(["core/sage.rs"], rules)
+    (['samples', 'standin', 'lints', 'api', 'kills'], ['test(/^api/)', 'test(/^gasp/)'])
+    >>> plan(["crates/store/a", "crates/engine/b", "server/c"], rules)
+    (['samples', 'lints'], [])
+    >>> plan(["Cargo.lock"], rules), plan(None, rules)
+    (([], []), ([], []))
+    """
+    if paths is None or touches(paths, rules["everything"]):
+        return [], []
+    left = [part for part in ("samples", "standin", "lints", "api") if not touches(paths, rules[part]["guards"])]
+    filters = [rules["api"]["tests"]] if "api" in left else []
+    if not touches(paths, rules["kills"]["guards"]):
+        of = [one["tests"] for one in rules["kills"]["of"] if not touches(paths, one["guards"])]
+        left += ["kills"] if of else []
+        filters += of
+    return left, filters
 
 
 def packages():
@@ -68,6 +103,8 @@ def report(logs):
             tests += cases(junit.read_text())
     by_time = sorted(tests, key=lambda test: -test[1])[:SLOWEST]
     (logs / "slowest").write_text("".join(f"{seconds:8.1f} s  {name}\n" for name, seconds, _, _ in by_time))
+    if tests:
+        print(f"== {len(tests)} tests; the slowest are in {(logs / 'slowest')}")
     noted = {name: (logs / name).read_text().splitlines() if (logs / name).exists() else [] for name in ("skipped", "flaky")}
     reasons = {}
     for name, _, _, reason in tests:
@@ -80,14 +117,38 @@ def report(logs):
     listed("flaky: passed only at the second try, so to be mended", flaky)
 
 
+def document(logs):
+    """Writes the tables of the last run into the docs, between the two comments that mark them."""
+    path = ROOT / "docs/PERFORMANCE.md"
+    begin, end = "<!-- script/testing.py document: begin -->\n", "<!-- end -->\n"
+    before, _, rest = path.read_text().partition(begin)
+    _, _, after = rest.partition(end)
+    phases = [line.split(" s  ", 1) for line in (logs / "times").read_text().splitlines()]
+    slowest = [line.split(" s  ", 1) for line in (logs / "slowest").read_text().splitlines()]
+    lines = ["| phase | seconds |", "|---|---|", *(f"| {name} | {seconds.strip()} |" for seconds, name in phases), ""]
+    lines += ["| test | seconds |", "|---|---|"]
+    lines += [f"| {name.split(' ', 1)[1].replace('::', ' ').replace('_', ' ')} (`{name.split('::')[0].split(' ')[0]}`) | {seconds.strip()} |" for seconds, name in slowest]
+    path.write_text(before + begin + "\n".join(lines) + "\n" + end + after)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("crates", help="names the packages that hold the files named on standard input")
+    commands.add_parser("plan", help="says what may be left out after a change of the files on standard input")
+    commands.add_parser("document", help="writes the tables of phases and of the slowest tests into docs/PERFORMANCE.md").add_argument(
+        "logs", type=pathlib.Path
+    )
     commands.add_parser("report", help="prints what was skipped and flaky").add_argument("logs", type=pathlib.Path)
     options = parser.parse_args()
     if options.command == "crates":
         print("\n".join(crates(sys.stdin.read().splitlines(), packages())))
+    elif options.command == "plan":
+        left, filters = plan(sys.stdin.read().splitlines(), tomllib.loads((ROOT / "script/test.toml").read_text()))
+        print(" ".join(left))
+        print(" + ".join(filters))
+    elif options.command == "document":
+        document(options.logs)
     else:
         report(options.logs)
 

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
-use crate::support::{data, pool};
+use crate::support::{data, drawn, pool};
 use lyceum_verifier::{
     Check, JsonText, Oracle, ProblemKind, Proposal, Solution, Status, Task, Tests, Tolerance, Verdict,
 };
@@ -85,8 +85,9 @@ fn wrong(verdicts: &[Verdict], expected: bool) -> Vec<(&str, Status, &str)> {
 fn humaneval_tells_canonical_solutions_from_mutated_ones() {
     let Some(data) = data() else { return };
     let rows = humaneval(&data);
+    assert_eq!(rows.len(), 164);
+    let rows = drawn(rows);
     let right: Vec<_> = pool().judge_all(rows.iter().map(|row| humaneval_task(row, canonical(row)))).collect();
-    assert_eq!(right.len(), 164);
     assert_eq!(wrong(&right, true), []);
     let wrong_ones: Vec<_> = pool().judge_all(rows.iter().map(|row| humaneval_task(row, mutated(row)))).collect();
     assert_eq!(wrong(&wrong_ones, false), []);
@@ -167,9 +168,10 @@ fn mbpp_plus_tells_canonical_solutions_from_mutated_ones() {
         .lines()
         .map(|line| (line, serde_json::from_str(&line.replace("Infinity", "1e308")).expect("a row of JSON")))
         .collect();
+    assert_eq!(rows.len(), 378);
+    let rows = drawn(rows);
     let right: Vec<_> =
         pool().judge_all(rows.iter().map(|(line, row)| mbpp_task(line, row, canonical(row), true))).collect();
-    assert_eq!(right.len(), 378);
     assert_eq!(wrong(&right, true), []);
     let mutated = rows.iter().map(|(line, row)| mbpp_task(line, row, mutated(row), false));
     let wrong_ones: Vec<_> = pool().judge_all(mutated).collect();

@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use crate::support::{data, pool};
+use crate::support::{data, drawn, pool};
 use lyceum_verifier::{
     Check, Interpreter, Limits, MathPair, Status, Task, Tolerance, Verifier, VerifierConfig, Wordings,
 };
@@ -181,7 +181,7 @@ fn golds() -> Option<Vec<String>> {
     }
     assert!(golds.len() > 2800, "{}", golds.len());
     assert_eq!(golds.iter().filter(|gold| gold.is_empty()).count(), 0);
-    Some(golds)
+    Some(drawn(golds))
 }
 
 /// A gold in common notations.

@@ -86,3 +86,11 @@ pub(crate) fn data() -> Option<PathBuf> {
         None
     }
 }
+
+/// One in LYCEUM_TEST_EVERY of the cases, counted from LYCEUM_TEST_DRAW, or all: `script/test` draws a tenth where nothing
+/// changed that they could fail by.
+pub(crate) fn drawn<T>(cases: Vec<T>) -> Vec<T> {
+    let number = |name| std::env::var(name).ok().and_then(|text: String| text.parse().ok());
+    let every = number("LYCEUM_TEST_EVERY").unwrap_or(1).max(1);
+    cases.into_iter().skip(number("LYCEUM_TEST_DRAW").unwrap_or(0) % every).step_by(every).collect()
+}
