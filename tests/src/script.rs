@@ -68,22 +68,8 @@ fn item(step: u32, chunk: u32, word: &str) -> WorkItem {
         key: WorkKey::new(step, "act").chunk(chunk),
         requirements: Requirements { base_model: Some(model.clone()), ..Requirements::default() },
         payload: Payload::Rollout(RolloutPayload {
-            compute: Compute::default(),
-            base_model: BaseModel { name: model, revision: None },
-            adapters: Vec::new(),
-            sampling: Sampling::default(),
-            requests: vec![RolloutRequest {
-                id: "word".to_owned(),
-                prompt: Prompt::Text(word.to_owned()),
-                adapter: None,
-                n: 1,
-                seed: u64::from(chunk),
-                max_tokens: None,
-                if_it_fits: false,
-            }],
-            embedding: None,
-            keep_tokens: false,
-            compare: None,
+            requests: vec![RolloutRequest::new("word".to_owned(), Prompt::Text(word.to_owned()), 1, u64::from(chunk))],
+            ..RolloutPayload::new(BaseModel { name: model, revision: None }, Compute::default(), Sampling::default())
         }),
     }
 }

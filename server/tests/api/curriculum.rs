@@ -71,21 +71,10 @@ fn version(run: ExecutionId) -> (MemberId, VersionId) {
 
 fn problem(run: ExecutionId, step: u32, index: u32, (_, question, answer, valid): Challenge) -> ProblemRecord {
     ProblemRecord {
-        id: problem_of(run, step, index),
-        index: 4 + index,
         proposer: Some(version(run)),
-        source: None,
-        kind: ProblemKind::Math,
-        prompt: String::new(),
-        proposal: String::new(),
         valid,
-        status: Status::Ok,
-        reason: String::new(),
-        program: None,
         values: json!({"question": question, "answer": answer}),
-        descriptor: None,
-        cell: None,
-        parents: Vec::new(),
+        ..ProblemRecord::new(problem_of(run, step, index), 4 + index, ProblemKind::Math)
     }
 }
 

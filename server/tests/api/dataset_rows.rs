@@ -5,7 +5,7 @@ use lyceum_core::recipe::{
     HeldOutRecord, MemberRecord, Plan, ProblemRecord, Records, Role, RowAnswersRecord, VersionRecord,
 };
 use lyceum_core::seed::stream;
-use lyceum_core::verify::{ProblemKind, Status};
+use lyceum_core::verify::ProblemKind;
 use lyceum_core::work::WorkKey;
 use lyceum_store::plan;
 use lyceum_store::tokens::Scope;
@@ -45,21 +45,8 @@ fn problem_of(run: ExecutionId, row: u32) -> ProblemId {
 
 fn problem(run: ExecutionId, row: u32) -> ProblemRecord {
     ProblemRecord {
-        id: problem_of(run, row),
-        index: row,
-        proposer: None,
-        source: None,
-        kind: ProblemKind::Math,
-        prompt: String::new(),
-        proposal: String::new(),
-        valid: true,
-        status: Status::Ok,
-        reason: String::new(),
-        program: None,
         values: json!({"question": format!("<b>{row}</b>?"), "answer": "1"}),
-        descriptor: None,
-        cell: None,
-        parents: Vec::new(),
+        ..ProblemRecord::new(problem_of(run, row), row, ProblemKind::Math)
     }
 }
 

@@ -4,7 +4,7 @@ use lyceum_core::artifact::{ArtifactKind, Digest};
 use lyceum_core::diversity::PHASE;
 use lyceum_core::id::{ExecutionId, ProblemId, WorkId};
 use lyceum_core::recipe::{MetricRecord, Plan, ProblemRecord, RZero, Recipe as _, Records, WorkItem};
-use lyceum_core::verify::{ProblemKind, Status};
+use lyceum_core::verify::ProblemKind;
 use lyceum_core::work::{Payload, Requirements, VerifyPayload, WorkKey};
 use lyceum_store::artifact::Vectors;
 use lyceum_store::plan;
@@ -50,21 +50,9 @@ fn problem_of(run: ExecutionId, step: u32, index: u32) -> ProblemId {
 
 fn problem(run: ExecutionId, step: u32, index: u32, question: &str) -> ProblemRecord {
     ProblemRecord {
-        id: problem_of(run, step, index),
-        index,
-        proposer: None,
-        source: None,
-        kind: ProblemKind::Math,
-        prompt: String::new(),
-        proposal: String::new(),
         valid: index < 4,
-        status: Status::Ok,
-        reason: String::new(),
-        program: None,
         values: json!({"question": question, "answer": "1\u{0}"}),
-        descriptor: None,
-        cell: None,
-        parents: Vec::new(),
+        ..ProblemRecord::new(problem_of(run, step, index), index, ProblemKind::Math)
     }
 }
 

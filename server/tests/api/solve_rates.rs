@@ -2,7 +2,7 @@
 
 use lyceum_core::id::{ExecutionId, ProblemId, WorkId};
 use lyceum_core::recipe::{Plan, ProblemOutcomeRecord, ProblemRecord, Records};
-use lyceum_core::verify::{ProblemKind, Status};
+use lyceum_core::verify::ProblemKind;
 use lyceum_core::work::WorkKey;
 use lyceum_store::problems::{self, SolveBand};
 use lyceum_store::steps::Stretch;
@@ -47,23 +47,7 @@ fn problem_at(run: ExecutionId, step: u32, index: u32) -> ProblemId {
 
 impl Written {
     fn records(&self, run: ExecutionId, step: u32) -> Records {
-        let proposed = |index: &u32| ProblemRecord {
-            id: problem_at(run, step, *index),
-            index: *index,
-            proposer: None,
-            source: None,
-            kind: ProblemKind::CodeO,
-            prompt: String::new(),
-            proposal: String::new(),
-            valid: true,
-            status: Status::Ok,
-            reason: String::new(),
-            program: None,
-            values: Value::Null,
-            descriptor: None,
-            cell: None,
-            parents: Vec::new(),
-        };
+        let proposed = |index: &u32| ProblemRecord::new(problem_at(run, step, *index), *index, ProblemKind::CodeO);
         let judged = |(of, index, solved): &(u32, u32, Option<u32>)| ProblemOutcomeRecord {
             problem: problem_at(run, *of, *index),
             solve_rate: solved.map(|solved| solved as f32 / 8.0),

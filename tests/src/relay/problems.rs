@@ -17,23 +17,23 @@ impl Leg<'_> {
     pub(super) fn propose(&mut self, chunk: u32) {
         let members = self.memory.members.len() as u32;
         let requests = (0..self.parameters.problems).map(|index| RolloutRequest {
-            id: index.to_string(),
-            prompt: Prompt::Text(format!("step {} chunk {chunk} problem {index}", self.run.step)),
             adapter: Some((chunk + index) % members),
-            n: 1,
-            seed: derive(self.run.config.seed, &self.key("propose", chunk).to_string(), u64::from(index)),
-            max_tokens: None,
-            if_it_fits: false,
+            ..RolloutRequest::new(
+                index.to_string(),
+                Prompt::Text(format!("step {} chunk {chunk} problem {index}", self.run.step)),
+                1,
+                derive(self.run.config.seed, &self.key("propose", chunk).to_string(), u64::from(index)),
+            )
         });
         let payload = RolloutPayload {
-            compute: Compute::default(),
-            base_model: BaseModel { name: "tiny".to_owned(), revision: None },
             adapters: self.adapters(),
-            sampling: Sampling::default(),
             requests: requests.collect(),
-            embedding: None,
             keep_tokens: true,
-            compare: None,
+            ..RolloutPayload::new(
+                BaseModel { name: "tiny".to_owned(), revision: None },
+                Compute::default(),
+                Sampling::default(),
+            )
         };
         self.plan.work.push(WorkItem {
             key: self.key("propose", chunk),

@@ -64,11 +64,8 @@ impl Step<'_> {
             let valid = verdict.valid == Some(true);
             let program = program(&said).to_owned();
             draft.plan.records.problems.push(ProblemRecord {
-                id: problem,
-                index: said.sample.request,
                 proposer: Some(draft.members[proposer].playing(run)),
                 source: Some(said.sample.source.clone()),
-                kind: ProblemKind::CodeO,
                 prompt: "<po>".to_owned(),
                 proposal: said.text.clone(),
                 valid,
@@ -76,9 +73,7 @@ impl Step<'_> {
                 reason: verdict.reason.clone(),
                 program: valid.then(|| program.clone()),
                 values: json!({"input": "1", "output": verdict.output}),
-                descriptor: None,
-                cell: None,
-                parents: Vec::new(),
+                ..ProblemRecord::new(problem, said.sample.request, ProblemKind::CodeO)
             });
             if valid {
                 posed.push(Posed { problem, program, said });

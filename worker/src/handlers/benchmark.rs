@@ -84,13 +84,13 @@ fn rollout(
 ) -> Result<RolloutPayload, HandlerError> {
     let requests = (payload.first..).zip(rows).map(|(number, row)| {
         Ok(RolloutRequest {
-            id: number.to_string(),
-            prompt: style.render(row).map_err(HandlerError::permanent)?,
             adapter: payload.adapter.map(|_| 0),
-            n: payload.n,
-            seed: derive(payload.seed, "row", u64::from(number)),
-            max_tokens: None,
-            if_it_fits: false,
+            ..RolloutRequest::new(
+                number.to_string(),
+                style.render(row).map_err(HandlerError::permanent)?,
+                payload.n,
+                derive(payload.seed, "row", u64::from(number)),
+            )
         })
     });
     Ok(RolloutPayload {

@@ -33,6 +33,12 @@ pub struct RolloutPayload {
 }
 
 impl RolloutPayload {
+    /// Without adapters, requests or texts; it keeps no tokens.
+    pub fn new(base_model: BaseModel, compute: Compute, sampling: Sampling) -> Self {
+        let (adapters, requests) = (Vec::new(), Vec::new());
+        Self { base_model, compute, adapters, sampling, requests, embedding: None, keep_tokens: false, compare: None }
+    }
+
     /// What generates its tokens. The engine embeds texts, so it also takes an item that does both.
     pub fn sampler(&self) -> Sampler {
         match self.embedding {
@@ -136,6 +142,13 @@ pub struct RolloutRequest {
     /// Whether a prompt that leaves no room for the longest completion is left without one; else it fails the item.
     #[serde(default, skip_serializing_if = "is_false")]
     pub if_it_fits: bool,
+}
+
+impl RolloutRequest {
+    /// A request to the base, with the batch's token limit.
+    pub fn new(id: String, prompt: Prompt, n: u32, seed: u64) -> Self {
+        Self { id, prompt, adapter: None, n, seed, max_tokens: None, if_it_fits: false }
+    }
 }
 
 /// The input of a model.

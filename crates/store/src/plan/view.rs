@@ -178,14 +178,10 @@ impl ProblemRow {
             _ => None,
         };
         ProblemRecord {
-            id: ProblemId(self.id),
-            index: self.index.cast_unsigned(),
             proposer: self
                 .proposer_id
                 .zip(self.version_id)
                 .map(|(member, version)| (MemberId(member), VersionId(version))),
-            source: None,
-            kind: self.r#type,
             prompt: self.prompt,
             proposal: self.proposal,
             valid: self.valid,
@@ -195,7 +191,7 @@ impl ProblemRow {
             values: self.values.0,
             descriptor,
             cell: self.cell.map(i32::cast_unsigned),
-            parents: Vec::new(),
+            ..ProblemRecord::new(ProblemId(self.id), self.index.cast_unsigned(), self.r#type)
         }
     }
 }

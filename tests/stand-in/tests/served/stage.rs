@@ -110,23 +110,18 @@ pub(crate) fn payload(adapters: &[AdapterRef], sampler: Sampler) -> RolloutPaylo
     let prompts: [&[u32]; 2] = [&[1, 2, 3], &[40, 50, 60, 70]];
     let asked = members.flat_map(|adapter| prompts.into_iter().map(move |prompt| (adapter, prompt)));
     let requests = asked.enumerate().map(|(number, (adapter, prompt))| RolloutRequest {
-        id: number.to_string(),
-        prompt: Prompt::Ids(prompt.to_vec()),
         adapter,
-        n: 3,
-        seed: 7 + number as u64,
-        max_tokens: None,
-        if_it_fits: false,
+        ..RolloutRequest::new(number.to_string(), Prompt::Ids(prompt.to_vec()), 3, 7 + number as u64)
     });
     RolloutPayload {
-        base_model: BaseModel { name: BASE.to_owned(), revision: None },
-        compute: Compute { threads: Some(1), sampler, ..Compute::default() },
         adapters: adapters.to_vec(),
-        sampling: Sampling { max_tokens: 12, ..Sampling::default() },
         requests: requests.collect(),
-        embedding: None,
         keep_tokens: true,
-        compare: None,
+        ..RolloutPayload::new(
+            BaseModel { name: BASE.to_owned(), revision: None },
+            Compute { threads: Some(1), sampler, ..Compute::default() },
+            Sampling { max_tokens: 12, ..Sampling::default() },
+        )
     }
 }
 

@@ -54,27 +54,22 @@ pub(crate) async fn adapters(house: &House) -> Result<Vec<AdapterRef>> {
 
 pub(crate) fn rollout(adapters: &[AdapterRef]) -> RolloutPayload {
     let request = |id: &str, adapter, ids: &[u32]| RolloutRequest {
-        id: id.to_owned(),
-        prompt: Prompt::Ids(ids.to_vec()),
         adapter,
-        n: 2,
-        seed: 7,
-        max_tokens: None,
-        if_it_fits: false,
+        ..RolloutRequest::new(id.to_owned(), Prompt::Ids(ids.to_vec()), 2, 7)
     };
     RolloutPayload {
-        base_model: BaseModel { name: "qwen2-tied".to_owned(), revision: None },
-        compute: compute(),
         adapters: adapters.to_vec(),
-        sampling: Sampling { max_tokens: 8, ..Sampling::default() },
         requests: vec![
             request("a", Some(0), &[1, 2, 3]),
             request("b", Some(1), &[4, 5]),
             request("base", None, &[1, 2, 3]),
         ],
-        embedding: None,
         keep_tokens: true,
-        compare: None,
+        ..RolloutPayload::new(
+            BaseModel { name: "qwen2-tied".to_owned(), revision: None },
+            compute(),
+            Sampling { max_tokens: 8, ..Sampling::default() },
+        )
     }
 }
 

@@ -122,22 +122,13 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
     let sampling = Sampling { max_tokens: 8, ..Sampling::default() };
 
     let rollout = RolloutPayload {
-        base_model: base_model(),
-        compute: compute(),
         adapters: vec![adapter],
-        sampling: sampling.clone(),
         requests: vec![RolloutRequest {
-            id: "a".to_owned(),
-            prompt: Prompt::Ids(vec![1, 2, 3]),
             adapter: Some(0),
-            n: 2,
-            seed: 7,
-            max_tokens: None,
-            if_it_fits: false,
+            ..RolloutRequest::new("a".to_owned(), Prompt::Ids(vec![1, 2, 3]), 2, 7)
         }],
-        embedding: None,
         keep_tokens: true,
-        compare: None,
+        ..RolloutPayload::new(base_model(), compute(), sampling.clone())
     };
     let outcome = both(&house, &mut worker, "rollout", rollout.into(), &[]).await?;
     let Outcome::Rollout(generated) = outcome else { anyhow::bail!("not a rollout: {outcome:?}") };

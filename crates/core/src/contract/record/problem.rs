@@ -42,6 +42,29 @@ pub struct ProblemRecord {
     pub parents: Vec<(ProblemId, ParentRelation)>,
 }
 
+impl ProblemRecord {
+    /// A valid problem that nobody proposed, without content.
+    pub fn new(id: ProblemId, index: u32, kind: ProblemKind) -> Self {
+        Self {
+            id,
+            index,
+            proposer: None,
+            source: None,
+            kind,
+            prompt: String::new(),
+            proposal: String::new(),
+            valid: true,
+            status: Status::Ok,
+            reason: String::new(),
+            program: None,
+            values: serde_json::Value::Null,
+            descriptor: None,
+            cell: None,
+            parents: Vec::new(),
+        }
+    }
+}
+
 /// The role of an earlier problem for a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, strum::IntoStaticStr, strum::VariantArray)]
 #[serde(rename_all = "snake_case")]

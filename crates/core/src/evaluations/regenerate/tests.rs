@@ -13,27 +13,18 @@ use crate::work::{
 };
 
 fn request(id: &str, n: u32) -> RolloutRequest {
-    RolloutRequest {
-        id: id.to_owned(),
-        prompt: Prompt::Text("a \0 b".to_owned()),
-        adapter: None,
-        n,
-        seed: u64::MAX,
-        max_tokens: None,
-        if_it_fits: false,
-    }
+    RolloutRequest::new(id.to_owned(), Prompt::Text("a \0 b".to_owned()), n, u64::MAX)
 }
 
 fn payload() -> RolloutPayload {
     RolloutPayload {
-        base_model: BaseModel { name: "tiny".to_owned(), revision: None },
-        compute: Default::default(),
-        adapters: Vec::new(),
-        sampling: Sampling::default(),
         requests: vec![request("3", 1), request("7", 2)],
-        embedding: None,
         keep_tokens: true,
-        compare: None,
+        ..RolloutPayload::new(
+            BaseModel { name: "tiny".to_owned(), revision: None },
+            Default::default(),
+            Sampling::default(),
+        )
     }
 }
 

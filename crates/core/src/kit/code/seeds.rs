@@ -101,13 +101,6 @@ impl Scene<'_> {
             let admitted = self.material.admit(id, *kind, &parsed, Some(verdict));
             let (program, values) = shown(admitted.problem.as_ref(), proposal)?;
             let record = ProblemRecord {
-                id,
-                index: first + number,
-                proposer: None,
-                source: None,
-                kind: *kind,
-                prompt: String::new(),
-                proposal: String::new(),
                 valid: admitted.problem.is_some(),
                 status: admitted.status,
                 reason: admitted.reason,
@@ -115,7 +108,7 @@ impl Scene<'_> {
                 values,
                 descriptor: admitted.descriptor,
                 cell: admitted.cell,
-                parents: Vec::new(),
+                ..ProblemRecord::new(id, first + number, *kind)
             };
             seeds.push(Seed { source: key.clone(), record });
         }

@@ -53,24 +53,15 @@ impl<'a> Draft<'a> {
                 return Err(Self::misfit(key, detail));
             }
             requests.push(RolloutRequest {
-                id: number.to_string(),
-                prompt,
                 adapter: adapters.place(self, member),
-                n: generation.samples,
-                seed: seed(number),
-                max_tokens: None,
-                if_it_fits: false,
+                ..RolloutRequest::new(number.to_string(), prompt, generation.samples, seed(number))
             });
         }
         Ok(RolloutPayload {
-            base_model: population.base_model.clone(),
-            compute: self.run.config.compute,
             adapters: adapters.0,
-            sampling: generation.sampling,
             requests,
-            embedding: None,
             keep_tokens: generation.keep_tokens,
-            compare: None,
+            ..RolloutPayload::new(population.base_model.clone(), self.run.config.compute, generation.sampling)
         })
     }
 }

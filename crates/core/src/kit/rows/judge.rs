@@ -140,13 +140,14 @@ impl Rows<'_> {
                 let requests = (0..).zip(asked.iter()).zip(completions(questions, solved)).filter_map(
                     |((place, prompt), (question, sample, _))| {
                         Some(RolloutRequest {
-                            id: format!("{}/{sample}", question.number),
-                            prompt: prompt.clone().ok()?,
                             adapter: judge.from.as_ref().map(|_| 0),
-                            n: 1,
-                            seed: draft.seed(key, place),
-                            max_tokens: None,
                             if_it_fits: true,
+                            ..RolloutRequest::new(
+                                format!("{}/{sample}", question.number),
+                                prompt.clone().ok()?,
+                                1,
+                                draft.seed(key, place),
+                            )
                         })
                     },
                 );
@@ -155,14 +156,13 @@ impl Rows<'_> {
                     from.weights().ok_or_else(unknown)
                 });
                 Ok(RolloutPayload {
-                    base_model: draft.population(0)?.1.base_model.clone(),
-                    compute: draft.run.config.compute,
                     adapters: weights.transpose()?.into_iter().collect(),
-                    sampling: judge.sampling.clone(),
                     requests: requests.collect(),
-                    embedding: None,
-                    keep_tokens: false,
-                    compare: None,
+                    ..RolloutPayload::new(
+                        draft.population(0)?.1.base_model.clone(),
+                        draft.run.config.compute,
+                        judge.sampling.clone(),
+                    )
                 })
             })?;
             if result.generated.len() != count {

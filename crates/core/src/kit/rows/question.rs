@@ -10,7 +10,6 @@ use crate::contract::{CostClass, Phase, PlanError, ProblemRecord};
 use crate::dataset::problem;
 use crate::id::{DatasetId, ProblemId, WorkId};
 use crate::kit::{Draft, Pause, Progress, join};
-use crate::verify::Status;
 use crate::work::{RolloutPayload, RolloutRequest, Sampling, WorkKey};
 
 #[derive(Clone, Debug)]
@@ -108,21 +107,10 @@ impl PlacedRow {
     pub(crate) fn record(&self, prompt: String) -> Result<ProblemRecord, PlanError> {
         let row = &self.row;
         Ok(ProblemRecord {
-            id: self.problem,
-            index: self.place,
-            proposer: None,
-            source: None,
-            kind: row.oracle.kind(),
             prompt,
-            proposal: String::new(),
-            valid: true,
-            status: Status::Ok,
-            reason: String::new(),
             program: row.oracle.program().map(str::to_owned),
             values: serde_json::to_value(row.values())?,
-            descriptor: None,
-            cell: None,
-            parents: Vec::new(),
+            ..ProblemRecord::new(self.problem, self.place, row.oracle.kind())
         })
     }
 }
@@ -187,27 +175,22 @@ impl Rows<'_> {
             let requests = questions.iter().map(|question| {
                 let row = &question.row;
                 let prompt = style.render(&row.row);
-                Ok(RolloutRequest {
-                    id: format!("row {}", row.place),
-                    prompt: prompt.map_err(|error| PlanError::Other(format!("row {}: {error}", row.place)))?,
-                    adapter: None,
-                    n: 0,
-                    seed: 0,
-                    max_tokens: None,
-                    if_it_fits: false,
-                })
+                Ok(RolloutRequest::new(
+                    format!("row {}", row.place),
+                    prompt.map_err(|error| PlanError::Other(format!("row {}: {error}", row.place)))?,
+                    0,
+                    0,
+                ))
             });
             let requests = requests.collect::<Result<Vec<_>, PlanError>>()?;
             self.draft.rollout(&key, |draft| {
                 Ok(RolloutPayload {
-                    base_model: draft.population(0)?.1.base_model.clone(),
-                    compute: draft.run.config.compute,
-                    adapters: Vec::new(),
-                    sampling: sampling.clone(),
                     requests,
-                    embedding: None,
-                    keep_tokens: false,
-                    compare: None,
+                    ..RolloutPayload::new(
+                        draft.population(0)?.1.base_model.clone(),
+                        draft.run.config.compute,
+                        sampling.clone(),
+                    )
                 })
             })?;
             Ok(())

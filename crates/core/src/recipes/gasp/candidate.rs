@@ -289,11 +289,8 @@ impl Step<'_> {
             Stone::Lift => 0,
         };
         Ok(ProblemRecord {
-            id: checked.sample.problem(run),
-            index: first + ask.number,
             proposer: Some(self.draft.members[self.player(Role::Teacher)?].playing(run)),
             source: Some(checked.sample.source.clone()),
-            kind: ProblemKind::CodeF,
             prompt: ask.prompt.text.clone(),
             proposal: checked.text.clone(),
             valid: checked.problem.is_ok() && duplicate.is_none(),
@@ -302,8 +299,8 @@ impl Step<'_> {
             program,
             values,
             descriptor: checked.descriptor,
-            cell: None,
             parents: vec![ask.parent],
+            ..ProblemRecord::new(checked.sample.problem(run), first + ask.number, ProblemKind::CodeF)
         })
     }
 }

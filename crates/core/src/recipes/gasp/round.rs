@@ -220,14 +220,12 @@ impl Step<'_> {
         let sizes: Vec<usize> = against.iter().map(|(_, rows)| rows.len()).collect();
         let result = self.draft.rollout(&key, |draft| {
             Ok(RolloutPayload {
-                base_model: draft.population(teacher)?.1.base_model.clone(),
-                compute: draft.run.config.compute,
-                adapters: Vec::new(),
-                sampling: Sampling::default(),
-                requests: Vec::new(),
                 embedding: Some(EmbeddingBatch { texts, against, centred, diversity: None }),
-                keep_tokens: false,
-                compare: None,
+                ..RolloutPayload::new(
+                    draft.population(teacher)?.1.base_model.clone(),
+                    draft.run.config.compute,
+                    Sampling::default(),
+                )
             })
         })?;
         let missing = || PlanError::Result {

@@ -17,7 +17,7 @@ use crate::kit::code::{Assignment, Attempt, AttemptBatch, Problem, SolveProtocol
 use crate::kit::{Learner, Lesson, Progress, Sequence, join};
 use crate::problem::{Statement, Values};
 use crate::seed::stream;
-use crate::verify::{ProblemKind, Status};
+use crate::verify::ProblemKind;
 use crate::work::MemberUpdated;
 
 /// Induction, deduction and abduction.
@@ -77,21 +77,10 @@ impl<'a> Step<'a> {
             values: Values::Io { input: Some(input.to_owned()), output: Some(output.to_owned()) },
         };
         self.draft.plan.records.problems.push(ProblemRecord {
-            id: problem.id,
-            index: number,
-            proposer: None,
-            source: None,
-            kind,
-            prompt: String::new(),
-            proposal: String::new(),
-            valid: true,
-            status: Status::Ok,
-            reason: String::new(),
             program: Some(problem.program.clone()),
             values: serde_json::to_value(&problem.values)?,
-            descriptor: None,
-            cell: None,
             parents: vec![(original.id, ParentRelation::Original)],
+            ..ProblemRecord::new(problem.id, number, kind)
         });
         Ok(problem)
     }

@@ -162,11 +162,8 @@ impl<'a> Step<'a> {
             answer: label.unwrap_or_default(),
         };
         self.draft.plan.records.problems.push(ProblemRecord {
-            id,
-            index: sample.request * self.samples_per_prompt() + sample.index,
             proposer: Some(self.draft.members[*proposer].playing(self.draft.run.run)),
             source: Some(sample.source.clone()),
-            kind: ProblemKind::Math,
             prompt,
             proposal: text.clone(),
             valid: question.is_ok(),
@@ -175,11 +172,8 @@ impl<'a> Step<'a> {
                 Err(_) => Status::Malformed,
             },
             reason: question.as_ref().err().cloned().unwrap_or_default(),
-            program: None,
             values: serde_json::to_value(values)?,
-            descriptor: None,
-            cell: None,
-            parents: Vec::new(),
+            ..ProblemRecord::new(id, sample.request * self.samples_per_prompt() + sample.index, ProblemKind::Math)
         });
         Ok(())
     }

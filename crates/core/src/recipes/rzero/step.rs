@@ -203,11 +203,6 @@ impl<'a> Step<'a> {
         let texts = texts.collect::<Result<Vec<String>, PlanError>>()?;
         let result = self.draft.rollout(&key, |draft| {
             Ok(RolloutPayload {
-                base_model: draft.population(proposer)?.1.base_model.clone(),
-                compute: draft.run.config.compute,
-                adapters: Vec::new(),
-                sampling: Sampling::default(),
-                requests: Vec::new(),
                 embedding: Some(EmbeddingBatch {
                     texts,
                     against: earlier.into_iter().map(|(vectors, count)| (vectors, (0..count).collect())).collect(),
@@ -219,8 +214,11 @@ impl<'a> Step<'a> {
                         seed: derive(draft.run.config.seed, &key.to_string(), 0),
                     }),
                 }),
-                keep_tokens: false,
-                compare: None,
+                ..RolloutPayload::new(
+                    draft.population(proposer)?.1.base_model.clone(),
+                    draft.run.config.compute,
+                    Sampling::default(),
+                )
             })
         })?;
         let missing = || PlanError::Other("the diversity of the curriculum was not measured".to_owned());

@@ -142,11 +142,8 @@ impl Step<'_> {
         // The dataset's rows, which may be entered in any step, have the indices before it.
         let (_, first) = self.parameters.dataset.settled()?;
         self.draft.plan.records.problems.push(ProblemRecord {
-            id: challenge.sample.problem(run),
-            index: first + challenge.number,
             proposer: Some(self.draft.members[self.player(Role::Challenger)?].playing(run)),
             source: Some(challenge.sample.source.clone()),
-            kind: task.map_or(ProblemKind::Math, Task::kind),
             prompt: prompt.text,
             proposal: challenge.text.clone(),
             valid: checked.is_ok(),
@@ -155,11 +152,13 @@ impl Step<'_> {
                 Err(_) => Status::Malformed,
             },
             reason: checked.as_ref().err().cloned().unwrap_or_default(),
-            program: None,
             values: serde_json::to_value(values)?,
-            descriptor: None,
-            cell: None,
             parents: vec![(challenge.reference.problem, ParentRelation::Reference)],
+            ..ProblemRecord::new(
+                challenge.sample.problem(run),
+                first + challenge.number,
+                task.map_or(ProblemKind::Math, Task::kind),
+            )
         });
         Ok(())
     }

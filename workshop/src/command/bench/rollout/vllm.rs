@@ -163,23 +163,23 @@ impl Stage {
         }
         let requests = load.prompts.iter().zip(&load.adapters).enumerate();
         let requests = requests.map(|(place, (ids, adapter))| RolloutRequest {
-            id: place.to_string(),
-            prompt: Prompt::Ids(ids.iter().map(|id| *id as u32).collect()),
             adapter: Some(*adapter as u32),
-            n: 1,
-            seed: place as u64,
-            max_tokens: None,
-            if_it_fits: false,
+            ..RolloutRequest::new(
+                place.to_string(),
+                Prompt::Ids(ids.iter().map(|id| *id as u32).collect()),
+                1,
+                place as u64,
+            )
         });
         Ok(RolloutPayload {
-            base_model: BaseModel { name: BASE.to_owned(), revision: None },
-            compute: Compute { sampler: Sampler::Served, ..Compute::default() },
             adapters,
-            sampling: Sampling { max_tokens: load.new as u32, ignore_eos: true, ..Sampling::default() },
             requests: requests.collect(),
-            embedding: None,
             keep_tokens: true,
-            compare: None,
+            ..RolloutPayload::new(
+                BaseModel { name: BASE.to_owned(), revision: None },
+                Compute { sampler: Sampler::Served, ..Compute::default() },
+                Sampling { max_tokens: load.new as u32, ignore_eos: true, ..Sampling::default() },
+            )
         })
     }
 
