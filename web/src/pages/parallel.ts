@@ -1,4 +1,4 @@
-// Draws runs as lines across axes (parallel coordinates). The data is defined in `server/src/pages/parallel.rs`.
+// Draws runs as lines across axes (parallel coordinates). The data is defined in `server/src/subjects/lab/parallel.rs`.
 import { ParallelChart } from "echarts/charts";
 import { ParallelComponent } from "echarts/components";
 import { type Chart, draw, echarts, tip, tooltip, whenNear } from "../chart";

@@ -13,17 +13,19 @@ use training::{Fixed, Training};
 
 /// Train all parameters of a small base on rows of prompts and answers
 ///
-/// A row is a line of JSON: {"prompt": "2+3=", "answer": "5", "weight": 1.0}. The prompt is the text that the model sees
-/// and is not learned; the answer is learned up to and including the end-of-text token. `weight` multiplies the loss
-/// of the answer's tokens (default 1).
+/// A row is a line of JSON: {"prompt": "2+3=", "answer": "5", "weight": 1.0}. The prompt is the
+/// text that the model sees and is not learned; the answer is learned up to and including the
+/// end-of-text token. `weight` multiplies the loss of the answer's tokens (default 1).
 ///
-/// --from names a model folder with the architecture and the tokenizer. Training starts from its weights, or with
-/// --random from random ones. The options, the rows and that folder determine the weights.
+/// --from names a model folder with the architecture and the tokenizer. Training starts from its
+/// weights, or with --random from random ones. The options, the rows and that folder determine
+/// the weights.
 ///
-///   lyceum-workshop pretrain --rows rows.jsonl --from models/seedling --random --steps 2000 --work W --out my-base
+///   lyceum-workshop pretrain --rows rows.jsonl --from models/seedling --random --out my-base
 ///
-/// --work holds checkpoints and a log. A run that was killed continues with the same options and --resume, and ends
-/// with the same weights. --out becomes a Hugging Face folder with bf16 weights and `training.json`.
+/// --work holds checkpoints and a log. A run that was killed continues with the same options and
+/// --resume, and ends with the same weights. --out becomes a Hugging Face folder with bf16
+/// weights and `training.json`.
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Pretrain {
