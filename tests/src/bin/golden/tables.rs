@@ -75,8 +75,9 @@ pub(crate) const TABLES: [Table; 27] = [
 
 /// Tables with rows of runs that are not compared: what repeats other tables or is derived from them, what golden runs do not have
 /// (evaluations, sweeps, refusals), alerts, which tell when something was noticed, and plannings, which are empty between two plans.
-pub(crate) const NOT_COMPARED: [&str; 15] = [
+pub(crate) const NOT_COMPARED: [&str; 16] = [
     "alert_rule_states",
+    "alert_rules",
     "alerts",
     "benchmark_results",
     "evaluated_cross_play",
