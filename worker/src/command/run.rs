@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail, ensure};
 use clap::Args;
-use lyceum_core::work::Payload;
+use lyceum_core::work::{Payload, WorkKind};
 use lyceum_store::Remote;
 use lyceum_store::artifact::{ArtifactPlace, ArtifactStore};
 use lyceum_worker::adapter::Shelf;
@@ -33,12 +33,20 @@ use super::handlers::HandlerArgs;
 ///   lyceum-worker run update.json --artifacts /var/lib/lyceum/artifacts --artifacts again/artifacts
 ///
 /// The rows of a benchmark are read from --dataset or through --server.
+///
+/// --example prints a payload to start from; those of update and benchmark name artifacts and rows
+/// that you give:
+///
+///   lyceum-worker run --example rollout > item.json && lyceum-worker run item.json
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Run {
     /// File with the item; `-` for standard input.
-    #[arg(value_name = "ITEM.json")]
-    item: PathBuf,
+    #[arg(value_name = "ITEM.json", required_unless_present = "example")]
+    item: Option<PathBuf>,
+    /// Print an example of a payload: rollout, verify, update, evolve or benchmark.
+    #[arg(long, value_name = "KIND", conflicts_with = "item")]
+    example: Option<WorkKind>,
     /// Folder for the result and new artifacts; created if missing [default: print the result, drop the artifacts].
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -62,7 +70,13 @@ pub(crate) struct Run {
 impl Run {
     /// Runs the item.
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let item = read(&self.item)?;
+        let Some(path) = &self.item else {
+            if let Some(kind) = self.example {
+                print!("{}", example(kind));
+            }
+            return Ok(());
+        };
+        let item = read(path)?;
         let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
         let server = self.server.as_ref().zip(self.token.as_ref());
         let server = server.map(|(server, token)| Remote::new(server, token));
@@ -136,6 +150,17 @@ impl Run {
     }
 }
 
+/// A payload of the kind.
+fn example(kind: WorkKind) -> &'static str {
+    match kind {
+        WorkKind::Rollout => include_str!("run/rollout.json"),
+        WorkKind::Verify => include_str!("run/verify.json"),
+        WorkKind::Update => include_str!("run/update.json"),
+        WorkKind::Evolve => include_str!("run/evolve.json"),
+        WorkKind::Benchmark => include_str!("run/benchmark.json"),
+    }
+}
+
 fn read(path: &Path) -> anyhow::Result<Item> {
     let text = if path.as_os_str() == "-" {
         let mut text = String::new();
@@ -145,4 +170,16 @@ fn read(path: &Path) -> anyhow::Result<Item> {
     };
     let text = text.with_context(|| format!("cannot read {}", path.display()))?;
     Item::from_json(&text).with_context(|| path.display().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Item, WorkKind, example};
+
+    #[test]
+    fn every_kind_has_an_example_that_is_an_item_of_it() {
+        for kind in [WorkKind::Rollout, WorkKind::Verify, WorkKind::Update, WorkKind::Evolve, WorkKind::Benchmark] {
+            assert_eq!(Item::from_json(example(kind)).unwrap().kind, kind);
+        }
+    }
 }

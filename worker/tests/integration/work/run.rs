@@ -205,6 +205,29 @@ async fn an_item_of_each_kind_has_the_same_outcome_by_hand() -> Result<()> {
 }
 
 #[test]
+fn examples_that_need_nothing_run_as_they_are_printed() {
+    let folder = tempfile::tempdir().unwrap();
+    let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models");
+    for kind in ["verify", "rollout", "evolve"] {
+        let printed =
+            Command::new(env!("CARGO_BIN_EXE_lyceum-worker")).args(["run", "--example", kind]).output().unwrap();
+        let item = folder.path().join(format!("{kind}.json"));
+        std::fs::write(&item, printed.stdout).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_lyceum-worker"));
+        let done = command.arg("run").arg(&item).args(["--device", "cpu", "--models"]).arg(&models).output().unwrap();
+        assert!(done.status.success(), "{kind}: {}", String::from_utf8_lossy(&done.stderr));
+        let result: Value = serde_json::from_slice(&done.stdout).unwrap();
+        match kind {
+            "verify" => {
+                assert!(result["verify"]["verdicts"].as_array().unwrap().iter().all(|one| one["correct"] == true))
+            }
+            "rollout" => assert_eq!(result["rollout"]["generated"][0]["completions"].as_array().unwrap().len(), 2),
+            _ => assert_eq!(result["evolve"]["version"]["version"], "00000000-0000-4000-8000-000000000001"),
+        }
+    }
+}
+
+#[test]
 fn an_item_that_cannot_be_run_is_refused_with_the_fix() {
     let folder = tempfile::tempdir().unwrap();
     let refusal = |payload: Value, further: &[&str]| {
