@@ -95,7 +95,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     done.map_err(|error| ApiError::internal(&error))
 }
 
-/// A base on this machine, asked for answers of at most so many tokens.
+/// A base on this machine, with a token limit for its answers.
 pub(crate) struct Room {
     tokenizer: Tokenizer,
     context: u64,

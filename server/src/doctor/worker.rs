@@ -98,7 +98,7 @@ fn mebibytes(text: Option<&str>) -> Option<u64> {
     text?.trim().parse::<u64>().ok()?.checked_mul(1 << 20)
 }
 
-/// The largest base of which a teacher and a student can learn in so many bytes, with the settings of the 7B presets.
+/// The largest base on which a teacher and a student can learn in `free` bytes, with the settings of the 7B presets.
 fn largest(free: u64) -> Option<&'static str> {
     let adapter = LoraShape {
         r: 32,

@@ -114,7 +114,7 @@ async function actOnChosen(action: string): Promise<void> {
   }
 }
 
-/** At most so many curves are drawn over one another. */
+/** Maximum number of curves in an overlay. */
 const curves = 12;
 
 /** Draws the curves of the selected runs above the table. The address names them once they are in the document. */

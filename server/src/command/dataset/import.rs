@@ -76,7 +76,7 @@ pub(super) struct Import {
     /// Keep rows that ask what an earlier row asks [default: only in benchmarks]
     #[arg(long)]
     keep_duplicates: bool,
-    /// Leave out rows that cannot be read, if they are at most so many percent, and say why
+    /// Skip unreadable rows, up to this percentage, and report why
     #[arg(long, value_name = "N%", value_parser = percent)]
     skip_bad: Option<u8>,
     /// Only read and check; print the first rows as they would be stored

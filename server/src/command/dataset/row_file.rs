@@ -120,7 +120,7 @@ impl RowFile {
     }
 }
 
-/// A bar for so many bytes, or a spinner.
+/// A bar over the bytes of a file, or a spinner if their number is unknown.
 pub(in crate::command) fn bar(length: Option<u64>) -> ProgressBar {
     let bar = length.map_or_else(ProgressBar::new_spinner, ProgressBar::new);
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {bytes}/{total_bytes} {eta} left") {

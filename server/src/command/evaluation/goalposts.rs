@@ -44,7 +44,7 @@ pub(crate) struct Attempts {
     /// The checkpoint after this many steps; may be repeated
     #[arg(long = "step", value_name = "STEP")]
     steps: Vec<u32>,
-    /// Checkpoints after every so many steps, and the last one [default: the last one]
+    /// Every Nth checkpoint, plus the last [default: only the last]
     #[arg(long, value_name = "STEPS", value_parser = clap::value_parser!(u32).range(1..))]
     every: Option<u32>,
     /// Use only this many rows, from the first

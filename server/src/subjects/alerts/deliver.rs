@@ -102,7 +102,7 @@ impl Sender {
     }
 }
 
-/// Time until the next try, after so many.
+/// Time until the next try, after this many.
 fn after(first: Duration, tries: u32) -> Duration {
     let doubled = 2_u32.saturating_pow(tries.saturating_sub(1));
     first.saturating_mul(doubled).min(LONGEST_RETRY)

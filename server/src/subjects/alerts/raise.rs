@@ -57,7 +57,7 @@ fn told(found: &Candidate) -> (String, String) {
     }
 }
 
-/// A run is looked at again after so many steps.
+/// Steps between two checks of a run.
 const EVERY: i32 = 4;
 /// Running runs that are looked at.
 const RUNS: u32 = 100;

@@ -42,7 +42,7 @@ pub(crate) struct CreateAlertRule {
     comparison: Comparison,
     /// The bound.
     value: f64,
-    /// The mean is over so many of the last steps; 1 by default. A run with fewer steps is not looked at.
+    /// Number of last steps to average over; 1 by default. Runs with fewer steps are not checked.
     #[serde(default)]
     #[schemars(range(min = 1, max = 10_000))]
     steps: Option<u32>,

@@ -66,7 +66,7 @@ pub(crate) struct ImportDatasetQuery {
     max_question_bytes: Option<u32>,
     /// Whether to keep rows that ask what an earlier row asks; by default only for benchmarks.
     keep_duplicates: Option<bool>,
-    /// Leaves out rows that cannot be read, if they are at most so many percent; by default the import is refused.
+    /// Skips unreadable rows, up to this percentage; by default the import is refused.
     #[schemars(range(min = 0, max = 100))]
     skip_bad: Option<u32>,
     /// Whether to only read and check, and answer with the report and the first rows.

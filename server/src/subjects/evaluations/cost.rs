@@ -18,8 +18,8 @@ const LIKE: u32 = 5;
 pub(crate) struct EvaluationCost {
     /// Rows of datasets, or problems, that are answered, each counted once.
     pub(crate) rows: u64,
-    /// Answers that models give, to proposals too; in a check of a dataset, rows that are tried. Of operator retention, at most
-    /// so many, and without those of retraining.
+    /// Answers that models give, to proposals too; in a check of a dataset, rows that are tried. For operator retention, an
+    /// upper bound without the answers of retraining.
     pub(crate) answers: u64,
     /// Expected seconds, at the pace of the fastest of the last five completed evaluations of the type; null if there is none.
     pub(crate) seconds: Option<f64>,

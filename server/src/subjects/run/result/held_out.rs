@@ -112,7 +112,7 @@ impl HeldOutView {
             (
                 "Held-out accuracy over steps",
                 "Being measured. The first result is that of the base, before anything is learned; it takes some seconds on a \
-                 small model. Then members are measured every so many steps, on problems that nobody learns from.",
+                 small model. Members are then measured at regular steps, on problems that nobody learns from.",
             ),
             ("Response length", "Mean tokens of the answers to the same problems."),
         ]
