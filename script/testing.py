@@ -12,18 +12,18 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOWEST = 30
 
 
-def crates(paths, packages):
-    """The packages with a file among `paths`, each by the longest folder that holds it.
+def changed(paths, crates):
+    """The crates with a file among `paths`, each by the longest folder that holds it.
 
-    >>> packages = {"worker": "worker", "tests": "system", "tests/stand-in": "stand-in"}
-    >>> crates(["tests/stand-in/src/lib.rs", "docs/A.md", "worker/Cargo.toml", "testsuite"], packages)
+    >>> crates = {"worker": ("worker", []), "system": ("tests", []), "stand-in": ("tests/stand-in", [])}
+    >>> changed(["tests/stand-in/src/lib.rs", "docs/A.md", "worker/Cargo.toml", "testsuite"], crates)
     ['stand-in', 'worker']
     """
     found = set()
     for path in paths:
-        holders = [folder for folder in packages if path.startswith(folder + "/")]
+        holders = [name for name, (folder, _) in crates.items() if path.startswith(folder + "/")]
         if holders:
-            found.add(packages[max(holders, key=len)])
+            found.add(max(holders, key=lambda name: len(crates[name][0])))
     return sorted(found)
 
 
@@ -36,37 +36,62 @@ def touches(paths, guards):
     return any(path.startswith(guard) for path in paths for guard in guards)
 
 
-def plan(paths, rules):
-    """What may be left out after a change of `paths`, by script/test.toml: names of parts, and filters of nextest.
+def unaffected(paths, crates, rules):
+    """The crates that a change of `paths` cannot reach: neither they nor a crate that they use changed, nor a file that their tests
+    read. `crates` gives each crate's folder and the crates that it uses.
 
+    >>> crates = {"core": ("core", []), "store": ("store", ["core"]), "server": ("server", ["store"]), "engine": ("engine", ["core"])}
+    >>> rules = {"reads": {"docs/": ["server"]}, "apart": {"rooms": ["core/recipes"], "crates": ["engine"]}}
+    >>> unaffected(["store/a.rs", "docs/a.md"], crates, rules), unaffected(["configs/a.toml"], crates, rules)
+    (['core', 'engine'], [])
+    >>> unaffected(["core/recipes/a.rs"], crates, rules), unaffected(["core/work.rs"], crates, rules)
+    (['engine'], [])
+    """
+
+    def reached(path):
+        holders = [name for name, (folder, _) in crates.items() if path.startswith(folder + "/")]
+        if not holders:
+            return next((names for prefix, names in rules["reads"].items() if path.startswith(prefix)), list(crates))
+        changed = {max(holders, key=lambda name: len(crates[name][0]))}
+        while more := {name for name, (_, uses) in crates.items() if name not in changed and changed & set(uses)}:
+            changed |= more
+        return changed - set(rules["apart"]["crates"] if touches([path], rules["apart"]["rooms"]) else [])
+
+    return sorted(set(crates) - {name for path in paths for name in reached(path)})
+
+
+def plan(paths, crates, rules):
+    """What may be left out after a change of `paths`, by script/test.toml: names of parts, and crates and filters of nextest whose
+    tests may be left out.
+
+    >>> crates = {"core": ("core", []), "server": ("server", ["core"])}
     >>> rules = {"everything": ["Cargo.lock"], "samples": {"guards": ["crates/verifier/"]}, "standin": {"guards": ["crates/engine/"]},
-    ...     "lints": {"guards": ["worker/"]}, "api": {"tests": "test(/^api/)", "guards": ["server/"]},
+    ...     "crates": {"reads": {}, "apart": {"rooms": [], "crates": []}}, "tests": [{"tests": "test(/^api/)", "guards": ["server/"]}],
     ...     "kills": {"guards": ["crates/store/"], "of": [{"tests": "test(/^sage/)", "guards": ["core/sage"]},
     ...     {"tests": "test(/^gasp/)", "guards": ["core/gasp"]}]}}
-    >>> plan(["core/sage.rs"], rules)
-    (['samples', 'standin', 'lints', 'api', 'kills'], ['test(/^api/)', 'test(/^gasp/)'])
-    >>> plan(["crates/store/a", "crates/engine/b", "server/c"], rules)
-    (['samples', 'lints'], [])
-    >>> plan(["Cargo.lock"], rules), plan(None, rules)
-    (([], []), ([], []))
+    >>> plan(["core/sage.rs"], crates, rules)
+    (['samples', 'standin'], [], ['test(/^api/)', 'test(/^gasp/)'])
+    >>> plan(["crates/store/a", "crates/engine/b", "server/c"], crates, rules)
+    (['samples'], [], [])
+    >>> plan(["server/c"], crates, rules)
+    (['samples', 'standin'], ['core'], ['test(/^sage/)', 'test(/^gasp/)'])
+    >>> plan(["Cargo.lock"], crates, rules)
+    ([], [], [])
     """
-    if paths is None or touches(paths, rules["everything"]):
-        return [], []
-    left = [part for part in ("samples", "standin", "lints", "api") if not touches(paths, rules[part]["guards"])]
-    filters = [rules["api"]["tests"]] if "api" in left else []
-    if not touches(paths, rules["kills"]["guards"]):
-        of = [one["tests"] for one in rules["kills"]["of"] if not touches(paths, one["guards"])]
-        left += ["kills"] if of else []
-        filters += of
-    return left, filters
+    if touches(paths, rules["everything"]):
+        return [], [], []
+    left = [part for part in ("samples", "standin") if not touches(paths, rules[part]["guards"])]
+    single = rules["tests"] + (rules["kills"]["of"] if not touches(paths, rules["kills"]["guards"]) else [])
+    return left, unaffected(paths, crates, rules["crates"]), [one["tests"] for one in single if not touches(paths, one["guards"])]
 
 
-def packages():
-    """Names of the workspace's packages by folder."""
+def workspace():
+    """The folder of each crate of the workspace, and the others of them that it uses."""
     command = ["cargo", "metadata", "--format-version", "1", "--no-deps", "--offline"]
     metadata = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE, cwd=ROOT).stdout)
-    folders = {package["name"]: pathlib.Path(package["manifest_path"]).parent for package in metadata["packages"]}
-    return {str(folder.relative_to(ROOT)): name for name, folder in folders.items()}
+    folder = lambda package: str(pathlib.Path(package["manifest_path"]).parent.relative_to(ROOT))
+    uses = lambda package: [one["name"] for one in package["dependencies"] if "path" in one]
+    return {package["name"]: (folder(package), uses(package)) for package in metadata["packages"]}
 
 
 def cases(report):
@@ -135,18 +160,20 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("crates", help="names the packages that hold the files named on standard input")
-    commands.add_parser("plan", help="says what may be left out after a change of the files on standard input")
+    commands.add_parser("plan", help="for a change of the files on standard input: parts to leave out, tests to leave out, crates to check")
     commands.add_parser("document", help="writes the tables of phases and of the slowest tests into docs/PERFORMANCE.md").add_argument(
         "logs", type=pathlib.Path
     )
     commands.add_parser("report", help="prints what was skipped and flaky").add_argument("logs", type=pathlib.Path)
     options = parser.parse_args()
     if options.command == "crates":
-        print("\n".join(crates(sys.stdin.read().splitlines(), packages())))
+        print("\n".join(changed(sys.stdin.read().splitlines(), workspace())))
     elif options.command == "plan":
-        left, filters = plan(sys.stdin.read().splitlines(), tomllib.loads((ROOT / "script/test.toml").read_text()))
+        crates, rules = workspace(), tomllib.loads((ROOT / "script/test.toml").read_text())
+        left, apart, filters = plan(sys.stdin.read().splitlines(), crates, rules)
         print(" ".join(left))
-        print(" + ".join(filters))
+        print(" + ".join([f"package({name})" for name in apart] + filters))
+        print(" ".join(sorted(set(crates) - set(apart))))
     elif options.command == "document":
         document(options.logs)
     else:

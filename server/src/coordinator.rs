@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 use self::planner::Planner;
 use crate::lab::Pace;
 
-/// Begins what a run's config schedules once so many of its steps are done, in the transaction that ends the last of them.
+/// Begins what a run's config schedules after a step, in the transaction that ends that step.
 pub type BeginScheduled = for<'a> fn(
     &'a mut PgConnection,
     (&'a PgPool, &'a Registry),

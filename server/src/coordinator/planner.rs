@@ -241,7 +241,7 @@ impl Planner {
     }
 }
 
-/// How many plans may be in progress with so many connections: a quarter of them.
+/// How many plans may be in progress: a quarter of the connections.
 fn at_once(connections: u32) -> usize {
     (connections as usize / 4).max(1)
 }

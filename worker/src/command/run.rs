@@ -41,7 +41,7 @@ use super::handlers::HandlerArgs;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Run {
-    /// File with the item; `-` for standard input.
+    /// File with the item, `-` for standard input; --example prints one.
     #[arg(value_name = "ITEM.json", required_unless_present = "example")]
     item: Option<PathBuf>,
     /// Print an example of a payload: rollout, verify, update, evolve or benchmark.

@@ -32,6 +32,8 @@ pub(crate) struct Pretrain {
     /// File of rows.
     #[arg(long, value_name = "FILE.jsonl")]
     rows: PathBuf,
+    #[arg(long = "config", hide = true, value_parser = removed)]
+    _config: Option<()>,
     /// Model folder to start from.
     #[arg(long, value_name = "DIR")]
     from: PathBuf,
@@ -86,6 +88,10 @@ pub(crate) struct Pretrain {
     /// Threads of libtorch; the number of threads changes the rounding of sums.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=256))]
     threads: u32,
+}
+
+fn removed(_: &str) -> Result<(), &'static str> {
+    Err("configs of corpora were removed: train on rows with --rows; docs/SEEDLING.md names the commit that has them")
 }
 
 impl Pretrain {

@@ -40,15 +40,15 @@ pub struct SuiteRequest {
     /// Leave out rows with bad tests.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub leave_out_bad_rows: bool,
-    /// What its results are called: 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-`; left out, as the suite. What is called
-    /// otherwise counts to no average.
+    /// Name of its results: 1 to 63 of `a` to `z`, `0` to `9`, `_` and `-`; left out, the suite's. Results under another name
+    /// count towards no average.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Samples a row.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_SAMPLES))]
     pub n: Option<u32>,
-    /// Only so many rows, spread over the dataset by a fixed draw.
+    /// How many rows to ask, spread over the dataset by a fixed draw; left out, all of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub rows: Option<u32>,

@@ -61,7 +61,7 @@ pub struct AlertRule {
     pub comparison: Comparison,
     /// The bound.
     pub value: f64,
-    /// The mean is over so many of the last steps.
+    /// How many of the last steps the mean covers.
     pub steps: i32,
     /// The name of the token that created it.
     pub created_by: String,
