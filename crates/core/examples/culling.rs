@@ -62,6 +62,22 @@ fn main() -> Result<(), Box<dyn Error>> {
         let chance = EvolutionConfig::default().quota(count) as f64 / count as f64;
         println!("| {count} | any | by chance | {} |", vec![format!("{:.0}", 100.0 * chance); 6].join(" | "));
     }
+    println!();
+    println!("| validity of four teachers | matchups | ½ + r: weakest | best | (1 + r) / 2: weakest | best |");
+    println!("|---|---|---|---|---|---|");
+    for middle in [0.05, 0.15, 0.25, 0.5, 0.75, 0.95_f64] {
+        let reach = (middle.min(1.0 - middle) * 0.9).min(0.15);
+        let validity = [-1.0, -1.0 / 3.0, 1.0 / 3.0, 1.0].map(|place| middle + reach * place);
+        let found = [Rule::CutOff, Rule::Shipped(MatchupScore::PerRole)].map(|rule| {
+            let one = |(salt, regime)| Field::of_validity(regime, validity).culls(rule, repetitions, salt);
+            mean((0..).zip(&regimes).map(one).collect())
+        });
+        for (when, after) in AFTER.into_iter().enumerate() {
+            let shares = found.map(|culled| culled[when][1]).concat();
+            let cells: Vec<String> = shares.iter().map(|share| format!("{:.0}", 100.0 * share)).collect();
+            println!("| {:.2} to {:.2} | {after} | {} |", validity[0], validity[3], cells.join(" | "));
+        }
+    }
     Ok(())
 }
 
@@ -141,6 +157,8 @@ enum Rule {
     Shipped(MatchupScore),
     /// One score for both: the student's mean solve rate over the problems that it solved at least once.
     OverSolved,
+    /// A score for each role, the teacher's being ½ + r, within 0 and 1.
+    CutOff,
 }
 
 impl Rule {
@@ -157,6 +175,7 @@ impl Rule {
             Self::Shipped(MatchupScore::SolveRate) => "`solve_rate`",
             Self::Shipped(MatchupScore::PerRole) => "`per_role`",
             Self::OverSolved => "solve rate over solved problems",
+            Self::CutOff => "`per_role`, ½ + r",
         }
     }
 
@@ -165,6 +184,7 @@ impl Rule {
         match self {
             Self::Shipped(score) => ratings.to_solve(score),
             Self::OverSolved => &ratings.ratings,
+            Self::CutOff => ratings.to_solve(MatchupScore::PerRole),
         }
     }
 
@@ -173,6 +193,16 @@ impl Rule {
         match self {
             Self::Shipped(score) => {
                 ratings.decide(score, [teacher, student], &Scores::of(proposals), &config);
+            }
+            Self::CutOff => {
+                let scores = Scores::of(proposals);
+                let teacher_reward = 2.0 * (0.5 + scores.teacher_reward).clamp(0.0, 1.0) - 1.0;
+                ratings.decide(
+                    MatchupScore::PerRole,
+                    [teacher, student],
+                    &Scores { teacher_reward, ..scores },
+                    &config,
+                );
             }
             Self::OverSolved => {
                 let is_solved = |proposal: &Option<Solved>| proposal.is_some_and(|proposal| proposal.solved > 0);
@@ -208,21 +238,32 @@ fn mean(all: Vec<Culled>) -> Culled {
 struct Field<'r> {
     regime: &'r Regime,
     count: usize,
-    /// How far a teacher's share of invalid proposals is from the regime's.
-    validity: f64,
+    /// Each teacher's share of invalid proposals.
+    invalid: Vec<f64>,
     /// The ranks of the weakest and of the best teacher.
     teachers: [usize; 2],
 }
 
 impl<'r> Field<'r> {
+    /// Teachers whose shares of invalid proposals are the regime's, more or less by `validity` in turn.
     fn new(regime: &'r Regime, count: usize, validity: f64) -> Self {
-        let mut field = Self { regime, count, validity, teachers: [0; 2] };
+        let sign = |teacher: usize| if teacher.is_multiple_of(2) { validity } else { -validity };
+        Self::of(regime, (0..count).map(|teacher| regime.invalid + sign(teacher)).collect())
+    }
+
+    fn of_validity(regime: &'r Regime, validity: [f64; 4]) -> Self {
+        Self::of(regime, validity.iter().map(|valid| 1.0 - valid).collect())
+    }
+
+    fn of(regime: &'r Regime, invalid: Vec<f64>) -> Self {
+        let count = invalid.len();
+        let mut field = Self { regime, count, invalid, teachers: [0; 2] };
         let reward = |teacher: usize| -> f64 {
             let earned = |student| {
                 let unsolved = |p: f64| (1.0 - p).powi(ATTEMPTS.cast_signed());
                 expect(field.logit(teacher, student), regime.spread, |p| 1.0 - p - unsolved(p))
             };
-            let invalid = field.invalid(teacher);
+            let invalid = field.invalid[teacher];
             (0..count).map(earned).sum::<f64>() / count as f64 * (1.0 - invalid) - invalid
         };
         let mut order: Vec<usize> = (0..count).collect();
@@ -234,13 +275,6 @@ impl<'r> Field<'r> {
     /// Of a solved attempt at a problem of mean difficulty.
     fn logit(&self, teacher: usize, student: usize) -> f64 {
         self.regime.mean + GAP * (student as f64 - teacher as f64)
-    }
-
-    fn invalid(&self, teacher: usize) -> f64 {
-        match teacher.is_multiple_of(2) {
-            true => self.regime.invalid + self.validity,
-            false => self.regime.invalid - self.validity,
-        }
     }
 
     fn culls(&self, rule: Rule, repetitions: u64, salt: u64) -> Culled {
@@ -284,7 +318,7 @@ impl<'r> Field<'r> {
         for (teacher, student) in pair(&of_teachers, &of_students, &config, random) {
             let ((teacher, hard), (student, skilled)) = (teachers[teacher], students[student]);
             let mut propose = || {
-                let is_invalid = random.random_bool(self.invalid(hard).clamp(0.0, 1.0));
+                let is_invalid = random.random_bool(self.invalid[hard].clamp(0.0, 1.0));
                 let p = probability(self.logit(hard, skilled) + self.regime.spread * normal(random));
                 let solved = (0..ATTEMPTS).filter(|_| random.random_bool(p)).count() as u32;
                 (!is_invalid).then_some(Solved { solved, attempts: ATTEMPTS })

@@ -7,7 +7,7 @@ use super::{Rating, Ratings, TrueSkillConfig};
 use crate::contract::{Role, Winner};
 use crate::id::MemberId;
 use crate::reward::{Solved, teacher_reward};
-use crate::wilson::Interval;
+use crate::statistics::Interval;
 
 /// One game between a teacher's rating and a student's.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -69,9 +69,8 @@ impl Scores {
 
     /// The teacher's own score, from 0 to 1, if each role has one.
     pub fn of_teacher(&self) -> f64 {
-        // Rewards are within ±½ in practice. The teacher wins if its score exceeds what is predicted of it, so differences
-        // are found sooner if they are not halved by mapping −1 to 1 on 0 to 1.
-        (0.5 + self.teacher_reward).clamp(0.0, 1.0)
+        // Nothing is cut off: where most proposals are invalid, all teachers earn less than −½, and must still be told apart.
+        f64::midpoint(1.0, self.teacher_reward)
     }
 }
 
@@ -173,8 +172,8 @@ impl RunRatings {
 #[strum(serialize_all = "snake_case")]
 pub enum MatchupScore {
     /// A score for each role, and an update for each. The student's is the mean solve rate over the valid problems; it moves
-    /// the student's rating, and how hard the teacher is to solve. The teacher's is ½ plus its mean reward (Eq. 2) over
-    /// all proposals, within 0 and 1; it moves the teacher's rating, and how little reward the student gives. So a student
+    /// the student's rating, and how hard the teacher is to solve. The teacher's is (1 + r) / 2, where r is its mean reward (Eq. 2)
+    /// over all proposals; it moves the teacher's rating, and how little reward the student gives. So a student
     /// that solves more never loses by it, and neither does a teacher that earns more. A student's rating stays if there
     /// is no valid problem.
     #[default]
@@ -357,7 +356,10 @@ mod tests {
         let [unsolvable, honest] = [&unsolvable[..], &honest].map(Scores::of);
         let earned = (0.75 + 0.5 + 0.25) / 4.0;
         assert_eq!([&unsolvable, &honest].map(|scores| scores.of_student(MatchupScore::Reward)), [1.0, 1.0 - earned]);
-        assert_eq!([&unsolvable, &honest].map(Scores::of_teacher), [0.0, 0.5 + earned - 0.25]);
+        assert_eq!(
+            [&unsolvable, &honest].map(Scores::of_teacher),
+            [(1.0 - 71.0 / 72.0) / 2.0, (1.0 + earned - 0.25) / 2.0]
+        );
         assert_eq!(
             [&unsolvable, &honest].map(|scores| scores.of_student(MatchupScore::SolveRate)),
             [0.0, 0.5],
