@@ -2,6 +2,7 @@
 
 pub(crate) mod adapter;
 pub(crate) mod benchmark;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod config;
 pub(crate) mod dataset;

@@ -30,17 +30,16 @@ pub mod rating;
 pub mod recipes;
 pub mod reward;
 pub mod seed;
-pub mod sequential;
 pub mod seriation;
 mod shipped;
 #[cfg(any(test, feature = "simulation"))]
 pub mod simulation;
+pub mod statistics;
 pub mod suspicion;
 pub mod verdict;
 pub mod verify;
 pub mod vocabulary_dropout;
 pub mod vote;
-pub mod wilson;
 pub mod work;
 
 pub use crate::evaluations as evaluation;

@@ -1,8 +1,8 @@
 //! Formats values for people, in pages and on the terminal. Templates call these by path. REST and `.json` have raw numbers.
 
 use chrono::{DateTime, SecondsFormat, Utc};
+use lyceum_core::statistics::Interval;
 use lyceum_core::verdict::Comparison;
-use lyceum_core::wilson::Interval;
 
 /// The name of a suite as it is shown.
 pub(crate) fn suite_title(name: &str) -> &str {

@@ -6,7 +6,7 @@ use super::{Culling, EvolutionConfig, Protection, Standing, culled, inherited};
 use crate::contract::Role;
 use crate::id::MemberId;
 use crate::rating::{MatchupScore, Rating, RunRatings, Scores, TrueSkillConfig};
-use crate::wilson::Interval;
+use crate::statistics::Interval;
 
 /// A member's life.
 #[derive(Clone, Debug, PartialEq)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::contract::Metric;
-use crate::wilson::Interval;
+use crate::statistics::Interval;
 
 // Early and late values of the metrics that a verdict looks at.
 

@@ -8,7 +8,7 @@ fn comparison(value: f64, low: f64, high: f64) -> Comparison {
         step: 40,
         value,
         reference: 0.267,
-        difference: crate::wilson::Interval { low, high },
+        difference: crate::statistics::Interval { low, high },
         n: 60,
     }
 }

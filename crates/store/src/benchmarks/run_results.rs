@@ -2,8 +2,8 @@
 //! base on exactly these rows. Triggers keep them.
 
 use lyceum_core::id::ExecutionId;
+use lyceum_core::statistics::Interval;
 use lyceum_core::verdict::{Against, Comparison};
-use lyceum_core::wilson::Interval;
 use serde::{Deserialize, Serialize};
 use sqlx::{FromRow, PgPool};
 use std::collections::BTreeMap;

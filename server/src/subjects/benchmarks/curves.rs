@@ -1,7 +1,7 @@
 //! Scores of a run over its steps and pass@k over k, one chart per suite.
 
 use lyceum_core::benchmark::{CurvePoint, Spread, SubjectRole};
-use lyceum_core::wilson::Interval;
+use lyceum_core::statistics::Interval;
 use lyceum_store::benchmarks::{BenchmarkResult, LevelAtStep, ScoreAtStep};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

@@ -2,8 +2,8 @@
 //! baseline, problem by problem.
 
 use lyceum_core::id::ExecutionId;
+use lyceum_core::statistics::Interval;
 use lyceum_core::verdict::{Against, Comparison};
-use lyceum_core::wilson::Interval;
 use lyceum_store::benchmarks::{self, LatestResult};
 use serde::Serialize;
 use sqlx::PgPool;

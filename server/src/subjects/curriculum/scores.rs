@@ -6,7 +6,7 @@ use lyceum_core::auc::auc;
 use lyceum_core::id::ExecutionId;
 use lyceum_core::problem::Values;
 use lyceum_core::recipe::Gates;
-use lyceum_core::wilson::Interval;
+use lyceum_core::statistics::Interval;
 use lyceum_store::problems::{ScoredProblem, scored};
 use lyceum_store::runs::RunDetail;
 use lyceum_store::steps::Stretch;

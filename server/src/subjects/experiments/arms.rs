@@ -1,7 +1,7 @@
 //! The arms of an experiment: their held-out accuracy over seeds, and which is better.
 
 use lyceum_core::id::ExperimentId;
-use lyceum_core::sequential::{Decision, MeanDifference, SequentialTest, Standing};
+use lyceum_core::statistics::{Decision, MeanDifference, SequentialTest, Standing};
 use lyceum_store::executions::State;
 use lyceum_store::experiments::Experiment;
 use lyceum_store::page::{Order, Window};

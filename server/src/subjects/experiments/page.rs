@@ -5,7 +5,7 @@ mod sweep;
 use actix_web::{HttpResponse, get, web};
 use askama::Template;
 use lyceum_core::id::ExperimentId;
-use lyceum_core::sequential::SequentialTest;
+use lyceum_core::statistics::SequentialTest;
 use lyceum_store::experiments::{self, Experiment};
 use lyceum_store::goalposts;
 use lyceum_store::runs::Run;

@@ -1,6 +1,6 @@
 //! A run in the table: what it is, and its results.
 
-use lyceum_core::wilson::Interval;
+use lyceum_core::statistics::Interval;
 use lyceum_store::runs::{Outcome, Run};
 use serde::Serialize;
 use std::collections::BTreeMap;

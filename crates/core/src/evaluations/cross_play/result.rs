@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use crate::id::MemberId;
+use crate::statistics::Interval;
 use crate::verify::ProblemKind;
-use crate::wilson::Interval;
 
 /// A student's attempts at a teacher's problems, and how many solved theirs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

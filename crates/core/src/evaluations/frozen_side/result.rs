@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::plan::Posed;
 use crate::csv::{Csv, maybe};
 use crate::evaluations::{FrozenSideParameters, FrozenVersion};
-use crate::wilson::Interval;
+use crate::statistics::Interval;
 
 /// For each problem of a teacher, how often a student solved it and how often it tried; `None` before it has.
 pub(super) type Rates = Vec<Option<(u64, u64)>>;

@@ -1,7 +1,7 @@
 //! The charts of the growing set and of the critic's scores.
 
 use lyceum_core::recipe::Growth as Column;
-use lyceum_core::wilson::Interval;
+use lyceum_core::statistics::Interval;
 
 use crate::frame::figure::{Colour, Figure, Series, Style};
 use crate::frame::{format, steps};

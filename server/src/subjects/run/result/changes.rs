@@ -196,7 +196,7 @@ fn example(rows: &[RowChange], change: Change) -> Option<(usize, &RowChange)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lyceum_core::wilson::Interval;
+    use lyceum_core::statistics::Interval;
 
     fn row(row: i32, kind: &str, level: &str, before: f64, after: f64) -> RowChange {
         RowChange {

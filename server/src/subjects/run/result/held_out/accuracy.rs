@@ -1,7 +1,7 @@
 //! How the members that solve do on problems that they never learn from.
 
 use lyceum_core::benchmark::{Score, Spread, SubjectRole};
-use lyceum_core::wilson;
+use lyceum_core::statistics;
 use lyceum_store::benchmarks::{Answered, Measurement};
 use lyceum_store::runs::Run;
 use serde::Serialize;
@@ -154,7 +154,7 @@ pub(super) fn by_row(all: &[&Answered], k: u32) -> Option<Vec<f64>> {
 /// The mean over subjects of pass@k, with its interval over rows.
 fn interval(all: &[&Answered], k: u32) -> Option<Interval> {
     let Spread { mean, standard_error, count, .. } = Spread::of(&by_row(all, k)?)?;
-    let wilson::Interval { low, high } = wilson::Interval::of_mean(mean, standard_error, count);
+    let statistics::Interval { low, high } = statistics::Interval::of_mean(mean, standard_error, count);
     Some(Interval { mean, low, high })
 }
 

@@ -3,42 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The quantiles of 97.5 % of Student's t with 1 to 12 degrees of freedom.
-const STUDENT: [f64; 12] = [
-    12.706_204_736,
-    4.302_652_730,
-    3.182_446_305,
-    2.776_445_105,
-    2.570_581_836,
-    2.446_911_851,
-    2.364_624_252,
-    2.306_004_135,
-    2.262_157_163,
-    2.228_138_852,
-    2.200_985_160,
-    2.178_812_830,
-];
+use super::quantile;
+
 /// Differences that vary by less are alike: sums of equal ones are not exact.
 const ALIKE: f64 = 1e-12;
 /// More seeds than this nobody runs.
 const MANY: u32 = 10_000;
-
-/// The quantile of 97.5 % of Student's t. From 13 degrees of freedom on by the expansion of Abramowitz and Stegun (1964), 26.7.5,
-/// to five digits.
-fn student(freedom: u32) -> f64 {
-    if let Some(known) = (freedom as usize).checked_sub(1).and_then(|place| STUDENT.get(place)) {
-        return *known;
-    }
-    let (v, z) = (f64::from(freedom), crate::wilson::Interval::Z_95);
-    let terms = [
-        (z.powi(3) + z) / 4.0,
-        (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / 96.0,
-        (3.0 * z.powi(7) + 19.0 * z.powi(5) + 17.0 * z.powi(3) - 15.0 * z) / 384.0,
-        (79.0 * z.powi(9) + 776.0 * z.powi(7) + 1482.0 * z.powi(5) - 1920.0 * z.powi(3) - 945.0 * z) / 92_160.0,
-    ];
-    let sum = terms.iter().zip(1..).map(|(term, power)| term / v.powi(power)).sum::<f64>();
-    z + sum
-}
 
 /// The mean of paired differences.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -78,7 +48,7 @@ impl MeanDifference {
 }
 
 fn reach(deviation: f64, n: u32) -> f64 {
-    student(n - 1) * deviation / f64::from(n).sqrt()
+    quantile(f64::from(n - 1), 0.975) * deviation / f64::from(n).sqrt()
 }
 
 /// A sequential test of the mean of paired differences: is it `h1` or `h0`? It is looked at after every pair, and stops at the
@@ -177,8 +147,8 @@ mod tests {
         close(found.mean, 0.0178, 1e-12);
         close(found.deviation.unwrap(), 0.014_446_452_851_824_908, 1e-12);
         close(found.mean + found.reach.unwrap(), 0.035_737_640_407_859_08, 1e-9);
-        for (freedom, quantile) in [(12, 2.178_812_830), (13, 2.160_368_656), (39, 2.022_690_920)] {
-            close(student(freedom), quantile, 1e-5);
+        for (freedom, wanted) in [(12, 2.178_812_830), (13, 2.160_368_656), (39, 2.022_690_920)] {
+            close(quantile(f64::from(freedom), 0.975), wanted, 1e-8);
         }
         let alone = MeanDifference::of(&[0.1]).unwrap();
         assert_eq!((alone.reach, alone.more_for(1.0)), (None, None), "one pair has no spread");
