@@ -113,9 +113,8 @@ def lines(title, x_label, y_label, curves, description, x_places=None, is_share=
 
 
 def differences(title, x_label, rows, description):
-    """Differences with two intervals each: of seeds (wide line) and of problems (thin line). A row is its name, its value and
-    both intervals."""
-    ends = [value for _, _, *intervals in rows for interval in intervals for value in interval] + [0.0]
+    """Differences with their intervals. A row is its name, its value and the interval."""
+    ends = [value for _, _, interval in rows for value in interval] + [0.0]
     margin = 0.05 * (max(ends) - min(ends) or 1.0)
     height = 106 + 40 * len(rows)
     frame = Frame(title, (min(ends) - margin, max(ends) + margin), (0.0, 1.0), height=height, left=330, right=24)
@@ -126,12 +125,10 @@ def differences(title, x_label, rows, description):
     frame.text((frame.left + frame.right) / 2, height - 8, x_label, "middle")
     zero = frame.at_x(0.0)
     frame.path([(zero, frame.top), (zero, frame.bottom)], TEXT, 1.5)
-    for index, (name, value, seeds, problems) in enumerate(rows):
+    for index, (name, value, (low, high)) in enumerate(rows):
         y = frame.top + 22 + 40 * index
-        is_clear = min(seeds[0], problems[0]) > 0 or max(seeds[1], problems[1]) < 0
-        colour = (COLOURS[0] if value > 0 else COLOURS[1]) if is_clear else TEXT
+        colour = (COLOURS[0] if value > 0 else COLOURS[1]) if low > 0 or high < 0 else TEXT
         frame.text(frame.left - 14, y + 4, name, "end")
-        frame.path([(frame.at_x(seeds[0]), y), (frame.at_x(seeds[1]), y)], colour, 5, opacity=0.45)
-        frame.path([(frame.at_x(problems[0]), y), (frame.at_x(problems[1]), y)], colour, 1.5)
+        frame.path([(frame.at_x(low), y), (frame.at_x(high), y)], colour, 5, opacity=0.45)
         frame.dot(frame.at_x(value), y, colour)
     return frame.svg(description)

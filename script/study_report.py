@@ -1,6 +1,7 @@
 """The outcomes, tables and figures of a study, from its rows."""
 
 import functools
+import math
 import statistics
 import typing
 
@@ -8,15 +9,21 @@ import figures
 import outcomes
 import study
 
+VERDICTS = {"appears": "appears", "refuted": "is refuted", "not_refuted": "is not refuted", "undecided": "is not decided"}
+# As `Effect::FEWEST_SEEDS`.
+FEWEST_SEEDS = 4
+
+
 class Judged(typing.NamedTuple):
     """An outcome as it came."""
 
     outcome: dict
     mean: float
-    # Intervals of 95 %.
-    seeds: tuple
-    problems: tuple
-    # The difference in each seed.
+    # Of 95 %, over seeds and problems; none if there are too few seeds.
+    interval: tuple | None
+    # The parts of its error, over seeds and over problems.
+    errors: tuple | None
+    # Each seed of the arm, less the mean of the other.
     each: list
     verdict: str
     # The smallest difference that the study would probably have shown.
@@ -25,28 +32,26 @@ class Judged(typing.NamedTuple):
     p: float
 
 
+NO_CONTROL = "is not decided, as the control did not move"
+
+
 def settled(judged):
     """Verdicts after what the study declares: several primary outcomes must pass Holm's procedure, and without its positive control
-    nothing that did not appear means anything.
+    nothing means anything, what appeared neither.
 
-    >>> one = lambda verdict, p, **of: Judged({"arm": "a", **of}, 0, (), (), [], verdict, 0, p)
-    >>> [one.verdict for one in settled([one("appears", 0.04, primary=True), one("appears", 0.03, primary=True)])]
-    ['is not decided', 'is not decided']
-    >>> [one.verdict for one in settled([one("is refuted", 0.5, control=True), one("is refuted", 0.01), one("appears", 0.01)])]
-    ['is refuted', 'is not decided, as the control did not move', 'appears']
+    >>> one = lambda verdict, **of: Judged({"arm": "a", **of}, 0, (), (), [], verdict, 0, 0.5)
+    >>> [one.verdict for one in settled([one("is refuted", control=True), one("is refuted"), one("appears")])] == ["is refuted"] + 2 * [NO_CONTROL]
+    True
     """
-    primary = [place for place, one in enumerate(judged) if one.outcome.get("primary")]
-    passed = dict(zip(primary, outcomes.holm([judged[place].p for place in primary])))
-    judged = [
-        one._replace(verdict="is not decided") if passed.get(place) is False and one.verdict == "appears" else one
-        for place, one in enumerate(judged)
-    ]
+    primary = [place for place, one in enumerate(judged) if one.outcome.get("primary") and one.verdict == "appears"]
+    of_all = [one.p for one in judged if one.outcome.get("primary")]
+    if len(of_all) > 1 and primary:
+        places = [place for place, one in enumerate(judged) if one.outcome.get("primary")]
+        passed = dict(zip(places, outcomes.judge(holm=of_all)["holm"]))
+        judged = [one._replace(verdict="is not decided") if place in primary and not passed[place] else one for place, one in enumerate(judged)]
     if moved(judged) is not False:
         return judged
-    blank = "is not decided, as the control did not move"
-    return [
-        one if one.outcome.get("control") or one.verdict.startswith("appears") else one._replace(verdict=blank) for one in judged
-    ]
+    return [one if one.outcome.get("control") else one._replace(verdict=NO_CONTROL) for one in judged]
 
 
 def moved(judged):
@@ -105,29 +110,41 @@ class Found:
                 raise SystemExit(f"results: {self.name}: the outcome `{outcome['text']}` cannot fail: {why}")
             arm, against = outcome["arm"], outcome["against"]
             is_arm = against not in ("base", "nothing", "control")
-            if not self.arms[arm] or (is_arm and len(self.arms[against]) != len(self.arms[arm])):
+            if not self.arms[arm] or (is_arm and not self.arms[against]):
                 continue
             measure = outcome["measure"]
             if " of " in measure and not all(outcomes.recorded(row, measure.partition(" of ")[2]) for row in self.arms[arm]):
                 continue
+            ours = self.values(arm, measure)
             # The untrained base with as many attempts as the arm's own checkpoints.
             theirs = self.values(arm, f"{measure}_control") if against == "control" else self.values(against, measure)
-            mean, seeds, problems, each, over_problems = outcomes.contrast(self.values(arm, measure), theirs)
-            by = outcome.get("at_least", 0.0)
-            if outcome.get("in_every_seed"):
-                said = self.in_every_seed(outcome, by)
-            else:
-                said = outcomes.verdict(outcome["expected"], by, seeds, problems)
-            p = outcomes.p_value(each, over_problems, by, outcome["expected"]) if outcome.get("primary") else 1.0
-            yield Judged(outcome, mean, seeds, problems, each, said, outcomes.least_shown(each, over_problems), p)
+            theirs = [[0.0] * len(ours[0])] if against == "nothing" else theirs
+            yield self.judge(outcome, ours, theirs, against in ("base", "nothing"))
 
-    def in_every_seed(self, outcome, by):
-        """Whether each seed's difference is large enough and its interval over problems excludes 0."""
-        base = self.values("base", outcome["measure"])[0]
-        seeds = []
-        for values in self.values(outcome["arm"], outcome["measure"]):
-            gaps = [ours - theirs for ours, theirs in zip(values, base)]
-            seeds.append(statistics.fmean(gaps) >= by and outcomes.bootstrap(gaps)[0] > 0)
+    def judge(self, outcome, ours, theirs, is_fixed):
+        expected = outcomes.expectation(outcome)
+        [said] = outcomes.judge(effects=[{"ours": ours, "theirs": outcomes.arm(theirs, is_fixed), "expected": expected}])["effects"]
+        level = statistics.fmean(statistics.fmean(values) for values in theirs)
+        each = [statistics.fmean(values) - level for values in ours]
+        mean = statistics.fmean(each)
+        if outcome.get("in_every_seed"):
+            return Judged(outcome, mean, None, None, each, self.in_every_seed(ours, theirs[0], outcome.get("at_least", 0.0)), math.inf, 1.0)
+        planned = len(self.experiment["seeds"])
+        if "undecidable" in said:
+            why = f": {len(ours)} seeds" if len(ours) < FEWEST_SEEDS else ""
+            return Judged(outcome, mean, None, None, each, f"is not decided{why}", math.inf, 1.0)
+        effect, verdict = said["effect"], VERDICTS[said["outcome"]]
+        # A study is judged once, at the end that it declared.
+        if len(ours) < planned or not is_fixed and len(theirs) < planned:
+            verdict = f"is not decided: {min(len(ours), planned if is_fixed else len(theirs))} of {planned} seeds"
+        interval, errors = (effect["low"], effect["high"]), (effect["over_seeds"], effect["over_problems"])
+        return Judged(outcome, mean, interval, errors, each, verdict, said["least_shown"], said["p_value"])
+
+    def in_every_seed(self, ours, base, by):
+        """Whether each seed's difference from the base is large enough and its interval over problems excludes 0."""
+        asked = [{"ours": {"fixed": values}, "theirs": {"fixed": base}, "expected": {"higher": 0.0}} for values in ours]
+        said = outcomes.judge(effects=asked)["effects"]
+        seeds = [one.get("outcome") == "appears" and one["effect"]["difference"] >= by for one in said]
         return f"appears in {sum(seeds)} of {len(seeds)} seeds"
 
 
@@ -136,8 +153,7 @@ def points(value, unit):
 
 
 def between(interval, unit):
-    low, high = interval
-    return "none" if high == float("inf") else f"[{points(low, unit)}, {points(high, unit)}]"
+    return "none" if interval is None else f"[{points(interval[0], unit)}, {points(interval[1], unit)}]"
 
 
 def counted(count, what):
@@ -160,27 +176,27 @@ def measured(outcome):
 
 def outcome_table(found):
     body = []
-    for outcome, mean, seeds, problems, each, verdict, least, _ in found.outcomes:
+    for outcome, mean, interval, errors, each, verdict, least, _ in found.outcomes:
         unit = unit_of(outcome)
         role = " (control)" if outcome.get("control") else " (primary)" if outcome.get("primary") else ""
+        plain = lambda value: points(value, unit).removeprefix("+")  # noqa: B023, E731
         cells = [
             outcome["text"] + role,
             measured(outcome),
             f"{points(mean, unit)}{' tokens' if unit == 'tokens' else ''}",
-            between(seeds, unit),
-            between(problems, unit) if outcomes.is_by_problem(outcome["measure"]) else "",
-            "" if least == float("inf") else points(least, unit).removeprefix("+"),
+            between(interval, unit),
+            " and ".join(map(plain, errors)) if errors else "",
+            "" if least == math.inf else plain(least),
             ", ".join(points(value, unit) for value in each),
             f"**{verdict}**",
         ]
         body.append(cells)
-    return ["expected", "what", "mean", "95 % over seeds", "95 % over problems", "least shown", "by seed", "verdict"], body
+    return ["expected", "what", "mean", "95 %", "error over seeds and problems", "least shown", "by seed", "verdict"], body
 
 
-def interval_over_seeds(values):
-    mean = statistics.fmean(values)
-    low, high = outcomes.t_interval(values)
-    return (mean, mean, mean) if len(values) < 2 else (mean, max(0.0, low), min(1.0, high))
+def interval_over_seeds(lists):
+    """The mean of each list of shares with its interval; a single seed has none."""
+    return [(mean, mean, mean) if high == math.inf else (mean, max(0.0, low), min(1.0, high)) for mean, low, high in outcomes.intervals(lists)]
 
 
 def accuracy_curves(found):
@@ -188,11 +204,12 @@ def accuracy_curves(found):
     base = statistics.fmean(outcomes.by_problem({"base": found.base["greedy"]}, 1, 1))
     curves = []
     for arm, rows in found.trained().items():
-        points = [(0, base, base, base)]
-        for place, checkpoint in enumerate(rows[0]["greedy"]):
-            means = [statistics.fmean(outcomes.by_problem(row["greedy"][place]["members"], 1, 1)) for row in rows]
-            points.append((checkpoint["step"], *interval_over_seeds(means)))
-        curves.append((arm, points, False))
+        checkpoints = rows[0]["greedy"]
+        means = [
+            [statistics.fmean(outcomes.by_problem(row["greedy"][place]["members"], 1, 1)) for row in rows] for place in range(len(checkpoints))
+        ]
+        points = [(one["step"], *interval) for one, interval in zip(checkpoints, interval_over_seeds(means))]
+        curves.append((arm, [(0, base, base, base), *points], False))
     last = curves[0][1][-1][0]
     return [*curves, ("base", [(0, base, base, base), (last, base, base, base)], True)]
 
@@ -202,11 +219,11 @@ def pass_at_k_curves(found):
     samples, ks = found.measure["samples"], found.measure["ks"]
     curves = []
     for arm, rows in found.arms.items():
-        points = []
-        for k in ks if rows else []:
-            means = [statistics.fmean(outcomes.by_problem(row["sampled"], samples, k)) for row in rows]
-            points.append((k, *interval_over_seeds(means)))
-        curves += [(arm, points, "temperature" in rows[0])] if points else []
+        if not rows:
+            continue
+        means = [[statistics.fmean(outcomes.by_problem(row["sampled"], samples, k)) for row in rows] for k in ks]
+        points = [(k, *interval) for k, interval in zip(ks, interval_over_seeds(means))]
+        curves.append((arm, points, "temperature" in rows[0]))
     base = [statistics.fmean(outcomes.by_problem({"base": found.base["sampled"]}, samples, k)) for k in ks]
     return [*curves, ("base", [(k, value, value, value) for k, value in zip(ks, base)], True)]
 
@@ -218,13 +235,10 @@ def metric_curves(found, name):
         if name not in rows[0]["metrics"]:
             continue
         place = rows[0]["metrics"].index(name) + 1
-        points = []
-        for lines in zip(*(row["rows"] for row in rows)):
-            values = [line[place] for line in lines]
-            if None not in values:
-                low, high = outcomes.t_interval(values)
-                mean = statistics.fmean(values)
-                points.append((lines[0][0] + 1, mean, *((mean, mean) if len(values) < 2 else (low, high))))
+        every = [(lines[0][0] + 1, [line[place] for line in lines]) for lines in zip(*(row["rows"] for row in rows))]
+        steps = [(step, values) for step, values in every if None not in values]
+        found_at = outcomes.intervals([values for _, values in steps])
+        points = [(step, mean, *((mean, mean) if high == math.inf else (low, high))) for (step, _), (mean, low, high) in zip(steps, found_at)]
         curves.append((arm, points, False))
     return curves
 
@@ -260,17 +274,14 @@ def drawings(found):
             x_places=True,
         )
         rows = [
-            (measured(outcome), mean, seeds, problems)
-            for outcome, mean, seeds, problems, *_ in found.outcomes
-            # A single seed has no interval to draw.
-            if outcomes.is_by_problem(outcome["measure"]) and seeds[1] < float("inf")
+            (measured(one.outcome), one.mean, one.interval)
+            for one in found.outcomes
+            if outcomes.is_by_problem(one.outcome["measure"]) and one.interval is not None
         ]
-        made["differences.svg"] = figures.differences(
-            "Arm against arm",
-            "points; wide: interval over seeds, thin: over problems",
-            rows,
-            "Differences with 95 % intervals. Grey: an interval includes 0.",
-        )
+        if rows:
+            made["differences.svg"] = figures.differences(
+                "Arm against arm", "points", rows, "Differences with 95 % intervals over seeds and problems. Grey: the interval includes 0."
+            )
     return made
 
 

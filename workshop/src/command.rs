@@ -1,4 +1,5 @@
 //! The commands, one file each.
 
 pub(crate) mod bench;
+pub(crate) mod effects;
 pub(crate) mod pretrain;
