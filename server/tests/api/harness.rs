@@ -60,7 +60,29 @@ impl TestServer {
     }
 
     pub(crate) async fn with(change: impl FnOnce(LabSettings) -> LabSettings) -> Self {
-        let database = migrated_database().await;
+        let registry = Registry::default()
+            .with(Scripted("scripted"))
+            .with(Azr)
+            .with(Rlvr)
+            .with(RZero)
+            .with(Sage)
+            .with(Gasp)
+            .with_evaluation(BenchmarkEvaluation)
+            .with_evaluation(DatasetCheckEvaluation)
+            .with_evaluation(FrozenSideEvaluation)
+            .with_evaluation(GoalpostsEvaluation)
+            .with_evaluation(MajorityVoteEvaluation)
+            .with_evaluation(OperatorRetentionEvaluation)
+            .with_evaluation(RegenerateEvaluation);
+        Self::on(migrated_database().await, registry, change).await
+    }
+
+    /// On a database that is there, with what may run on it.
+    pub(crate) async fn on(
+        database: TestDatabase,
+        registry: Registry,
+        change: impl FnOnce(LabSettings) -> LabSettings,
+    ) -> Self {
         let store = Store::connect(database.url(), 8).await.expect("a connection");
         let folder = tempfile::tempdir().expect("a folder");
         let artifacts =
@@ -81,25 +103,8 @@ impl TestServer {
             coordinate: None,
             ..LabSettings::default()
         };
-        let server = Server {
-            store: store.clone(),
-            artifacts: artifacts.clone(),
-            registry: Registry::default()
-                .with(Scripted("scripted"))
-                .with(Azr)
-                .with(Rlvr)
-                .with(RZero)
-                .with(Sage)
-                .with(Gasp)
-                .with_evaluation(BenchmarkEvaluation)
-                .with_evaluation(DatasetCheckEvaluation)
-                .with_evaluation(FrozenSideEvaluation)
-                .with_evaluation(GoalpostsEvaluation)
-                .with_evaluation(MajorityVoteEvaluation)
-                .with_evaluation(OperatorRetentionEvaluation)
-                .with_evaluation(RegenerateEvaluation),
-            settings: change(settings),
-        };
+        let server =
+            Server { store: store.clone(), artifacts: artifacts.clone(), registry, settings: change(settings) };
         let (address, serving) = server.listen(SocketAddr::from(([127, 0, 0, 1], 0))).expect("a port");
         Self { store, artifacts, address, serving: Some(serving), folder, database }
     }

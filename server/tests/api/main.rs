@@ -53,6 +53,7 @@ mod python_client;
 mod receiving;
 mod recipe;
 mod references;
+mod releases;
 mod remote;
 mod results;
 mod rewards;
