@@ -186,14 +186,14 @@ impl AdvantageConfig {
     }
 }
 
-/// Permutes the rewards of each task among its sequences: their distribution stays the same, but what a sequence earns
-/// no longer depends on what it says. What is learned from them is not learned from verdicts.
-pub fn shuffle_rewards<T: Copy + Ord>(batch: &mut [(T, Sampled)], random: &mut impl Rng) {
-    let mut tasks: BTreeMap<T, Vec<usize>> = BTreeMap::new();
-    for (place, (task, _)) in batch.iter().enumerate() {
-        tasks.entry(*task).or_default().push(place);
+/// Permutes rewards among the sequences that are equal by `key`, such as those of a task: their distribution stays the same, but
+/// what a sequence earns no longer depends on what it says. What is learned from them is not learned from verdicts.
+pub fn shuffle_rewards<T, K: Ord>(batch: &mut [(T, Sampled)], key: impl Fn(&(T, Sampled)) -> K, random: &mut impl Rng) {
+    let mut alike: BTreeMap<K, Vec<usize>> = BTreeMap::new();
+    for (place, one) in batch.iter().enumerate() {
+        alike.entry(key(one)).or_default().push(place);
     }
-    for places in tasks.values() {
+    for places in alike.values() {
         let mut rewards: Vec<f32> = places.iter().map(|&place| batch[place].1.reward).collect();
         rewards.shuffle(random);
         for (&place, reward) in places.iter().zip(rewards) {
@@ -369,7 +369,7 @@ mod tests {
         ) {
             let before = batch(&rewards);
             let mut after = before.clone();
-            shuffle_rewards(&mut after, &mut stream(seed, "rewards", 0));
+            shuffle_rewards(&mut after, |(task, _)| *task, &mut stream(seed, "rewards", 0));
             for task in 0..3 {
                 let sorted = |batch: &[(u8, Sampled)]| {
                     let mut rewards = rewards_of(task, batch);
@@ -385,12 +385,27 @@ mod tests {
     }
 
     #[test]
+    fn within_a_group_each_prompt_keeps_its_rewards() {
+        let of = |group, reward| ((), sampled(reward, group, 1));
+        let before = [of(0, 1.0), of(0, 0.0), of(1, 1.0), of(1, 1.0), of(0, 0.0)];
+        let mut orders = std::collections::BTreeSet::new();
+        for item in 0..40 {
+            let mut after = before;
+            shuffle_rewards(&mut after, |((), sampled)| sampled.group, &mut stream(3, "rewards", item));
+            let rewards = after.map(|((), sampled)| sampled.reward as u8);
+            assert_eq!((rewards[0] + rewards[1] + rewards[4], rewards[2], rewards[3]), (1, 1, 1));
+            orders.insert(rewards);
+        }
+        assert_eq!(orders.len(), 3, "the one right answer is any of the three");
+    }
+
+    #[test]
     fn every_reward_reaches_every_place_equally_often() {
         let before = batch(&[(0, 1.0), (0, 2.0), (0, 3.0), (1, 9.0)]);
         let mut counts = [[0_u32; 3]; 3];
         for item in 0..3000 {
             let mut after = before.clone();
-            shuffle_rewards(&mut after, &mut stream(7, "rewards", item));
+            shuffle_rewards(&mut after, |(task, _)| *task, &mut stream(7, "rewards", item));
             for (place, reward) in rewards_of(0, &after).into_iter().enumerate() {
                 counts[place][reward as usize - 1] += 1;
             }

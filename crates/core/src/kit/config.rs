@@ -42,6 +42,10 @@ pub struct LearningConfig {
     /// `azr` of one type as well. What is recorded does not change.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shuffle_rewards: bool,
+    /// With `shuffle_rewards`: rewards change places only among the samples of a prompt, so that each prompt keeps its own.
+    /// Across prompts, shuffled rewards make groups differ that did not, and harm by that alone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub shuffle_within_group: bool,
     /// Sequences cut at the token limit are not learned from (DAPO's overlong filtering). They still count where rewards
     /// are compared: in the means and deviations of advantages.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -57,6 +61,7 @@ impl Default for LearningConfig {
             recompute: true,
             reward_scale: 1.0,
             shuffle_rewards: false,
+            shuffle_within_group: false,
             mask_truncated: false,
         }
     }
@@ -130,7 +135,11 @@ impl LearningConfig {
         }
         if self.shuffle_rewards {
             let path = format!("rewards/{path}");
-            shuffle_rewards(batch, &mut stream(run.config.seed, &path, u64::from(run.step)));
+            let mut random = stream(run.config.seed, &path, u64::from(run.step));
+            match self.shuffle_within_group {
+                true => shuffle_rewards(batch, |(task, sampled)| (*task, sampled.group), &mut random),
+                false => shuffle_rewards(batch, |(task, _)| *task, &mut random),
+            }
         }
     }
 
@@ -139,6 +148,9 @@ impl LearningConfig {
     pub(crate) fn faults(&self, pointer: &str, batch: u32, compute: Compute, sampled: &[&Sampling]) -> Vec<Fault> {
         let mut faults = Vec::new();
         let mut fault = |field: &str, detail: String| faults.push(Fault::new(format!("{pointer}/{field}"), detail));
+        if self.shuffle_within_group && !self.shuffle_rewards {
+            fault("shuffle_within_group", "there is nothing to shuffle without `shuffle_rewards`: set both".to_owned());
+        }
         if !self.reward_scale.is_finite() {
             fault("reward_scale", format!("{}: any finite number is valid", self.reward_scale));
         }

@@ -12,6 +12,7 @@ use crate::fault::{Fault, Faults};
 use crate::id::{ExecutionId, MemberId, ProblemId, VersionId};
 use crate::kit::code::{Assignment, AttemptBatch, Play, Problem, Scene};
 use crate::kit::{Member, Progress, join};
+use crate::statistics::Interval;
 use crate::work::AdapterRef;
 
 /// The pairs to play, and their problems.
@@ -167,12 +168,11 @@ impl<'a> CrossPlayStep<'a> {
             let solved = self.scene.solve(&batch)?;
             self.scene.grade(&batch, solved)
         })?;
-        let mut solves = vec![Solves::default(); self.parameters.cells.len()];
+        let mut solves = vec![Vec::new(); self.parameters.cells.len()];
         for ((_, (_, part)), graded) in parts.iter().zip(graded) {
             for (asked, attempts) in part.iter().zip(graded.iter()) {
-                let cell = &mut solves[asked.cell];
-                cell.attempts += attempts.len() as u64;
-                cell.solved += attempts.iter().filter(|attempt| attempt.correct).count() as u64;
+                let solved = attempts.iter().filter(|attempt| attempt.correct).count() as u64;
+                solves[asked.cell].push((solved, attempts.len() as u64));
             }
         }
         self.scene.draft.plan.result = Some(result(self.parameters, &solves));
@@ -207,10 +207,13 @@ fn weights(parameters: &CrossPlayParameters, run: &RunState) -> BTreeMap<MemberI
     students.map(|student| (MemberId::of(run.run, &student.name), (student.member, student.adapter.version))).collect()
 }
 
-fn result(parameters: &CrossPlayParameters, solves: &[Solves]) -> serde_json::Value {
-    let cell = |(cell, solves): (&CrossPlayCell, &Solves)| {
+/// The result, of the solved and all attempts at each problem of each cell.
+fn result(parameters: &CrossPlayParameters, solves: &[Vec<(u64, u64)>]) -> serde_json::Value {
+    let cell = |(cell, by_problem): (&CrossPlayCell, &Vec<(u64, u64)>)| {
         let student = parameters.students.get(cell.student as usize);
-        let interval = solves.interval();
+        let interval = Interval::clustered(by_problem, Interval::Z_95);
+        let sum = |count: fn(&(u64, u64)) -> u64| by_problem.iter().map(count).sum::<u64>();
+        let solves = Solves { attempts: sum(|(_, attempts)| *attempts), solved: sum(|(solved, _)| *solved) };
         serde_json::json!({
             "teacher": cell.teacher,
             "teacher_name": cell.name,

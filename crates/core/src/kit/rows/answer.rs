@@ -138,7 +138,11 @@ impl<'a> Rows<'a> {
                     completion,
                     solution,
                     graded,
-                    reward: asking.reward.reward(verdict, score.map(Result::unwrap_or_default)),
+                    reward: asking.reward.reward(
+                        completion.finish_reason,
+                        verdict,
+                        score.map(Result::unwrap_or_default),
+                    ),
                     is_own: verdict.is_some_and(|verdict| verdict.parts.is_some()),
                 };
                 let answer = judged.answer(&source, sample);

@@ -10,6 +10,7 @@ use crate::artifact::Digest;
 use crate::config::pointer_token;
 use crate::fault::Fault;
 use crate::verify::{Verdict, is_part_name};
+use crate::work::FinishReason;
 
 /// The reward of an answer: what its solution earns, minus a penalty if there is no solution in it. An attempt's
 /// `reward_parts` name both parts, and its reward is their sum.
@@ -22,8 +23,8 @@ pub struct RewardConfig {
     /// an answer is worth as much as a wrong one.
     #[schemars(range(min = 0.0, max = 10.0))]
     pub format_penalty: f32,
-    /// Weights of the parts by name: those that a reward of one's own gives, `judge`, and the solution's, `correct` or
-    /// `tests_passed`; 1 for a part that is not named. Rows with a reward of one's own earn the weighted sum of its parts, and
+    /// Weights of the parts by name: those that a reward of one's own gives, `judge`, and the solution's, `correct`,
+    /// `tests_passed` or `finished`; 1 for a part that is not named. Rows with a reward of one's own earn the weighted sum of its parts, and
     /// neither `solution` nor `format_penalty` applies to them.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub weights: BTreeMap<String, f64>,
@@ -46,6 +47,9 @@ pub enum SolutionReward {
     /// The share of the row's tests that it passes. Without tests (mathematics, the output or input of a program) 1 if
     /// it is correct, else 0.
     TestsPassed,
+    /// A control for studies: 1 if the model ended the answer itself, within the limit of tokens, and a solution was found in
+    /// it, right or wrong; else 0. What is learned from this too is not learned from verdicts.
+    Finished,
 }
 
 /// A reward and its parts.
@@ -58,9 +62,9 @@ pub struct Reward {
 }
 
 impl RewardConfig {
-    /// The reward of an answer whose solution got `verdict`, and which a judge scored; `None` is an answer without a solution, or
-    /// without a judge.
-    pub fn reward(&self, verdict: Option<&Verdict>, score: Option<f64>) -> Reward {
+    /// The reward of an answer that ended for this reason, whose solution got `verdict`, and which a judge scored; `None` is an answer
+    /// without a solution, or without a judge.
+    pub fn reward(&self, finish: FinishReason, verdict: Option<&Verdict>, score: Option<f64>) -> Reward {
         let mut parts: BTreeMap<String, f64> = match verdict.and_then(|verdict| verdict.parts.as_ref()) {
             Some(own) => own.clone(),
             None => {
@@ -68,6 +72,7 @@ impl RewardConfig {
                 let earned = verdict.map_or(0.0, |verdict| match self.solution {
                     SolutionReward::Correct => f32::from(u8::from(verdict.correct == Some(true))),
                     SolutionReward::TestsPassed => verdict.share_passed(),
+                    SolutionReward::Finished => f32::from(u8::from(finish == FinishReason::Stop)),
                 });
                 let format = if verdict.is_some() { 0.0 } else { -self.format_penalty };
                 let format = (self.format_penalty > 0.0).then(|| ("format".to_owned(), f64::from(format)));
@@ -135,7 +140,7 @@ mod tests {
             Some(verdict(false, Some((0, 0)))),
             None,
         ];
-        let rewards = answers.iter().map(|answer| config.reward(answer.as_ref(), None));
+        let rewards = answers.iter().map(|answer| config.reward(FinishReason::Stop, answer.as_ref(), None));
         rewards.map(|reward| (reward.total, reward.parts)).collect()
     }
 
@@ -147,9 +152,9 @@ mod tests {
             parts: Some(parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()),
             ..verdict(false, None)
         };
-        let reward = config.reward(Some(&scored(&[("right", 2.0), ("brief", 3.0)])), None);
+        let reward = config.reward(FinishReason::Stop, Some(&scored(&[("right", 2.0), ("brief", 3.0)])), None);
         assert_eq!((reward.total, reward.parts), (0.5, json!({"right": 2.0, "brief": -1.5})));
-        let unscored = config.reward(Some(&scored(&[])), None);
+        let unscored = config.reward(FinishReason::Stop, Some(&scored(&[])), None);
         assert_eq!((unscored.total, unscored.parts), (0.0, json!({})), "it could not be scored");
         let wrong: RewardConfig = serde_json::from_value(json!({"weights": {"a b": 1.0, "c": 1e9}})).unwrap();
         let pointers: Vec<String> = wrong.weight_faults("/reward").into_iter().map(|fault| fault.pointer).collect();
@@ -168,6 +173,11 @@ mod tests {
             rewards(json!({"solution": "tests_passed", "format_penalty": 0.5})),
             [both(1.0, 0.0), both(0.75, 0.0), both(1.0, 0.0), both(0.0, 0.0), both(0.0, 0.0), both(0.0, -0.5)]
         );
+        let finished = |reward: f32| (reward, json!({ "finished": reward }));
+        let control = json!({"solution": "finished"});
+        assert_eq!(rewards(control.clone()), [1.0, 1.0, 1.0, 1.0, 1.0, 0.0].map(finished), "right or wrong");
+        let control: RewardConfig = serde_json::from_value(control).unwrap();
+        assert_eq!(control.reward(FinishReason::Length, Some(&verdict(true, None)), None).total, 0.0, "it was cut");
         let wrong = rewards(json!({"format_penalty": 1.0}));
         assert_eq!(wrong[3].0, 0.0, "a wrong solution is not a missing one");
         assert_eq!(wrong[5], (-1.0, json!({"correct": 0.0, "format": -1.0})));
