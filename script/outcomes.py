@@ -22,8 +22,8 @@ def pass_at_k(n, correct, k):
     return 1.0 - math.comb(n - correct, k) / math.comb(n, k)
 
 
-def cannot_fail(outcome, runs):
-    """Why a claim about one arm's metric holds whatever happens, by the rows of all runs; else nothing.
+def cannot_fail(outcome, runs, own=()):
+    """Why a claim about an arm's metric holds whatever happens, by the rows of all runs and of its own; else nothing.
 
     >>> runs = [{"metrics": ["set"], "rows": [[0, 1.0], [1, 1.0], [2, 4.0]]}]
     >>> claim = {"against": "nothing", "expected": "higher"}
@@ -31,8 +31,14 @@ def cannot_fail(outcome, runs):
     ('`set` never falls in any run', '`set` is never below 0 in any run')
     >>> cannot_fail({**claim, "measure": "change of set", "expected": "lower"}, runs) is None
     True
+    >>> exact = {"metrics": ["right"], "rows": [[0, 1.0], [1, 1.0]]}
+    >>> cannot_fail({"against": "other", "expected": "higher", "measure": "mean of right"}, [exact], [exact])
+    '`right` is 1 in every step of the arm: its configuration fixes it'
     """
     part, _, name = outcome["measure"].partition(" of ")
+    fixed = {value for run in own if name in run["metrics"] for value in recorded(run, name)} if name else set()
+    if len(fixed) == 1:
+        return f"`{name}` is {fixed.pop():g} in every step of the arm: its configuration fixes it"
     if outcome["against"] != "nothing" or not name or outcome.get("at_least", 0.0) > 0.0:
         return None
     series = [recorded(run, name) for run in runs if name in run["metrics"]]

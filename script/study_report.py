@@ -106,7 +106,7 @@ class Found:
         for outcome in self.experiment["outcomes"]:
             if outcome.get("primary") and outcome["expected"] == "not higher":
                 raise SystemExit(f"results: {self.name}: `{outcome['text']}` cannot be primary, as `not higher` is never shown: higher or lower is")
-            if why := outcomes.cannot_fail(outcome, runs):
+            if why := outcomes.cannot_fail(outcome, runs, self.arms[outcome["arm"]]):
                 raise SystemExit(f"results: {self.name}: the outcome `{outcome['text']}` cannot fail: {why}")
             arm, against = outcome["arm"], outcome["against"]
             is_arm = against not in ("base", "nothing", "control")
@@ -185,7 +185,7 @@ def outcome_table(found):
             measured(outcome),
             f"{points(mean, unit)}{' tokens' if unit == 'tokens' else ''}",
             between(interval, unit),
-            " and ".join(map(plain, errors)) if errors else "",
+            " and ".join(plain(error) for error in errors if error) if errors else "",
             "" if least == math.inf else plain(least),
             ", ".join(points(value, unit) for value in each),
             f"**{verdict}**",

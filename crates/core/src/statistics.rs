@@ -1,5 +1,4 @@
-//! What numbers can bear: intervals of shares and of effects, and the decisions that follow from them. Pages, stopping rules,
-//! studies and `lyceum compare` take theirs from here.
+//! What numbers can bear: intervals of shares and of effects, and the decisions that follow from them (docs/STATISTICS.md).
 
 mod decision;
 mod effect;

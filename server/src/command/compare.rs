@@ -13,7 +13,7 @@ use crate::command::ServerArgs;
 use crate::command::output::{Table, document, json, remark};
 use crate::settings::CommonArgs;
 
-use scores::Scores;
+use scores::{Place, Reading, Scores};
 
 /// Compare what was measured on the same problems, with one interval over seeds and problems
 ///
@@ -22,9 +22,10 @@ use scores::Scores;
 ///
 ///   lyceum compare before.jsonl after.jsonl
 ///   lyceum compare rlvr=a1.jsonl,a2.jsonl,a3.jsonl,a4.jsonl mine=b1.jsonl,b2.jsonl,b3.jsonl,b4.jsonl
-///   lyceum compare base=EVALUATION rlvr=EVALUATION,EVALUATION,EVALUATION,EVALUATION
+///   lyceum compare base=EVALUATION/seedling rlvr=RUN,RUN,RUN,RUN --suite held-out-outputs
 ///
-/// A place is the id of a benchmark evaluation on the server, or a file: samples of lm-eval
+/// A place is the id of a run, whose members that solve are averaged at their newest result; a run
+/// or a benchmark evaluation with the name of a subject; or a file: samples of lm-eval
 /// (--log_samples) and `GET /evaluations/{id}/export?format=lm_eval_samples`, a log of inspect as
 /// JSON, or JSON Lines of {"problem": ID, "score": NUMBER}. Several scores of a problem are
 /// averaged.
@@ -40,10 +41,10 @@ pub(crate) struct Compare {
     /// The n-th seeds of the arms belong together, as was decided before they ran
     #[arg(long)]
     paired: bool,
-    /// Read this metric, if samples have several [default: the first that `metrics` lists, or exact_match, acc, pass@1]
+    /// Read this metric, if samples have several [default: the first in `metrics`, or `exact_match`, `acc` and the like]
     #[arg(long, value_name = "NAME")]
     metric: Option<String>,
-    /// The suite of an evaluation that has several
+    /// The suite of runs and evaluations that have several [default: the newest result's]
     #[arg(long, value_name = "SUITE")]
     suite: Option<String>,
     /// The true difference, in points, for which seeds are to be counted
@@ -117,20 +118,20 @@ impl Compare {
     pub(crate) fn run(self, common: CommonArgs) -> anyhow::Result<ExitCode> {
         let mut client = None;
         let mut server = Some(self.server);
+        let reading = Reading { suite: self.suite.as_deref(), metric: self.metric.as_deref() };
         let mut arms = Vec::new();
         for arm in &self.arms {
             let mut seeds = Vec::new();
             for place in &arm.places {
-                let read = match place.parse() {
-                    Ok(id) => {
+                let read = match place.parse::<Place>() {
+                    Ok(place) => {
                         if client.is_none() {
                             let server = server.take().context("one server")?;
                             client = Some(server.client(common.clone())?);
                         }
-                        let client = client.as_ref().context("a client")?;
-                        Scores::of_evaluation(client, id, self.suite.as_deref(), self.metric.as_deref())
+                        Scores::of_server(client.as_ref().context("a client")?, &place, &reading)
                     }
-                    Err(_) => Scores::of_file(place.as_ref(), self.metric.as_deref()),
+                    Err(_) => Scores::of_file(place.as_ref(), reading.metric),
                 };
                 seeds.push(read.with_context(|| place.clone())?);
             }
@@ -236,6 +237,9 @@ impl Format {
         for arm in compared {
             if let Some(why) = &arm.undecidable {
                 remark(format_args!("{}: {why}", arm.name));
+            }
+            if let Some(correlation) = arm.effect.as_ref().and_then(|effect| effect.correlation) {
+                remark(format_args!("{}: its seeds and the first arm's correlate by {correlation:.2}", arm.name));
             }
         }
         if compared.iter().skip(1).any(|arm| arm.effect.as_ref().is_some_and(|effect| effect.over_seeds == 0.0)) {

@@ -9,6 +9,7 @@ use lyceum_store::plan;
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
+use crate::commands::{refuses, says};
 use crate::fixtures::filled;
 use crate::harness::{Actor, TestServer};
 
@@ -159,6 +160,32 @@ async fn a_base_that_was_slow_gets_items_of_few_answers() {
 }
 
 #[actix_web::test]
+async fn runs_and_subjects_are_compared_on_the_command_line() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let made = filled(&server, 1).await;
+    imported(&writer).await;
+    let spec = json!({"type": "benchmark", "suites": ["gsm8k"], "run": made.run, "n": 2, "temperature": 0.8});
+    let evaluation = writer.post("/api/v1/evaluations", &json!({"spec": spec, "seed": 3})).await.expect(201).json();
+    let id: ExecutionId = evaluation["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
+    let (run, base) = (made.run.to_string(), format!("base={id}/seedling"));
+    assert!(refuses(&server, &["compare", &run, &run]).await.contains("it has no results"));
+    measured(&server, id).await;
+    let found: Value =
+        serde_json::from_str(&says(&server, &["compare", &base, &run, "--format", "json"]).await).expect("JSON");
+    // Of the base one answer in two is right, of the only member that solves both answers to the first row.
+    assert_eq!((&found[0]["name"], &found[0]["mean"]), (&json!("base"), &json!(0.5)));
+    let difference = found[1]["effect"]["difference"].as_f64().expect("a difference");
+    assert!((difference - 1.0 / 6.0).abs() < 1e-9 && found[1]["effect"]["problems"] == 3, "{found}");
+    let table = says(&server, &["compare", &base, &run, "--format", "markdown"]).await;
+    assert!(table.contains(&format!("| {run} |  | 3 | 66.7 | +16.7 (")), "{table}");
+    let several = refuses(&server, &["compare", &id.to_string(), &run]).await;
+    assert!(several.contains("one of seedling, student-0, teacher-0"), "{several}");
+    assert!(refuses(&server, &["compare", &base, &format!("{run}/nobody")]).await.contains("student-0"));
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn results_come_as_tables_curves_samples_and_other_tools_files() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;
@@ -176,6 +203,8 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
     assert_eq!(results["items"][0]["pass_at_1"], 0.5);
     assert_eq!(results["items"][0]["truncated"], 2, "both answers to the first row");
     assert_eq!(results["items"][0]["without_solution"], 1, "one to the second");
+    let page = writer.get(&format!("/evaluations/{id}")).await.expect(200).text();
+    assert!(page.contains("33.3 % of the answers were cut at "), "both answers to one row of three");
     assert_eq!(results["items"][0]["curve"][1]["k"], 2);
     assert_eq!(results["items"][0]["curve"][1]["pass_at_k"], 1.0);
     assert_eq!(results["items"][2]["step"], 1);

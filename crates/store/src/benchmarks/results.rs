@@ -98,6 +98,12 @@ pub struct BenchmarkResult {
 }
 
 impl BenchmarkResult {
+    /// The share of answers that ended at the limit of tokens, if there are so many that the score says who finishes as well.
+    pub fn many_cut(&self) -> Option<f64> {
+        let share = self.truncated? as f64 / (f64::from(self.rows) * f64::from(self.n));
+        (share > 0.05).then_some(share)
+    }
+
     /// The suite's own name; `suite` may be a name given by the evaluation.
     pub fn suite_name(&self) -> &str {
         self.protocol["suite"].as_str().unwrap_or(&self.suite)

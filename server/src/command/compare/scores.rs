@@ -4,27 +4,81 @@ use anyhow::{Context as _, bail};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::str::FromStr;
 use uuid::Uuid;
 
 use crate::client::Client;
 
+/// Results among which the newest is looked for.
+const MANY: u32 = 1_000;
 /// Metrics that are read of samples that do not say which of theirs is meant.
 const METRICS: [&str; 6] = ["exact_match", "acc", "pass@1", "score", "acc_norm", "f1"];
+
+/// A run or an evaluation, and the name of one of its subjects.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Place {
+    id: Uuid,
+    subject: Option<String>,
+}
+
+impl FromStr for Place {
+    type Err = uuid::Error;
+
+    fn from_str(text: &str) -> Result<Self, uuid::Error> {
+        let (id, subject) = text.split_once('/').map_or((text, None), |(id, name)| (id, Some(name.to_owned())));
+        Ok(Self { id: id.parse()?, subject })
+    }
+}
+
+/// What is read where there is a choice.
+pub(super) struct Reading<'a> {
+    pub(super) suite: Option<&'a str>,
+    pub(super) metric: Option<&'a str>,
+}
 
 /// The mean score of each problem.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Scores(BTreeMap<String, (f64, u32)>);
 
 impl Scores {
-    pub(super) fn of_evaluation(
-        client: &Client,
-        id: Uuid,
-        suite: Option<&str>,
-        metric: Option<&str>,
-    ) -> anyhow::Result<Self> {
-        let suite = suite.map(|suite| format!("&suite={}", urlencoding(suite))).unwrap_or_default();
-        let text = client.text(&format!("/api/v1/evaluations/{id}/export?format=lm_eval_samples{suite}"))?;
-        Self::of_text(&text, metric)
+    /// Of a run's or an evaluation's subject, or of the mean over the members of a run that solve, at their newest result.
+    pub(super) fn of_server(client: &Client, place: &Place, options: &Reading<'_>) -> anyhow::Result<Self> {
+        let Place { id, subject } = place;
+        let suite = options.suite.map(|suite| format!("suite={}", encoded(suite))).unwrap_or_default();
+        let is_run = client.get(&format!("/api/v1/runs/{id}")).is_ok();
+        let of = if is_run { format!("runs/{id}/benchmarks") } else { format!("evaluations/{id}/results") };
+        let results = client.items(&format!("/api/v1/{of}?{suite}"), MANY)?;
+        let is_meant = |result: &&Value| match subject {
+            Some(name) => result["name"] == name.as_str(),
+            None => !is_run || matches!(result["role"].as_str(), Some("student" | "member")),
+        };
+        let Some(newest) = results.iter().find(is_meant) else {
+            let names = results.iter().filter_map(|result| result["name"].as_str());
+            let names: std::collections::BTreeSet<&str> = names.collect();
+            match names.is_empty() {
+                true => bail!("it has no results: `lyceum benchmark evaluate` makes some"),
+                false => bail!("it has no results of that subject: there are {}", Vec::from_iter(names).join(", ")),
+            }
+        };
+        let same = |result: &&Value| ["evaluation_id", "suite"].iter().all(|field| result[*field] == newest[*field]);
+        let chosen: Vec<&Value> = results.iter().filter(is_meant).filter(same).collect();
+        if !is_run && subject.is_none() && chosen.len() > 1 {
+            let mut names: Vec<&str> = chosen.iter().filter_map(|result| result["name"].as_str()).collect();
+            names.sort_unstable();
+            bail!("it has several subjects: {id}/NAME is valid, where NAME is one of {}", names.join(", "));
+        }
+        let mut scores = Self::default();
+        for result in chosen {
+            let (evaluation, suite) = (newest["evaluation_id"].as_str(), newest["suite"].as_str());
+            let (evaluation, suite) = evaluation.zip(suite).context("a result without evaluation or suite")?;
+            let path = format!(
+                "/api/v1/evaluations/{evaluation}/export?format=lm_eval_samples&suite={}&subject={}",
+                encoded(suite),
+                result["subject"]
+            );
+            scores.read(&client.text(&path)?, options.metric)?;
+        }
+        Ok(scores)
     }
 
     pub(super) fn of_file(path: &Path, metric: Option<&str>) -> anyhow::Result<Self> {
@@ -34,22 +88,27 @@ impl Scores {
 
     fn of_text(text: &str, metric: Option<&str>) -> anyhow::Result<Self> {
         let mut scores = Self::default();
+        scores.read(text, metric)?;
+        Ok(scores)
+    }
+
+    fn read(&mut self, text: &str, metric: Option<&str>) -> anyhow::Result<()> {
         if let Ok(log) = serde_json::from_str::<Value>(text)
             && let Some(samples) = log["samples"].as_array()
         {
             for (place, sample) in samples.iter().enumerate() {
-                scores.add_inspect(sample, metric).with_context(|| format!("samples[{place}]"))?;
+                self.add_inspect(sample, metric).with_context(|| format!("samples[{place}]"))?;
             }
         } else {
             for (number, line) in (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty()) {
                 let row: Value = serde_json::from_str(line).with_context(|| format!("line {number}"))?;
-                scores.add(&row, metric).with_context(|| format!("line {number}"))?;
+                self.add(&row, metric).with_context(|| format!("line {number}"))?;
             }
         }
-        if scores.0.is_empty() {
+        if self.0.is_empty() {
             bail!("there are no samples in it");
         }
-        Ok(scores)
+        Ok(())
     }
 
     /// A line of our own or of lm-eval.
@@ -128,7 +187,7 @@ fn score(value: &Value) -> anyhow::Result<f64> {
     })
 }
 
-fn urlencoding(text: &str) -> String {
+fn encoded(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }
 
