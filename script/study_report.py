@@ -10,8 +10,6 @@ import outcomes
 import study
 
 VERDICTS = {"appears": "appears", "refuted": "is refuted", "not_refuted": "is not refuted", "undecided": "is not decided"}
-# As `Effect::FEWEST_SEEDS`.
-FEWEST_SEEDS = 4
 
 
 class Judged(typing.NamedTuple):
@@ -32,7 +30,7 @@ class Judged(typing.NamedTuple):
     p: float
 
 
-NO_CONTROL = "is not decided, as the control did not move"
+NO_CONTROL = "is not decided, as the control is not shown to move"
 
 
 def settled(judged):
@@ -43,12 +41,11 @@ def settled(judged):
     >>> [one.verdict for one in settled([one("is refuted", control=True), one("is refuted"), one("appears")])] == ["is refuted"] + 2 * [NO_CONTROL]
     True
     """
-    primary = [place for place, one in enumerate(judged) if one.outcome.get("primary") and one.verdict == "appears"]
-    of_all = [one.p for one in judged if one.outcome.get("primary")]
-    if len(of_all) > 1 and primary:
-        places = [place for place, one in enumerate(judged) if one.outcome.get("primary")]
-        passed = dict(zip(places, outcomes.judge(holm=of_all)["holm"]))
-        judged = [one._replace(verdict="is not decided") if place in primary and not passed[place] else one for place, one in enumerate(judged)]
+    primary = [place for place, one in enumerate(judged) if one.outcome.get("primary")]
+    if len(primary) > 1:
+        passed = dict(zip(primary, outcomes.judge(holm=[judged[place].p for place in primary])["holm"]))
+        fails = lambda place, one: one.verdict == "appears" and passed.get(place) is False  # noqa: E731
+        judged = [one._replace(verdict="is not decided") if fails(place, one) else one for place, one in enumerate(judged)]
     if moved(judged) is not False:
         return judged
     return [one if one.outcome.get("control") else one._replace(verdict=NO_CONTROL) for one in judged]
@@ -131,8 +128,7 @@ class Found:
             return Judged(outcome, mean, None, None, each, self.in_every_seed(ours, theirs[0], outcome.get("at_least", 0.0)), math.inf, 1.0)
         planned = len(self.experiment["seeds"])
         if "undecidable" in said:
-            why = f": {len(ours)} seeds" if len(ours) < FEWEST_SEEDS else ""
-            return Judged(outcome, mean, None, None, each, f"is not decided{why}", math.inf, 1.0)
+            return Judged(outcome, mean, None, None, each, f"is not decided: {said['undecidable']}", math.inf, 1.0)
         effect, verdict = said["effect"], VERDICTS[said["outcome"]]
         # A study is judged once, at the end that it declared.
         if len(ours) < planned or not is_fixed and len(theirs) < planned:
@@ -302,6 +298,38 @@ def score_table(found):
             of = lambda row: f"{row['temperature']}{' (the lowest measured)' if row['temperature'] <= lowest else ''}"  # noqa: B023, E731
             body.append([f"{arm}: temperature", ", ".join(of(row) for row in rows), "", "", ""])
     return ["", "greedy pass@1, per cent", "tokens of an answer", "minutes", "steps"], body
+
+
+def lengths(found):
+    """How the length of answers goes with accuracy, in sentences: over all runs at their end, and over the steps of each."""
+    rows = [row for found_rows in found.trained().values() for row in found_rows]
+    ends = [row["greedy"][-1]["members"] for row in rows]
+    accuracy = [statistics.fmean(outcomes.by_problem(members, 1, 1)) for members in ends]
+    said = []
+    over_runs = correlation([outcomes.tokens(members) for members in ends], accuracy)
+    if over_runs is not None:
+        said.append(f"Over all {len(rows)} runs, the length of answers and accuracy at the end correlate by {over_runs:.2f}.")
+    for arm, runs in found.trained().items():
+        if all(name in run["metrics"] for run in runs for name in ("pass_rate", "response_length")):
+            each = [correlation(*(outcomes.recorded(run, name) for name in ("response_length", "pass_rate"))) for run in runs]
+            first = [statistics.fmean(outcomes.recorded(run, "response_length")[:3]) for run in runs]
+            if None not in each:
+                said.append(
+                    f"{arm}: over the steps of a run the length of answers and the pass rate correlate by {', '.join(f'{one:.2f}' for one in each)}"
+                    f" (by seed); answers of the first three steps have {', '.join(f'{one:.1f}' for one in first)} tokens."
+                )
+    return said
+
+
+def correlation(xs, ys):
+    """Pearson's; none of equal values, of fewer than three, or of lists that do not belong together.
+
+    >>> correlation([1, 2, 3], [2, 4, 6]), correlation([1, 1, 1], [1, 2, 3])
+    (1.0, None)
+    """
+    if len(xs) != len(ys) or len(xs) < 3 or len(set(xs)) == 1 or len(set(ys)) == 1:
+        return None
+    return statistics.correlation(xs, ys)
 
 
 def metric_table(found):

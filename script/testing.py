@@ -12,6 +12,12 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 SLOWEST = 30
 
 
+def holder(path, crates):
+    """The crate that holds a file: of those whose folders hold it, the innermost."""
+    holders = [name for name, (folder, _) in crates.items() if path.startswith(folder + "/")]
+    return max(holders, key=lambda name: len(crates[name][0]), default=None)
+
+
 def changed(paths, crates):
     """The crates with a file among `paths`, each by the longest folder that holds it.
 
@@ -19,12 +25,7 @@ def changed(paths, crates):
     >>> changed(["tests/stand-in/src/lib.rs", "docs/A.md", "worker/Cargo.toml", "testsuite"], crates)
     ['stand-in', 'worker']
     """
-    found = set()
-    for path in paths:
-        holders = [name for name, (folder, _) in crates.items() if path.startswith(folder + "/")]
-        if holders:
-            found.add(max(holders, key=lambda name: len(crates[name][0])))
-    return sorted(found)
+    return sorted({holder(path, crates) for path in paths} - {None})
 
 
 def touches(paths, guards):
@@ -49,13 +50,13 @@ def unaffected(paths, crates, rules):
     """
 
     def reached(path):
-        holders = [name for name, (folder, _) in crates.items() if path.startswith(folder + "/")]
-        if not holders:
+        own = holder(path, crates)
+        if own is None:
             return next((names for prefix, names in rules["reads"].items() if path.startswith(prefix)), list(crates))
-        changed = {max(holders, key=lambda name: len(crates[name][0]))}
-        while more := {name for name, (_, uses) in crates.items() if name not in changed and changed & set(uses)}:
-            changed |= more
-        return changed - set(rules["apart"]["crates"] if touches([path], rules["apart"]["rooms"]) else [])
+        found = {own}
+        while more := {name for name, (_, uses) in crates.items() if name not in found and found & set(uses)}:
+            found |= more
+        return found - set(rules["apart"]["crates"] if touches([path], rules["apart"]["rooms"]) else [])
 
     return sorted(set(crates) - {name for path in paths for name in reached(path)})
 

@@ -1,4 +1,4 @@
-//! What numbers can bear: intervals of shares and of effects, and the decisions that follow from them (docs/STATISTICS.md).
+//! Intervals of shares and of effects, and the decisions that follow from them (docs/STATISTICS.md).
 
 mod decision;
 mod effect;

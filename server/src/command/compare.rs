@@ -30,7 +30,7 @@ use scores::{Place, Reading, Scores};
 /// JSON, or JSON Lines of {"problem": ID, "score": NUMBER}. Several scores of a problem are
 /// averaged.
 ///
-/// An arm of one place has no seeds: the interval is then over problems alone, and says whether
+/// An arm of one place has no seeds: the interval is then over problems only, and says whether
 /// these two models differ, not whether the two methods do. Two or three seeds decide nothing.
 #[derive(Args, Debug)]
 #[command(verbatim_doc_comment)]
@@ -93,7 +93,7 @@ impl FromStr for Arm {
     }
 }
 
-/// What became of an arm.
+/// An arm, compared with the first.
 #[derive(Debug, Serialize)]
 struct Compared {
     name: String,
@@ -116,26 +116,20 @@ struct Compared {
 
 impl Compare {
     pub(crate) fn run(self, common: CommonArgs) -> anyhow::Result<ExitCode> {
-        let mut client = None;
-        let mut server = Some(self.server);
         let reading = Reading { suite: self.suite.as_deref(), metric: self.metric.as_deref() };
+        let mut places = self.arms.iter().flat_map(|arm| &arm.places);
+        let client =
+            places.any(|place| Place::from_str(place).is_ok()).then(|| self.server.client(common)).transpose()?;
         let mut arms = Vec::new();
         for arm in &self.arms {
-            let mut seeds = Vec::new();
-            for place in &arm.places {
-                let read = match place.parse::<Place>() {
-                    Ok(place) => {
-                        if client.is_none() {
-                            let server = server.take().context("one server")?;
-                            client = Some(server.client(common.clone())?);
-                        }
-                        Scores::of_server(client.as_ref().context("a client")?, &place, &reading)
-                    }
-                    Err(_) => Scores::of_file(place.as_ref(), reading.metric),
+            let read = |place: &String| {
+                let read = match (Place::from_str(place), &client) {
+                    (Ok(of_server), Some(client)) => Scores::of_server(client, &of_server, &reading),
+                    _ => Scores::of_file(place.as_ref(), reading.metric),
                 };
-                seeds.push(read.with_context(|| place.clone())?);
-            }
-            arms.push((arm, seeds));
+                read.with_context(|| place.clone())
+            };
+            arms.push((arm, arm.places.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?));
         }
         let (first, of_first) = &arms[0];
         let problems = of_first[0].problems();

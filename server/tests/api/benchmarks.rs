@@ -204,7 +204,7 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
     assert_eq!(results["items"][0]["truncated"], 2, "both answers to the first row");
     assert_eq!(results["items"][0]["without_solution"], 1, "one to the second");
     let page = writer.get(&format!("/evaluations/{id}")).await.expect(200).text();
-    assert!(page.contains("33.3 % of the answers were cut at "), "both answers to one row of three");
+    assert!(page.contains("(up to 33.3 % at "), "both answers to one row of three");
     assert_eq!(results["items"][0]["curve"][1]["k"], 2);
     assert_eq!(results["items"][0]["curve"][1]["pass_at_k"], 1.0);
     assert_eq!(results["items"][2]["step"], 1);

@@ -1,7 +1,7 @@
 //! Databases that earlier releases wrote.
 //!
-//! `releases/72beba27.sql.gz` is `pg_dump --inserts --rows-per-insert=200 --no-owner --no-privileges` of a lab of commit 72beba27, without comments:
-//! one small run of every recipe and one evaluation of every type, all completed. The weights are not there.
+//! `releases/72beba27.sql.gz` is `pg_dump --inserts --rows-per-insert=200 --no-owner --no-privileges` of a lab of commit 72beba27,
+//! without comments: one small run of every recipe and one evaluation of every type, all completed. The weights are not there.
 
 use flate2::read::GzDecoder;
 use lyceum_core::evaluation::EvaluationType;

@@ -43,7 +43,7 @@ pub struct LearningConfig {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shuffle_rewards: bool,
     /// With `shuffle_rewards`: rewards change places only among the samples of a prompt, so that each prompt keeps its own.
-    /// Across prompts, shuffled rewards make groups differ that did not, and harm by that alone.
+    /// Across prompts, shuffled rewards make groups differ that did not, and that does harm.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub shuffle_within_group: bool,
     /// Sequences cut at the token limit are not learned from (DAPO's overlong filtering). They still count where rewards

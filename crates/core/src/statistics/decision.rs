@@ -1,10 +1,10 @@
-//! What an effect decides.
+//! Decisions from effects.
 
 use serde::{Deserialize, Serialize};
 
 use super::Effect;
 
-/// What a study expected beforehand of the first arm.
+/// A study's expectation of the first arm, stated beforehand.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expectation {
@@ -27,7 +27,7 @@ impl Expectation {
     }
 }
 
-/// What became of an expectation.
+/// How an expectation turned out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
@@ -38,7 +38,7 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// What the interval of 95 % says.
+    /// By the interval of 95 %.
     pub fn of(expectation: Expectation, effect: &Effect) -> Self {
         let (low, high, by) = match expectation {
             Expectation::Higher(by) => (effect.low, effect.high, by),
@@ -54,8 +54,8 @@ impl Outcome {
     }
 }
 
-/// Which of several hypotheses are rejected together at `level` (Holm 1979): the smallest p must be at most `level / m`, the next at
-/// most `level / (m − 1)`, and so on until one is not.
+/// Which of several hypotheses are rejected together at `level` (Holm 1979): the smallest p must be at most `level / m`, the
+/// next at most `level / (m − 1)`, and so on until one is not.
 pub fn holm(p_values: &[f64], level: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..p_values.len()).collect();
     order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));

@@ -4,10 +4,11 @@ use serde::Serialize;
 
 use super::{quantile, two_sided};
 
-/// What was measured of an arm.
+/// The scores of an arm.
 #[derive(Clone, Copy, Debug)]
 pub enum Sample<'a> {
-    /// One list of scores for each seed, all by the same problems in the same order. A measure that has no problems has lists of one.
+    /// One list of scores for each seed, all by the same problems in the same order. A measure that has no problems has lists
+    /// of one.
     Seeds(&'a [Vec<f64>]),
     /// The scores of what has no seeds, such as an untrained base.
     Fixed(&'a [f64]),
@@ -27,8 +28,8 @@ pub enum Pairing {
 ///
 /// `SE² = SE²(seeds) + SE²(problems)`: over seeds `s²/n` of each arm (Welch 1947), or of the differences of paired seeds; over
 /// problems `s²/m` of the differences by problem, which are means over seeds. An arm all of whose scores are 0, or all 1, adds
-/// `p (1 − p) / (m + 4)` with `p = (x + 2) / (m + 4)` (Agresti and Coull 1998) instead of an error of 0. The degrees of freedom are Satterthwaite's
-/// (1946): `(Σ vᵢ)² / Σ (vᵢ² / fᵢ)`.
+/// `p (1 − p) / (m + 4)` with `p = (x + 2) / (m + 4)` (Agresti and Coull 1998) instead of an error of 0. The degrees of freedom
+/// are Satterthwaite's (1946): `(Σ vᵢ)² / Σ (vᵢ² / fᵢ)`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effect {
     pub difference: f64,
@@ -70,11 +71,14 @@ pub enum Undecidable {
     Problems(usize, usize),
     #[error("{0} and {1} seeds cannot be paired")]
     Unpaired(usize, usize),
-    #[error("the seeds of an arm are of two kinds and overlap with the other arm: at least {least} are needed", least = Effect::SEEDS_OF_TWO_KINDS)]
+    #[error(
+        "the seeds of an arm are of two kinds and overlap with the other arm: at least {least} are needed",
+        least = Effect::SEEDS_OF_TWO_KINDS
+    )]
     TwoKinds,
     #[error("the four seeds of one arm vary far less than the other's, which may be chance: at least 5 are needed")]
     Uneven,
-    #[error("all values are alike, which leaves no error to judge the difference by")]
+    #[error("neither seeds nor differences by problem vary, which leaves no error to judge by")]
     Alike,
     #[error("a score is not a number")]
     NotANumber,
@@ -84,9 +88,9 @@ pub enum Undecidable {
 const ALIKE: f64 = 1e-18;
 
 impl Effect {
-    /// With fewer seeds of an arm nothing is decided: at three, an effect of twice the spread of seeds is seen in one study of three.
+    /// With fewer seeds of an arm nothing is decided.
     pub const FEWEST_SEEDS: usize = 4;
-    /// Where seeds end in one of two places, more of them are needed: with fewer, up to a tenth of decisions would be false.
+    /// Where seeds end in one of two places, more of them are needed: fewer may have met one of the two by chance.
     pub const SEEDS_OF_TWO_KINDS: usize = 10;
 
     /// How much `ours` exceeds `theirs`.
@@ -164,11 +168,11 @@ impl Effect {
 
     /// The least true difference that a study with this error shows with probability `power`.
     pub fn shows(&self, power: f64) -> f64 {
-        (quantile(self.freedom, 0.975) + quantile(self.freedom, power)) * self.standard_error
+        shown_by(&self.parts, power)
     }
 
-    /// The least number of seeds an arm, as many in both, with which a true `difference` is shown with probability `power`, if seeds
-    /// and problems go on to vary as they do; none if the problems alone leave more error than that, or more than 1,000 are needed.
+    /// The least number of seeds an arm, as many in both, with which a true `difference` is shown with probability `power`, if
+    /// seeds and problems go on to vary as they do; none if the problems leave too much error, or more than 1,000 are needed.
     pub fn seeds_for(&self, difference: f64, power: f64) -> Option<usize> {
         (Self::FEWEST_SEEDS..=1_000).find(|seeds| {
             let parts: Vec<Part> = self
@@ -183,9 +187,7 @@ impl Effect {
                     },
                 })
                 .collect();
-            let freedom = satterthwaite(&parts);
-            let error = parts.iter().map(|part| part.variance).sum::<f64>().sqrt();
-            (quantile(freedom, 0.975) + quantile(freedom, power)) * error <= difference.abs()
+            shown_by(&parts, power) <= difference.abs()
         })
     }
 }
@@ -252,7 +254,7 @@ impl Arm {
     }
 }
 
-/// Whether the seeds of one arm of four vary so much less than the other's that it may have met one of two kinds alone.
+/// Whether the seeds of one arm of four vary so much less than the other's that all may be of one of two kinds by chance.
 fn are_uneven(parts: &[Part]) -> bool {
     match parts {
         [a, b, ..] if b.is_of_seeds && a.freedom.min(b.freedom) < 4.0 => {
@@ -271,13 +273,19 @@ fn are_apart([a, b]: &[Arm; 2]) -> bool {
     };
     let [(a_low, a_high), (b_low, b_high)] = [ends(a), ends(b)];
     // Four seeds on one side of a fixed value are chance once in eight.
-    let is_enough = [a, b].iter().all(|arm| arm.seeds.is_empty() || arm.seeds.len() > 4)
-        || !a.seeds.is_empty() && !b.seeds.is_empty();
-    is_enough && (a_low > b_high || b_low > a_high)
+    let is_chance = a.seeds.len().max(b.seeds.len()) < 5 && a.seeds.len().min(b.seeds.len()) == 0;
+    !is_chance && (a_low > b_high || b_low > a_high)
 }
 
 fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The least true difference that is shown with probability `power`.
+fn shown_by(parts: &[Part], power: f64) -> f64 {
+    let freedom = satterthwaite(parts);
+    let error = parts.iter().map(|part| part.variance).sum::<f64>().sqrt();
+    (quantile(freedom, 0.975) + quantile(freedom, power)) * error
 }
 
 fn satterthwaite(parts: &[Part]) -> f64 {

@@ -98,7 +98,7 @@ pub struct BenchmarkResult {
 }
 
 impl BenchmarkResult {
-    /// The share of answers that ended at the limit of tokens, if there are so many that the score says who finishes as well.
+    /// The share of answers that ended at the limit of tokens, if it is above 5 %: then the score says who finishes as well.
     pub fn many_cut(&self) -> Option<f64> {
         let share = self.truncated? as f64 / (f64::from(self.rows) * f64::from(self.n));
         (share > 0.05).then_some(share)

@@ -30,7 +30,7 @@ impl FromStr for Place {
     }
 }
 
-/// What is read where there is a choice.
+/// Choices among several suites and metrics.
 pub(super) struct Reading<'a> {
     pub(super) suite: Option<&'a str>,
     pub(super) metric: Option<&'a str>,

@@ -48,7 +48,7 @@ pub enum SolutionReward {
     /// it is correct, else 0.
     TestsPassed,
     /// A control for studies: 1 if the model ended the answer itself, within the limit of tokens, and a solution was found in
-    /// it, right or wrong; else 0. What is learned from this too is not learned from verdicts.
+    /// it, right or wrong; else 0. A gain that it brings as well does not come from verdicts.
     Finished,
 }
 

@@ -11,7 +11,7 @@ use lyceum_store::page::{self, Window};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::EvaluationFrame;
 use crate::api_error::ApiError;
@@ -90,6 +90,20 @@ impl BenchmarkPage {
             Some(temperature) => format!("n = {}, T = {temperature}", result.n),
             None => format!("n = {}", result.n),
         }
+    }
+
+    /// Suites with many answers that were cut, each with its largest share of them.
+    fn cut(&self) -> Vec<String> {
+        let mut largest: BTreeMap<&str, (f64, &serde_json::Value)> = BTreeMap::new();
+        for result in &self.results {
+            let Some(share) = result.many_cut() else { continue };
+            let found = largest.entry(&result.suite).or_insert((share, &result.protocol["max_tokens"]));
+            found.0 = found.0.max(share);
+        }
+        let said = |(suite, (share, limit)): (&str, (f64, &serde_json::Value))| {
+            format!("{} (up to {} % at {limit} tokens)", format::suite_title(suite), format::share(&share))
+        };
+        largest.into_iter().map(said).collect()
     }
 
     /// Names and titles of its suites, and whether each was chosen.
