@@ -14,6 +14,7 @@ pub(crate) mod goalposts;
 pub(crate) mod migrate;
 pub(crate) mod output;
 pub(crate) mod problem;
+pub(crate) mod prompts;
 pub(crate) mod record_crash;
 pub(crate) mod reward;
 pub(crate) mod run;

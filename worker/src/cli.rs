@@ -9,6 +9,8 @@ use crate::command::evolve::Evolve;
 use crate::command::grade::Grade;
 #[cfg(feature = "engine")]
 use crate::command::merge::Merge;
+#[cfg(feature = "engine")]
+use crate::command::prompts::Prompts;
 use crate::command::recheck::Recheck;
 #[cfg(feature = "engine")]
 use crate::command::rollout::Rollout;
@@ -38,6 +40,8 @@ enum Command {
     #[cfg(feature = "engine")]
     Merge(Merge),
     #[cfg(feature = "engine")]
+    Prompts(Prompts),
+    #[cfg(feature = "engine")]
     Rollout(Rollout),
     Recheck(Recheck),
     Run(Run),
@@ -60,6 +64,8 @@ impl Cli {
             Command::Grade(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Merge(command) => command.run(),
+            #[cfg(feature = "engine")]
+            Command::Prompts(command) => command.run(),
             #[cfg(feature = "engine")]
             Command::Rollout(command) => command.run(),
             Command::Recheck(command) => command.run(),

@@ -10,6 +10,8 @@ mod handlers;
 mod loading;
 #[cfg(feature = "engine")]
 pub(crate) mod merge;
+#[cfg(feature = "engine")]
+pub(crate) mod prompts;
 pub(crate) mod recheck;
 #[cfg(feature = "engine")]
 pub(crate) mod rollout;

@@ -12,6 +12,7 @@ mod role;
 mod stages;
 mod typed;
 mod view;
+mod warning;
 
 pub use self::gates::{Gates, SCORE_OF_PLAN, SCORE_OF_QUESTION, ScoreScale};
 pub use self::metric::{

@@ -15,7 +15,7 @@ pub(crate) mod watched;
 
 pub use self::code::PoolFilter;
 pub(crate) use self::config::frozen_faults;
-pub use self::config::{Band, ItemConfig, LearningConfig, SamplingConfig, sampling_faults};
+pub use self::config::{Band, ItemConfig, LearningConfig, SamplingConfig, Scheduler, sampling_faults};
 pub use self::draft::{
     Draft, Generation, Learner, Lesson, Member, Names, Sample, Sequence, completions, founders, population_faults,
     read_parameters, resolved, single_population_fault, written_out,

@@ -26,6 +26,7 @@ pub mod named;
 pub mod pick;
 pub mod problem;
 pub mod prompt;
+pub mod prompt_trial;
 pub mod rating;
 pub mod recipes;
 pub mod reward;

@@ -4,6 +4,7 @@
 //! renders ([`Template`]) and the fields it reads ([`Field`]), so a new recipe needs no change here. The sets of
 //! `configs/prompts` are built in; a resolved run config contains its templates in full, with their hashes.
 
+mod answer;
 mod bounds;
 mod code;
 mod compact;
@@ -17,10 +18,13 @@ mod size;
 mod tagged;
 mod template;
 
+pub use self::answer::{AnswerReading, FoundAnswer, ReadingRule};
+pub(crate) use self::code::reads_code;
 pub use self::code::{CODE_TEMPLATES, Reference, task_name};
+pub(crate) use self::config::shipped_templates;
 pub use self::config::{PromptConfig, Style, shipped_sets};
 pub use self::grammar::{Answer, Field, Grammar, ProposalText, Take, compact_literal};
 pub use self::reading::{Format, Reading};
-pub use self::set::{PromptError, PromptSet, Rendered};
+pub use self::set::{PromptError, PromptSet, Reads, Rendered};
 pub use self::size::Size;
 pub use self::template::{Sample, Template, Variable};

@@ -34,41 +34,43 @@ mod tests {
     use crate::config;
 
     #[test]
-    fn every_shipped_preset_resolves() {
+    fn every_shipped_preset_resolves_and_learns_at_rates_that_move() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/runs");
-        let mut names = Vec::new();
+        let registry = Registry::shipped();
+        let mut at_papers_rates = Vec::new();
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_none_or(|kind| kind != "toml") {
                 continue;
             }
             let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-            let document: serde_json::Value = toml::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
-            let resolved = config::resolve(&document, &Registry::shipped());
+            let text = std::fs::read_to_string(&path).unwrap();
+            let document: serde_json::Value = toml::from_str(&text).unwrap();
+            let resolved = config::resolve(&document, &registry);
             let resolved = resolved.unwrap_or_else(|faults| panic!("{name}:\n{faults}"));
             toml::to_string(&resolved).unwrap_or_else(|error| panic!("{name} cannot be written as TOML: {error}"));
-            names.push(name);
-        }
-        for name in ["demo", "populora-seedling", "baseline-seedling", "azr-seedling"] {
-            assert!(names.contains(&name.to_owned()), "{name} is missing among {names:?}");
-        }
-        for base in ["seedling-math", "qwen3-4b", "qwen3-8b", "8b-to-4b", "qwen2.5-1.5b-instruct"] {
-            for dropout in ["", "-dropout"] {
-                let name = format!("rzero-{base}{dropout}");
-                assert!(names.contains(&name), "{name} is missing among {names:?}");
+            let recipe = registry.get(&resolved.recipe).unwrap();
+            assert_eq!(recipe.warnings(&resolved).unwrap(), [], "{name}");
+
+            // The paper's own rate stands in the preset's head.
+            let heads = text.lines().filter(|line| line.starts_with('#'));
+            let set = heads.flat_map(|line| line.split("--set ").skip(1)).filter_map(|set| set.trim().split_once('='));
+            let rates: Vec<(&str, f64)> = set.filter_map(|(path, rate)| Some((path, rate.parse().ok()?))).collect();
+            if rates.is_empty() {
+                continue;
             }
+            let mut document = document;
+            for (path, rate) in &rates {
+                let pointer = format!("/{}", path.replace('.', "/"));
+                *document.pointer_mut(&pointer).unwrap_or_else(|| panic!("{name}: {path}")) = (*rate).into();
+            }
+            let warnings = recipe.warnings(&config::resolve(&document, &registry).unwrap()).unwrap();
+            assert!(!warnings.is_empty(), "{name} at {rates:?}");
+            at_papers_rates.push(resolved.recipe);
         }
-        for base in ["seedling-math", "qwen2.5-3b", "qwen2.5-7b", "qwen3-4b"] {
-            let name = format!("sage-{base}");
-            assert!(names.contains(&name), "{name} is missing among {names:?}");
-        }
-        for base in ["seedling", "qwen2.5-coder-7b", "qwen2.5-coder-7b-real-data"] {
-            let name = format!("gasp-{base}");
-            assert!(names.contains(&name), "{name} is missing among {names:?}");
-        }
-        for recipe in ["populora", "baseline", "azr"] {
-            assert!(names.contains(&format!("{recipe}-qwen2.5-coder-7b")), "{recipe} at 7B is missing among {names:?}");
-        }
+        at_papers_rates.sort_unstable();
+        at_papers_rates.dedup();
+        assert_eq!(at_papers_rates, ["azr", "gasp", "rlvr", "rzero", "sage"]);
     }
 
     #[test]

@@ -75,7 +75,11 @@ impl Texts {
     /// The model has no template, or the template rejects the conversation.
     pub fn render(&self, messages: &[Message]) -> Result<String> {
         let template = self.chat_template.as_ref().ok_or_else(|| {
-            ModelError::Base(format!("base model `{}` has no chat template, which a conversation needs", self.name))
+            ModelError::Base(format!(
+                "base model `{}` has no chat template, which a conversation needs: use prompts for models that continue a text, \
+                 such as the set `azr` or the style `completion`",
+                self.name
+            ))
         })?;
         let (messages, begun) = match messages.split_last() {
             Some((last, others)) if last.role == "assistant" => (others, last.content.as_str()),

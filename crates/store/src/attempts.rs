@@ -7,6 +7,7 @@ pub use page::{AttemptFilter, page};
 
 use chrono::{DateTime, Utc};
 use lyceum_core::id::{AttemptId, ExecutionId, ProblemId};
+use lyceum_core::prompt::ReadingRule;
 use lyceum_core::recipe::{AttemptRecord, Role, Side};
 use lyceum_core::verify::Status;
 use serde::Serialize;
@@ -50,6 +51,9 @@ pub struct Attempt {
     pub text: String,
     /// The answer found in it.
     pub answer: Option<String>,
+    /// The rule that found it, if the run reads answers by several: `form`, `line`, `boxed` or `literal`.
+    #[schema(value_type = Option<String>)]
+    pub reading: Option<ReadingRule>,
     /// Whether the answer has the requested form.
     pub well_formed: bool,
     /// The verifier's status.
@@ -75,7 +79,7 @@ pub struct Attempt {
 keyed_by_seq!(Attempt);
 
 const COLUMNS: &str =
-    "id, seq, step, problem_id, member_id, version_id, role, sample, text, answer, well_formed, status,
+    "id, seq, step, problem_id, member_id, version_id, role, sample, text, answer, reading, well_formed, status,
     reason, correct, reward, reward_parts, tokens, evaluation_id, created_at";
 
 /// Rows per statement; Postgres takes at most 65,535 parameters.
@@ -92,7 +96,7 @@ pub(crate) async fn write(
     for batch in records.chunks(BATCH) {
         let mut insert = QueryBuilder::new(
             "WITH inserted AS (INSERT INTO attempts (id, run_id, step, problem_id, member_id, version_id, role, sample,
-             text, answer, well_formed, status, reason, correct, reward, reward_parts, tokens, evaluation_id) ",
+             text, answer, reading, well_formed, status, reason, correct, reward, reward_parts, tokens, evaluation_id) ",
         );
         insert.push_values(batch, |mut row, record| {
             row.push_bind(record.id.0)
@@ -105,6 +109,7 @@ pub(crate) async fn write(
                 .push_bind(record.sample.cast_signed())
                 .push_bind(storable(&record.text))
                 .push_bind(record.answer.as_deref().map(storable))
+                .push_bind(record.reading)
                 .push_bind(record.well_formed)
                 .push_bind(record.status)
                 .push_bind(storable(&record.reason))

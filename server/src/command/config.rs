@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
 use lyceum_core::config::{RunConfig, resolve};
-use lyceum_core::fault::Faults;
+use lyceum_core::fault::{Fault, Faults};
 use lyceum_core::recipe::Registry;
 use serde_json::Value;
 
@@ -34,8 +34,14 @@ enum Action {
 impl Config {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         let Action::Check { file } = self.action;
-        match check(&read(&file)?, &Registry::shipped()) {
+        let registry = Registry::shipped();
+        match check(&read(&file)?, &registry) {
             Ok(config) => {
+                let recipe = registry.get(&config.recipe).ok();
+                let warnings = recipe.and_then(|recipe| recipe.warnings(&config).ok());
+                for Fault { pointer, detail } in warnings.unwrap_or_default() {
+                    remark(format!("warning: {pointer}: {detail}"));
+                }
                 document(&toml::to_string_pretty(&config).context("the config cannot be written as TOML")?)?;
                 Ok(ExitCode::SUCCESS)
             }

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use super::config::read;
-use super::output::{json as print_json, line};
+use super::output::{json as print_json, line, remark};
 use super::reward;
 use crate::client::Client;
 use crate::command::ServerArgs;
@@ -158,10 +158,12 @@ impl Run {
                 }
                 if dry_run {
                     let resolved = client.post("/api/v1/runs?dry_run=true", Some(&body))?;
+                    warn(&resolved);
                     print_json(&resolved["config"])?;
                     return Ok(ExitCode::SUCCESS);
                 }
                 let run = client.post("/api/v1/runs", Some(&body))?;
+                warn(&run);
                 let id = print_id(&run)?;
                 if watch { watch::follow(&client, id) } else { Ok(ExitCode::SUCCESS) }
             }
@@ -226,6 +228,14 @@ fn parse_overrides(given: &[String]) -> anyhow::Result<Map<String, Value>> {
         Ok((path.to_owned(), value))
     };
     given.iter().map(parse).collect()
+}
+
+/// Prints the warnings in the answer to a creation.
+fn warn(answer: &Value) {
+    for warning in answer["warnings"].as_array().into_iter().flatten() {
+        let text = |field: &str| warning[field].as_str().unwrap_or_default().to_owned();
+        remark(format!("warning: {}: {}", text("pointer"), text("detail")));
+    }
 }
 
 fn steer(client: &Client, id: Uuid, action: &str) -> anyhow::Result<ExitCode> {

@@ -1,12 +1,14 @@
 //! The name, state and navigation above every page of a run, and other runs to choose from.
 
+use lyceum_core::config::RunConfig;
+use lyceum_core::fault::Fault;
 use lyceum_core::id::ExecutionId;
 use lyceum_core::recipe::Capabilities;
 use lyceum_core::work::Sampler;
 use lyceum_store::executions::State;
 use lyceum_store::page::{Order, Window};
 use lyceum_store::runs::{self, Run, RunDetail, RunFilter, RunSort};
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 use sqlx::PgPool;
 use uuid::Uuid;
 
@@ -26,6 +28,9 @@ pub(crate) struct RunFrame {
     /// What the run's recipe has.
     #[serde(skip)]
     pub(crate) capabilities: Capabilities,
+    /// Warnings about its config.
+    #[serde(skip)]
+    pub(crate) warnings: Vec<Fault>,
     /// The run it was forked from, which may have been removed since.
     #[serde(skip)]
     pub(crate) origin: Option<Origin>,
@@ -49,9 +54,13 @@ impl RunFrame {
         let detail = runs::find(lab.store.pool(), id).await?;
         let recipe = detail.run.recipe.as_str();
         // The rows of a recipe that this server lacks may be of any sort.
-        let mut capabilities = match lab.registry.get(recipe) {
-            Ok(recipe) => recipe.capabilities(),
-            Err(_) => Capabilities::ALL,
+        let (mut capabilities, warnings) = match lab.registry.get(recipe) {
+            Ok(recipe) => {
+                let config = RunConfig::deserialize(&detail.config).ok();
+                let warnings = config.and_then(|config| recipe.warnings(&config).ok());
+                (recipe.capabilities(), warnings.unwrap_or_default())
+            }
+            Err(_) => (Capabilities::ALL, Vec::new()),
         };
         // A single member in both roles plays no matchups, whatever its recipe could do.
         let is_over = detail.run.state == State::Completed;
@@ -63,6 +72,7 @@ impl RunFrame {
         Ok(Self {
             navigation: Navigation::of(detail.run.id, open, capabilities),
             capabilities,
+            warnings,
             origin: origin(lab.store.pool(), &detail.run).await?,
             detail,
         })

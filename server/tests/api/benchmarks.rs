@@ -58,6 +58,7 @@ pub(crate) async fn measured(server: &TestServer, id: ExecutionId) {
                     },
                     tokens: 3,
                     solution: ((row, sample) != (1, 1)).then(|| row.to_string()),
+                    reading: None,
                     reason: None,
                 },
                 graded: Graded { correct, base_correct: None, status: Status::Ok, reason: String::new() },

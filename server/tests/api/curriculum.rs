@@ -97,6 +97,7 @@ fn attempts(run: ExecutionId, problem: (u32, u32), step: u32, said: &[Said<'_>])
         sample: number,
         text: said.answer.unwrap_or_default().to_owned(),
         answer: said.answer.map(str::to_owned),
+        reading: None,
         well_formed: said.answer.is_some(),
         status: Status::Ok,
         reason: said.reason.to_owned(),

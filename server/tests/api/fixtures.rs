@@ -143,6 +143,7 @@ pub(crate) fn records(run: ExecutionId, artifact: Digest, count: u32) -> (Record
                 sample,
                 text: "It is \u{0} 2.".to_owned(),
                 answer: Some("2".to_owned()),
+                reading: None,
                 well_formed: true,
                 status: Status::Ok,
                 reason: String::new(),

@@ -38,6 +38,7 @@ async fn a_plan_or_a_score_is_no_failed_solution() {
         sample: number,
         text: if role == Role::Solver { "7" } else { "A long appraisal." }.to_owned(),
         answer: Some("7".to_owned()),
+        reading: None,
         well_formed: true,
         status: Status::Ok,
         reason: String::new(),

@@ -302,3 +302,32 @@ async fn a_run_is_not_deleted_while_a_fork_of_a_deleted_fork_has_its_problems() 
     writer.delete(&address).await.expect(204);
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn a_run_that_hardly_learns_is_warned_about_where_it_is_made_and_on_its_page() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let mut body = crate::diversity::document("slow");
+    let rate = |body: &mut Value, rate: f64| {
+        for side in ["proposer", "solver"] {
+            body["config"]["parameters"][side]["learning"]["optimizer"]["learning_rate"] = json!(rate);
+        }
+    };
+    let pointers = |answer: &Value| -> Vec<String> {
+        let warnings = answer["warnings"].as_array().expect("warnings");
+        warnings.iter().map(|warning| warning["pointer"].as_str().expect("a pointer").to_owned()).collect()
+    };
+    rate(&mut body, 1e-9);
+    let places = ["proposer", "solver"].map(|side| format!("/parameters/{side}/learning/optimizer/learning_rate"));
+    assert_eq!(pointers(&writer.post("/api/v1/runs?dry_run=true", &body).await.expect(200).json()), places);
+    let run = created(&writer, &body).await;
+    assert_eq!(pointers(&run), places);
+    let page = writer.get(&format!("/runs/{}", run["id"].as_str().expect("an id"))).await.expect(200).text();
+    assert!(places.iter().all(|place| page.contains(&format!("<code>{place}</code>"))), "{page}");
+    // A rate of 0 is a control.
+    for other in [0.0, 1.0] {
+        rate(&mut body, other);
+        assert_eq!(pointers(&created(&writer, &body).await), [""; 0]);
+    }
+    server.stop().await;
+}

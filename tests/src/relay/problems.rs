@@ -93,6 +93,7 @@ impl Leg<'_> {
                 sample: 0,
                 text: "NUL \0 and \u{202e}".to_owned(),
                 answer: Some("1".to_owned()),
+                reading: None,
                 well_formed: true,
                 status: verdict.status,
                 reason: String::new(),

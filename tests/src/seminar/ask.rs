@@ -68,6 +68,7 @@ impl Step<'_> {
             let attempt = attempt(&self.rows.draft, critic, Role::Critic, *problem, said, reward);
             self.rows.draft.plan.records.attempts.push(AttemptRecord {
                 answer: score.map(|score| score.to_string()),
+                reading: None,
                 well_formed: score.is_some(),
                 status: if score.is_some() { Status::Ok } else { Status::Malformed },
                 ..attempt
@@ -136,6 +137,7 @@ fn attempt(
         sample: said.sample.index,
         text: said.text.clone(),
         answer: Some(said.text.clone()),
+        reading: None,
         well_formed: true,
         status: Status::Ok,
         reason: String::new(),

@@ -51,6 +51,7 @@ impl Handler for Scripted {
                 finish_reason: FinishReason::Stop,
                 tokens: 1,
                 solution: Some(solution),
+                reading: None,
                 reason: None,
             })
         });

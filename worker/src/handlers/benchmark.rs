@@ -55,7 +55,7 @@ impl Handler for BenchmarkHandler {
         });
         Ok(BenchmarkResult {
             samples: samples.collect(),
-            prompts_sha256: style.sha256().to_owned(),
+            prompts_sha256: style.sha256_for(&rows).to_owned(),
             chat_template_sha256: template.filter(|_| is_chat),
             surprisal,
             usage,
@@ -106,9 +106,9 @@ fn rollout(
 }
 
 fn read(style: &PromptStyle, row: &BenchmarkRow, number: u32, sample: u32, completion: Completion) -> BenchmarkSample {
-    let (solution, reason) = match style.solution(row, &completion.text, completion.finish_reason) {
-        Ok(solution) => (Some(solution), None),
-        Err(reason) => (None, Some(reason)),
+    let (solution, reading, reason) = match style.solution(row, &completion.text, completion.finish_reason) {
+        Ok(found) => (Some(found.text), found.rule, None),
+        Err(reason) => (None, None, Some(reason)),
     };
     BenchmarkSample {
         row: number,
@@ -117,6 +117,7 @@ fn read(style: &PromptStyle, row: &BenchmarkRow, number: u32, sample: u32, compl
         finish_reason: completion.finish_reason,
         tokens: completion.tokens,
         solution,
+        reading,
         reason,
     }
 }

@@ -2,6 +2,8 @@
 
 mod by_hand;
 mod grade;
+#[cfg(feature = "engine")]
+mod prompts;
 mod rows;
 mod torchrun;
 mod verify;

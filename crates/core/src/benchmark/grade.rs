@@ -44,7 +44,7 @@ impl Submission {
             (Self::Completion(text), _) => Ok(text.clone()),
             (Self::Response(text), Question::CodeO { .. } | Question::CodeI { .. } | Question::CodeF { .. }) => {
                 let seedling = PromptStyle::shipped("seedling").map_err(|error| error.to_string())?;
-                seedling.solution(row, text, FinishReason::Stop)
+                Ok(seedling.solution(row, text, FinishReason::Stop)?.text)
             }
             (Self::Response(text), oracle) => {
                 let (prompt, test) = match oracle {

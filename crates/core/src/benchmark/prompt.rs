@@ -8,8 +8,7 @@ use super::format::Format;
 use super::needed::needed_by;
 use super::{BenchmarkRow, Question, Suite, code_of, mathematics_of};
 use crate::problem::Statement;
-use crate::prompt::{PromptError, PromptSet, Style};
-use crate::verify::ProblemKind;
+use crate::prompt::{PromptError, PromptSet, ReadingRule, Style, shipped_templates};
 use crate::work::{FinishReason, Message, Prompt};
 
 /// A prompt style: one file of `configs/benchmarks/prompts`.
@@ -24,6 +23,16 @@ pub struct PromptStyle {
     stop: Vec<String>,
     stop_math: Vec<String>,
     sha256: String,
+    /// SHA-256 that also covers the templates of self-play problems, of a set whose templates may change.
+    self_play_sha256: Option<String>,
+}
+
+/// A solution that was found in a completion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Solution {
+    pub text: String,
+    /// The rule that found it, if there are several.
+    pub rule: Option<ReadingRule>,
 }
 
 #[derive(Deserialize)]
@@ -60,11 +69,14 @@ macro_rules! shipped {
     };
 }
 
+/// The set whose templates follow what models can do; its answers are read by every rule.
+const INSTRUCT: &str = "instruct";
+
 /// Names, files, and the sets of `configs/prompts` that render self-play problems where the file does not say so: it came later,
 /// and a file's hash must stay, since it identifies results.
 const SHIPPED: &[(&str, &str, Option<&str>)] = shipped![
     "azr": Some("azr"),
-    "chat": Some("instruct"),
+    "chat": Some(INSTRUCT),
     "completion": None,
     "evalplus_chat": None,
     "few_shot": None,
@@ -112,16 +124,35 @@ impl PromptStyle {
             let Some(text) = text else { continue };
             environment.add_template_owned(template, text).map_err(|error| template_error(template, &error))?;
         }
+        let sha256 = format!("{:x}", hash.finalize());
+        let set = described.self_play.as_deref().or(self_play);
+        let self_play = match set {
+            Some(INSTRUCT) => Some(PromptSet::shipped(INSTRUCT)?.flexible()),
+            other => other.map(PromptSet::shipped).transpose()?,
+        };
+        let self_play_sha256 = set.filter(|set| *set == INSTRUCT).map(|set| {
+            let templates = shipped_templates(set).fold(Sha256::new().chain_update(&sha256), |hash, (name, text)| {
+                hash.chain_update(name).chain_update(text)
+            });
+            format!("{:x}", templates.finalize())
+        });
         Ok(Self {
             name: name.to_owned(),
             style: described.style,
             environment,
             begin_code: described.begin_code,
-            self_play: described.self_play.as_deref().or(self_play).map(PromptSet::shipped).transpose()?,
+            self_play,
             stop: described.stop,
             stop_math: described.stop_math,
-            sha256: format!("{:x}", hash.finalize()),
+            sha256,
+            self_play_sha256,
         })
+    }
+
+    /// The same style, with self-play answers read by the form alone: for what is learned from.
+    #[must_use]
+    pub fn strict(self) -> Self {
+        Self { self_play: self.self_play.map(PromptSet::strict), ..self }
     }
 
     /// The style's name.
@@ -132,6 +163,13 @@ impl PromptStyle {
     /// SHA-256 of its file and frame, in hex.
     pub fn sha256(&self) -> &str {
         &self.sha256
+    }
+
+    /// The hash that results on `rows` are compared by: of the style's file and frame, and where the rows are self-play
+    /// problems of a set whose templates may change, of those as well.
+    pub fn sha256_for(&self, rows: &[BenchmarkRow]) -> &str {
+        let is_self_play = rows.iter().any(|row| row.oracle.kind().is_triple());
+        self.self_play_sha256.as_deref().filter(|_| is_self_play).unwrap_or(&self.sha256)
     }
 
     /// Why this style cannot render rows of `suite`; `None` if it can.
@@ -225,30 +263,31 @@ impl PromptStyle {
     ///
     /// # Errors
     /// Why there is no solution.
-    pub fn solution(&self, row: &BenchmarkRow, completion: &str, finish: FinishReason) -> Result<String, String> {
+    pub fn solution(&self, row: &BenchmarkRow, completion: &str, finish: FinishReason) -> Result<Solution, String> {
         let begun = format!("{}{completion}", self.begin_code);
         let function = |entry_point: &str, test: &str, prompt| {
             needed_by(entry_point, test, &code_of(&begun, Some(entry_point), prompt))
         };
-        let problem = match &row.oracle {
-            Question::Script { entry_point, test } => return Ok(function(entry_point, test, Some(&row.question))),
+        let text = match &row.oracle {
+            Question::Script { entry_point, test } => function(entry_point, test, Some(&row.question)),
             Question::Reference { entry_point, .. } => {
                 let prompt = row.task_id.starts_with("HumanEval/").then_some(row.question.as_str());
-                return Ok(function(entry_point, "", prompt));
+                function(entry_point, "", prompt)
             }
-            Question::LiveCodeBench { .. } => return Ok(code_of(&begun, None, None)),
-            Question::Math { .. } => {
-                return mathematics_of(completion).ok_or_else(|| "there is no answer in it".to_owned());
+            Question::LiveCodeBench { .. } => code_of(&begun, None, None),
+            Question::Math { .. } => mathematics_of(completion).ok_or("there is no answer in it")?,
+            Question::Python { .. } => completion.to_owned(),
+            Question::CodeO { .. } | Question::CodeI { .. } | Question::CodeF { .. } => {
+                let Some(set) = &self.self_play else {
+                    return Err(format!("the prompt style `{}` cannot read self-play answers", self.name));
+                };
+                let values = row.values();
+                let statement = values.statement(row.oracle.kind(), row.oracle.program().unwrap_or_default());
+                let found = set.answer(&statement, completion, finish)?;
+                return Ok(Solution { text: found.text, rule: Some(found.rule).filter(|_| set.is_flexible()) });
             }
-            Question::Python { .. } => return Ok(completion.to_owned()),
-            Question::CodeO { .. } => ProblemKind::CodeO,
-            Question::CodeI { .. } => ProblemKind::CodeI,
-            Question::CodeF { .. } => ProblemKind::CodeF,
         };
-        match &self.self_play {
-            Some(set) => set.grammar.answer(problem, completion, finish, set.opening()),
-            None => Err(format!("the prompt style `{}` cannot read self-play answers", self.name)),
-        }
+        Ok(Solution { text, rule: None })
     }
 
     fn text(&self, template: &str, context: minijinja::Value) -> Result<String, PromptError> {
@@ -292,7 +331,7 @@ mod tests {
         ] {
             let style = PromptStyle::shipped(style).unwrap();
             for finish in [FinishReason::Length, FinishReason::Stop] {
-                assert_eq!(style.solution(&row, &text, finish).unwrap(), add, "{text}");
+                assert_eq!(style.solution(&row, &text, finish).unwrap().text, add, "{text}");
             }
         }
     }
@@ -353,7 +392,7 @@ mod tests {
         let set = PromptSet::shipped("seedling-math").unwrap();
         let in_a_run = set.render("solve", context! { question }).unwrap().prompt;
         assert_eq!(style.render(&asked).unwrap(), in_a_run);
-        assert_eq!(style.solution(&asked, r"3+4=7;\boxed{7}", FinishReason::Stop).unwrap(), "7");
+        assert_eq!(style.solution(&asked, r"3+4=7;\boxed{7}", FinishReason::Stop).unwrap().text, "7");
     }
 
     #[test]
@@ -376,10 +415,10 @@ mod tests {
     fn answers_are_found_as_the_suite_says() {
         let azr = PromptStyle::shipped("azr").unwrap();
         let said = "It is easy.</think> <answer>```python\ndef add(a, b):\n    return a + b\n```</answer>";
-        let program = azr.solution(&row(script()), said, FinishReason::Stop).unwrap();
+        let program = azr.solution(&row(script()), said, FinishReason::Stop).unwrap().text;
         assert_eq!(program, "def add(a, b):\n    return a + b");
         let math = row(Question::Math { gold: "1".to_owned() });
-        assert_eq!(azr.solution(&math, r"so \boxed{7}", FinishReason::Length).unwrap(), "7");
+        assert_eq!(azr.solution(&math, r"so \boxed{7}", FinishReason::Length).unwrap().text, "7");
         assert!(azr.solution(&math, "I cannot say anything at all about this one", FinishReason::Stop).is_err());
         let held_out = suite("held-out-seedling").unwrap();
         let completion = PromptStyle::shipped("completion").unwrap();
@@ -400,7 +439,7 @@ mod tests {
             let shown = style.render(&trace).unwrap().text();
             assert!(shown.contains("return [a]"), "{name}: {shown}");
             let read = style.solution(&trace, said, FinishReason::Stop);
-            assert_eq!(read.as_deref(), Ok("[1]"), "{name}");
+            assert_eq!(read.unwrap().text, "[1]", "{name}");
         }
         assert!(PromptStyle::shipped("azr").unwrap().solution(&trace, "[1]", FinishReason::Stop).is_err());
     }
@@ -414,7 +453,7 @@ mod tests {
         assert!(messages[0].content.ends_with("both }}.\"\"\"\n```\n"), "{:?}", messages[0].content);
         assert!(messages[1].content.ends_with(":\n```python\n"), "{:?}", messages[1].content);
         let program = "from math import e\n\ndef add(a, b):\n    return a + b";
-        assert_eq!(style.solution(&row(script()), program, FinishReason::Stop).unwrap(), program);
+        assert_eq!(style.solution(&row(script()), program, FinishReason::Stop).unwrap().text, program);
     }
 
     #[test]
@@ -425,7 +464,7 @@ mod tests {
         let shown = style.render(&asked).unwrap().text();
         assert_eq!(shown.matches("#### ").count(), 5);
         assert!(shown.ends_with("\n\nQuestion: What is 3 + 4?\nAnswer:"), "{shown}");
-        assert_eq!(style.solution(&asked, " 3 + 4 = <<3+4=7>>7.\n#### 7", FinishReason::Stop).unwrap(), "7");
+        assert_eq!(style.solution(&asked, " 3 + 4 = <<3+4=7>>7.\n#### 7", FinishReason::Stop).unwrap().text, "7");
     }
 
     /// Results are comparable only if their prompts have the same hash.
@@ -434,5 +473,12 @@ mod tests {
         let hash = |name| PromptStyle::shipped(name).unwrap().sha256()[..12].to_owned();
         let known = ["de5fa1a3ee99", "dc287fbf7159", "561ba9f873ec", "6a14a1267b57", "0018b7c2c43f"];
         assert_eq!(["azr", "chat", "completion", "seedling", "seedling-math"].map(hash), known);
+        // The templates of self-play problems are part of it only where they may change.
+        let trace = [row(Question::CodeO { program: "def f(a):\n    return [a]".to_owned(), input: "1".to_owned() })];
+        for (name, is_covered) in [("chat", true), ("azr", false), ("seedling", false)] {
+            let style = PromptStyle::shipped(name).unwrap();
+            assert_eq!(style.sha256_for(&trace) != style.sha256(), is_covered, "{name}");
+            assert_eq!(style.sha256_for(&[row(script())]), style.sha256(), "{name}");
+        }
     }
 }

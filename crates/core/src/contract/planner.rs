@@ -10,7 +10,7 @@ use super::{Gates, Metric, Plan, PlanError, Role, RunState, Stages, StepView};
 use crate::benchmark::PromptStyle;
 use crate::config::{Ancestor, RunConfig};
 use crate::dataset::{DatasetUse, problem};
-use crate::fault::Faults;
+use crate::fault::{Fault, Faults};
 use crate::id::{DatasetId, ExecutionId};
 use crate::vocabulary_dropout::VocabularyDropout;
 use crate::work::Prompt;
@@ -126,6 +126,14 @@ pub trait Recipe: Planner {
     /// The roles its members play; none if they follow from the config alone.
     fn roles(&self) -> Vec<Role> {
         Vec::new()
+    }
+
+    /// Warnings about a resolved config that is valid; none by default.
+    ///
+    /// # Errors
+    /// A config that was not resolved.
+    fn warnings(&self, _config: &RunConfig) -> Result<Vec<Fault>, PlanError> {
+        Ok(Vec::new())
     }
 
     /// Features of its runs besides problems, attempts and metrics; none by default. Pages and evaluations depend on

@@ -4,13 +4,14 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize as _, Serialize};
 
+use super::warning::slow;
 use super::{
     Capabilities, Gates, Metric, Plan, PlanError, Planner, Recipe, Role, RowsAsked, RunState, Stages, StepView,
 };
 use crate::artifact::Digest;
 use crate::config::{Ancestor, RunConfig, schema_of};
 use crate::dataset::DatasetUse;
-use crate::fault::Faults;
+use crate::fault::{Fault, Faults};
 use crate::id::ExecutionId;
 use crate::vocabulary_dropout::VocabularyDropout;
 
@@ -91,6 +92,11 @@ pub trait TypedRecipe: TypedPlanner<Parameters: JsonSchema> {
         true
     }
 
+    /// The sums over a run of the learning rates of an adapter's optimizer steps, each with the pointer of its rate.
+    fn sums_of_rates(&self, _config: &RunConfig, _parameters: &Self::Parameters) -> Vec<(&'static str, f64)> {
+        Vec::new()
+    }
+
     fn gates(&self, _parameters: &Self::Parameters) -> Option<Gates> {
         None
     }
@@ -154,6 +160,11 @@ impl<R: TypedRecipe> Recipe for R {
 
     fn rows_asked(&self, config: &RunConfig) -> Result<Option<RowsAsked>, PlanError> {
         TypedRecipe::rows_asked(self, &parameters(config)?)
+    }
+
+    fn warnings(&self, config: &RunConfig) -> Result<Vec<Fault>, PlanError> {
+        let sums = self.sums_of_rates(config, &parameters(config)?);
+        Ok(sums.into_iter().filter_map(|(pointer, sum)| slow(pointer, sum)).collect())
     }
 
     fn stages(&self, config: &RunConfig) -> Result<Option<Stages>, PlanError> {

@@ -30,6 +30,12 @@ pub struct LearningConfig {
     pub loss: PolicyLoss,
     /// The optimizer.
     pub optimizer: Optimizer,
+    /// Steps of the run over which learning rates grow linearly to their full size; 0 begins with it.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub warmup_steps: u32,
+    /// How learning rates change after the warm-up.
+    #[serde(skip_serializing_if = "Scheduler::is_constant")]
+    pub scheduler: Scheduler,
     /// Maximum tokens per micro-batch.
     #[schemars(range(min = 1))]
     pub micro_batch_tokens: u32,
@@ -57,6 +63,8 @@ impl Default for LearningConfig {
         Self {
             loss: PolicyLoss::default(),
             optimizer: Optimizer::default(),
+            warmup_steps: 0,
+            scheduler: Scheduler::Constant,
             micro_batch_tokens: 16384,
             recompute: true,
             reward_scale: 1.0,
@@ -64,6 +72,29 @@ impl Default for LearningConfig {
             shuffle_within_group: false,
             mask_truncated: false,
         }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(steps: &u32) -> bool {
+    *steps == 0
+}
+
+/// How learning rates change over a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Scheduler {
+    /// They stay.
+    #[default]
+    Constant,
+    /// They fall to 0 along half a cosine, over the steps after the warm-up (Loshchilov and Hutter 2017, without restarts).
+    Cosine,
+}
+
+impl Scheduler {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_constant(&self) -> bool {
+        *self == Self::Constant
     }
 }
 
@@ -128,6 +159,32 @@ impl ItemConfig {
 }
 
 impl LearningConfig {
+    /// The share of the learning rate with which members learn in `step`, from 0, of a run of `steps`: (step + 1) / W in a
+    /// warm-up of W steps, and then with `cosine` (1 + cos(π (step − W) / (steps − W))) / 2.
+    #[must_use]
+    pub fn rate_share(&self, step: u32, steps: u32) -> f64 {
+        let warmup = self.warmup_steps;
+        if step < warmup {
+            return f64::from(step + 1) / f64::from(warmup);
+        }
+        match self.scheduler {
+            Scheduler::Constant => 1.0,
+            Scheduler::Cosine => {
+                let passed = f64::from(step - warmup) / f64::from(steps.saturating_sub(warmup).max(1));
+                (1.0 + (std::f64::consts::PI * passed.min(1.0)).cos()) / 2.0
+            }
+        }
+    }
+
+    /// The sum over a run of the learning rates of an adapter's optimizer steps: with Adam, about the most that a weight
+    /// can change.
+    #[must_use]
+    pub fn sum_of_rates(&self, steps: u32) -> f64 {
+        let Optimizer { learning_rate, epochs, minibatches, .. } = self.optimizer;
+        let shares: f64 = (0..steps).map(|step| self.rate_share(step, steps)).sum();
+        learning_rate * shares * f64::from(epochs) * f64::from(minibatches)
+    }
+
     /// Replaces the rewards that a batch earned by those it learns from; `path` names the batch within the step.
     pub(crate) fn alter<T: Copy + Ord>(&self, batch: &mut [(T, Sampled)], run: &RunState, path: &str) {
         for (_, sampled) in batch.iter_mut() {
@@ -337,6 +394,23 @@ impl Band {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates_grow_in_the_warm_up_and_fall_along_half_a_cosine() {
+        let learning =
+            |warmup_steps, scheduler| LearningConfig { warmup_steps, scheduler, ..LearningConfig::default() };
+        let shares = |learning: &LearningConfig| (0..8).map(|step| learning.rate_share(step, 8)).collect::<Vec<_>>();
+        let falling = learning(4, Scheduler::Cosine);
+        let wanted = [0.25, 0.5, 0.75, 1.0, 1.0, 0.853_553_4, 0.5, 0.146_446_6];
+        for (share, wanted) in shares(&falling).into_iter().zip(wanted) {
+            assert!((share - wanted).abs() < 1e-6, "{share} is not {wanted}");
+        }
+        assert!((falling.sum_of_rates(8) - 5.0 * 5e-5).abs() < 1e-12);
+        assert_eq!(shares(&learning(2, Scheduler::Constant)), [0.5, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]);
+        assert_eq!(shares(&LearningConfig::default()), [1.0; 8]);
+        // A continuation may be longer than the run whose rates fell to 0.
+        assert!(learning(0, Scheduler::Cosine).rate_share(9, 8).abs() < 1e-12);
+    }
 
     #[test]
     fn edges_are_counts() {

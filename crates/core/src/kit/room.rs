@@ -146,7 +146,8 @@ mod tests {
             templates: [("solve".to_owned(), "Solve {{ question }} ({{ hint }}): ".to_owned())].into(),
             ..PromptConfig::default()
         };
-        let prompts = PromptSet::compile(&config.resolve_for("", &[SHOW], |_| true).unwrap()).unwrap();
+        let prompts =
+            PromptSet::compile(&config.resolve_for("", &[SHOW], |_| true, &|_, _, _| Ok(())).unwrap()).unwrap();
         assert!(Room::of("unknown").is_none());
         // 11 bytes of the template's own.
         let room = Room::of("seedling").unwrap().showing(&prompts, &SHOW, &[], 401).unwrap();

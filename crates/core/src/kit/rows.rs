@@ -45,7 +45,10 @@ pub struct Rows<'a> {
 impl<'a> Rows<'a> {
     /// A step of these members, with the prompt style called `style`.
     pub fn new(run: &'a RunState, view: &'a StepView, style: &str, members: Vec<Member>) -> Result<Self, PlanError> {
-        let shipped = || PromptStyle::shipped(style).map_err(|error| PlanError::Other(error.to_string()));
+        let shipped = || match PromptStyle::shipped(style) {
+            Ok(style) => Ok(style.strict()),
+            Err(error) => Err(PlanError::Other(error.to_string())),
+        };
         Ok(Self { draft: Draft::new(run, view, members), style: view.once("style", shipped)?, oracle: None })
     }
 

@@ -2,10 +2,11 @@
 
 use minijinja::{Value, context};
 
-use super::{PromptConfig, PromptError, PromptSet, Rendered, Template, Variable};
+use super::{PromptConfig, PromptError, PromptSet, ProposalText, Rendered, Template, Variable};
 use crate::fault::Fault;
 use crate::problem::Statement;
 use crate::verify::ProblemKind;
+use crate::work::FinishReason;
 
 const PROGRAM: &str = "def f(a):\n return a";
 
@@ -67,10 +68,20 @@ impl PromptConfig {
     /// # Errors
     /// Every fault, at a JSON pointer below `pointer`.
     pub fn resolve(self, pointer: &str, problems: &[ProblemKind]) -> Result<Self, Vec<Fault>> {
-        self.resolve_for(pointer, &CODE_TEMPLATES, |template| {
-            let of_type = |problem: &ProblemKind| template.name.ends_with(problem.name());
-            problems.iter().any(of_type)
-        })
+        let is_needed = |template: &Template| problems.iter().any(|problem| template.name.ends_with(problem.name()));
+        self.resolve_for(pointer, &CODE_TEMPLATES, is_needed, &reads_code)
+    }
+}
+
+/// Reads an answer to a template of [`CODE_TEMPLATES`].
+pub(crate) fn reads_code(set: &PromptSet, template: &str, answer: &str) -> Result<(), String> {
+    let kinds = ProblemKind::TRIPLES.into_iter();
+    let Some(kind) = kinds.into_iter().find(|kind| template.ends_with(kind.name())) else { return Ok(()) };
+    let (grammar, opening) = (set.grammar, set.opening());
+    match template.starts_with("solve") {
+        true => grammar.answer(kind, answer, FinishReason::Stop, opening).map(drop),
+        // As many inputs as the template's sample asks for.
+        false => grammar.proposal(kind, answer, FinishReason::Stop, opening, 2).map(drop),
     }
 }
 
@@ -93,6 +104,19 @@ impl PromptSet {
     /// The template is missing or uses an unknown variable.
     pub fn propose_function(&self, program: &str, num_inputs: usize) -> Result<Rendered, PromptError> {
         self.render("propose_code_f", context! { program, num_inputs })
+    }
+
+    /// The programs in the examples that proposers are shown.
+    pub(crate) fn example_programs(&self) -> Vec<String> {
+        let answered = |kind: ProblemKind| {
+            let template = CODE_TEMPLATES.iter().find(|template| template.name == task_name("propose", kind))?;
+            let answer = self.example_answer(template)?;
+            match self.grammar.proposal(kind, &answer, FinishReason::Stop, self.opening(), 0) {
+                Ok(ProposalText::Io { program, .. }) => Some(program),
+                _ => None,
+            }
+        };
+        [ProblemKind::CodeI, ProblemKind::CodeO].into_iter().filter_map(answered).collect()
     }
 
     /// The prompt for a solver: the template `solve_` with the name of the problem's kind.

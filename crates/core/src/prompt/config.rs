@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::set::TemplateFault;
-use super::{Grammar, PromptSet, Template};
+use super::set::{Reads, TemplateFault};
+use super::{AnswerReading, Grammar, PromptSet, Template};
 use crate::config::pointer_token;
 use crate::fault::{Fault, nearest};
 
@@ -23,9 +23,13 @@ pub struct PromptConfig {
     pub style: Option<Style>,
     /// How completions are read; defaults to the set's choice.
     pub grammar: Option<Grammar>,
+    /// Which rules read a solver's answer to a problem of code: `strict` only the form that the prompt asks for, `flexible`
+    /// also other places. Which rule read an answer is recorded with it. `configs/prompts/README.md` has the rules.
+    #[serde(skip_serializing_if = "AnswerReading::is_strict")]
+    pub reading: AnswerReading,
     /// Templates (Jinja) by name that replace the set's. For example, `propose_code_o` is the text or the user's
-    /// message, and `propose_code_o-system` a system message; `frame` and `chat` wrap each prompt of the style `base`
-    /// or `chat`. An unknown name is refused with the list of valid ones.
+    /// message, `propose_code_o-system` a system message, and `propose_code_o-example` with `propose_code_o-example-answer`
+    /// an earlier turn that shows the form; `frame` and `chat` wrap each prompt of the style `base` or `chat`. An unknown name is refused with the list of valid ones.
     pub templates: BTreeMap<String, String>,
     /// SHA-256 of each template, in hex. Filled in when the config is resolved; any value given here is replaced.
     pub hashes: BTreeMap<String, String>,
@@ -33,7 +37,14 @@ pub struct PromptConfig {
 
 impl Default for PromptConfig {
     fn default() -> Self {
-        Self { set: "azr".to_owned(), style: None, grammar: None, templates: BTreeMap::new(), hashes: BTreeMap::new() }
+        Self {
+            set: "azr".to_owned(),
+            style: None,
+            grammar: None,
+            reading: AnswerReading::Strict,
+            templates: BTreeMap::new(),
+            hashes: BTreeMap::new(),
+        }
     }
 }
 
@@ -59,7 +70,7 @@ impl Style {
 
 impl PromptConfig {
     /// Fills in the set's choices and templates for a recipe that renders the templates of `catalogue`, and checks
-    /// those this run needs.
+    /// those this run needs. `reads` reads the answers of their examples.
     ///
     /// # Errors
     /// Every fault, at a JSON pointer below `pointer`: an unknown set or name, a syntax error, an unknown variable, or
@@ -69,6 +80,7 @@ impl PromptConfig {
         pointer: &str,
         catalogue: &[Template],
         is_needed: impl Fn(&Template) -> bool,
+        reads: Reads<'_>,
     ) -> Result<Self, Vec<Fault>> {
         let needed: Vec<&Template> = catalogue.iter().filter(|template| is_needed(template)).collect();
         let Some(set) = shipped(&self.set) else {
@@ -93,7 +105,7 @@ impl PromptConfig {
         let templates = self.templates.iter().map(|(name, text)| (name.as_str(), text.as_str()));
         let (compiled, errors) = PromptSet::assemble(grammar, style, templates);
         faults.extend(match errors.is_empty() {
-            true => compiled.faults(&self.set, &needed),
+            true => compiled.faults(&self.set, &needed, reads),
             false => errors.into_iter().map(TemplateFault::from).collect(),
         });
         let fault = |TemplateFault { name, detail }: TemplateFault| {
@@ -106,7 +118,10 @@ impl PromptConfig {
 /// Every valid template name.
 fn names(catalogue: &[Template]) -> BTreeSet<String> {
     let frames = [Style::Base, Style::Chat].map(|style| style.frame().to_owned());
-    let of_recipe = catalogue.iter().flat_map(|template| [template.name.to_owned(), template.system()]);
+    let of_recipe = catalogue.iter().flat_map(|template| {
+        let [asked, answered] = template.example();
+        [template.name.to_owned(), template.system(), asked, answered]
+    });
     of_recipe.chain(frames).collect()
 }
 
@@ -121,7 +136,7 @@ fn unknown_name(name: &str, catalogue: &[Template]) -> TemplateFault {
         name: name.to_owned(),
         detail: format!(
             "there is no template `{name}` here: valid are frame, chat, {}, and each of these with `-system` for its system \
-             message{meant}",
+             message, or with `-example` and `-example-answer` for an earlier turn of the dialogue{meant}",
             of_recipe.join(", ")
         ),
     }
@@ -174,8 +189,11 @@ static SHIPPED: [Shipped; 9] = [
         name: "instruct",
         grammar: Grammar::Blocks,
         style: Style::Chat,
-        own: templates!("instruct": "propose_code_i", "propose_code_o", "propose_code_f", "solve_code_i",
-            "solve_code_o", "solve_code_f"),
+        own: templates!("instruct": "propose_code_i", "propose_code_i-example", "propose_code_i-example-answer",
+            "propose_code_o", "propose_code_o-example", "propose_code_o-example-answer", "propose_code_f",
+            "propose_code_f-example", "propose_code_f-example-answer", "solve_code_i", "solve_code_i-example",
+            "solve_code_i-example-answer", "solve_code_o", "solve_code_o-example", "solve_code_o-example-answer",
+            "solve_code_f", "solve_code_f-example", "solve_code_f-example-answer"),
         shared: &[],
     },
     Shipped {
@@ -231,6 +249,11 @@ static SHIPPED: [Shipped; 9] = [
 /// The names of the shipped sets.
 pub fn shipped_sets() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|set| set.name)
+}
+
+/// The names and texts of a shipped set's templates.
+pub(crate) fn shipped_templates(set: &str) -> impl Iterator<Item = (&'static str, &'static str)> {
+    shipped(set).into_iter().flat_map(Shipped::templates)
 }
 
 /// The names of the shipped sets that have all of `templates`.

@@ -1,9 +1,12 @@
 //! Fenced blocks: anywhere in the text, or as in Absolute Zero: `<think>` reasoning `</think>`, `<answer>` blocks `</answer>`.
 
+use std::borrow::Cow;
+
 use super::reading::Part;
 use super::{Answer, Field, ProposalText, Reading, Take};
 use crate::answer::{Block, fenced_blocks, last_block, last_boxed, tagged};
 use crate::verify::ProblemKind;
+use crate::work::FinishReason;
 
 pub(super) fn proposal(problem: ProblemKind, part: &str, num_inputs: usize) -> Result<ProposalText, String> {
     let blocks = fenced_blocks(part);
@@ -23,6 +26,14 @@ pub(super) fn proposal(problem: ProblemKind, part: &str, num_inputs: usize) -> R
             Ok(ProposalText::Function { inputs, message })
         }
         ProblemKind::Math | ProblemKind::Code => Err(format!("the fenced grammar has no {} proposals", problem.name())),
+    }
+}
+
+/// The text with its last block closed, if the model ended inside it by itself.
+pub(super) fn closed(text: &str, finish: FinishReason) -> Cow<'_, str> {
+    match finish == FinishReason::Stop && text.matches("```").count() % 2 == 1 {
+        true => Cow::Owned(format!("{}\n```", text.trim_end())),
+        false => Cow::Borrowed(text),
     }
 }
 

@@ -78,7 +78,7 @@ impl Grammar {
     ) -> Result<ProposalText, String> {
         match self {
             Self::Compact => compact::proposal(problem, text, finish, num_inputs),
-            Self::Blocks => fenced::proposal(problem, text, num_inputs),
+            Self::Blocks => fenced::proposal(problem, &fenced::closed(text, finish), num_inputs),
             Self::Fenced => fenced::proposal(problem, fenced::answer_part(text, opening)?, num_inputs),
             Self::Tagged => tagged::proposal(problem, text, finish, opening, num_inputs),
         }
@@ -111,7 +111,7 @@ impl Grammar {
     pub fn answer(self, problem: ProblemKind, text: &str, finish: FinishReason, opening: &str) -> Answer {
         match self {
             Self::Compact => compact::answer(problem, text, finish),
-            Self::Blocks => fenced::answer(problem, text),
+            Self::Blocks => fenced::answer(problem, &fenced::closed(text, finish)),
             Self::Fenced => fenced::answer(problem, fenced::answer_part(text, opening)?),
             Self::Tagged => tagged::answer(problem, text, finish, opening),
         }
@@ -309,6 +309,15 @@ mod tests {
         assert_eq!(answer("It is 3.\n```output\n3\n```\nDone.").unwrap(), "3");
         assert_eq!(answer("[1, 2]\n").unwrap(), "[1, 2]", "a value alone");
         assert!(answer(" \n").is_err());
+        assert_eq!(answer("It is 3.\n```output\n3").unwrap(), "3", "a model may end inside its last block");
+        let cut = Grammar::Blocks.proposal(
+            ProblemKind::CodeO,
+            "```python\nx\n```\n```input\n1, 2",
+            FinishReason::Length,
+            "",
+            2,
+        );
+        assert!(cut.is_err(), "but not be cut in it");
         let program = Grammar::Blocks.answer(ProblemKind::CodeF, "x = 1", FinishReason::Stop, "");
         assert!(program.unwrap_err().contains("```python"));
         assert!(Grammar::Blocks.is_unreadable(Status::Malformed), "a sentence in place of a value");

@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::bounds::Extent;
 use super::config::{sets_with, shipped};
-use super::template::system_name;
-use super::{Grammar, PromptConfig, Style, Template, Variable, compact_literal, filters};
-use crate::work::{Message, Prompt};
+use super::template::{example_names, system_name};
+use super::{AnswerReading, Field, Grammar, PromptConfig, Style, Template, Variable, compact_literal, filters};
+use crate::work::{FinishReason, Message, Prompt};
 
 /// A rendered prompt.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rendered {
     /// The input for the engine.
     pub prompt: Prompt,
-    /// Its text before a chat template; a system message comes first, followed by an empty line.
+    /// Its text before a chat template, with an empty line between messages.
     pub text: String,
 }
 
@@ -50,6 +50,7 @@ pub struct PromptSet {
     environment: Environment<'static>,
     /// How completions are read.
     pub grammar: Grammar,
+    pub(super) reading: AnswerReading,
     style: Style,
     has_frame: bool,
     opening: String,
@@ -67,7 +68,8 @@ impl PromptSet {
         let grammar = config.grammar.ok_or(PromptError::Unresolved("grammar"))?;
         let style = config.style.ok_or(PromptError::Unresolved("style"))?;
         let templates = config.templates.iter();
-        Self::open(grammar, style, templates.map(|(name, text)| (name.as_str(), text.as_str())))
+        let set = Self::open(grammar, style, templates.map(|(name, text)| (name.as_str(), text.as_str())))?;
+        Ok(Self { reading: config.reading, ..set })
     }
 
     /// A shipped set, unmodified.
@@ -122,8 +124,16 @@ impl PromptSet {
         }
         environment.set_fuel(Some(extent.instructions));
         let has_frame = environment.get_template(style.frame()).is_ok();
-        let set =
-            Self { environment, grammar, style, has_frame, opening: String::new(), extent, spent: AtomicU64::new(0) };
+        let set = Self {
+            environment,
+            grammar,
+            reading: AnswerReading::Strict,
+            style,
+            has_frame,
+            opening: String::new(),
+            extent,
+            spent: AtomicU64::new(0),
+        };
         (set, errors)
     }
 
@@ -132,39 +142,52 @@ impl PromptSet {
         &self.opening
     }
 
-    /// The prompt of the template `name`, with its system message if the set has one. `variables` is a map by name,
-    /// such as one made by minijinja's `context!`.
+    /// The prompt of the template `name`, with its system message and its example if the set has them. `variables` is a
+    /// map by name, such as one made by minijinja's `context!`.
     ///
-    /// With the style `base` both are one text, the system message first. With `chat` they are two messages, and the
-    /// frame wraps the user's.
+    /// With the style `base` all are one text: the system message, the example, the prompt. With `chat` they are messages,
+    /// the example an earlier turn of the dialogue, and the frame wraps the user's.
     ///
     /// # Errors
     /// The template is missing, or uses a variable that `variables` lacks.
     pub fn render(&self, name: &str, variables: impl Into<Value>) -> Result<Rendered, PromptError> {
         let variables = variables.into();
-        let user = self.fill(name, variables.clone())?;
-        let system = system_name(name);
-        let system = if self.has(&system) { Some(self.fill(&system, variables)?) } else { None };
-        let after_system = |text: String| match &system {
-            Some(system) => format!("{system}\n\n{text}"),
-            None => text,
-        };
-        Ok(match self.style {
-            Style::Base => {
-                let text = self.framed(after_system(user))?;
-                let prompt = Prompt::Text(text.clone());
-                Rendered { prompt, text }
-            }
-            Style::Chat => {
-                let user = self.framed(user)?;
-                let text = after_system(user.clone());
-                let message = |role: &str, content| Message { role: role.to_owned(), content };
-                let system = system.map(|system| message("system", system));
-                let messages = system.into_iter().chain([message("user", user)]);
-                let prompt = Prompt::Messages(messages.collect());
-                Rendered { prompt, text }
-            }
-        })
+        let optional = |name: &str| self.has(name).then(|| self.fill(name, variables.clone())).transpose();
+        let [asked, answered] = example_names(name);
+        let before = [
+            ("system", optional(&system_name(name))?),
+            ("user", optional(&asked)?),
+            ("assistant", optional(&answered)?),
+        ];
+        let parts = before.into_iter().filter_map(|(role, text)| Some((role, text?)));
+        let parts = parts.chain([("user", self.fill(name, variables.clone())?)]);
+        if self.style == Style::Base {
+            let parts: Vec<String> = parts.map(|(_, text)| text).collect();
+            let text = self.framed(parts.join("\n\n"))?;
+            return Ok(Rendered { prompt: Prompt::Text(text.clone()), text });
+        }
+        let messages = parts.map(|(role, text)| {
+            let content = if role == "user" { self.framed(text)? } else { text };
+            Ok(Message { role: role.to_owned(), content })
+        });
+        let messages = messages.collect::<Result<Vec<_>, PromptError>>()?;
+        let texts: Vec<&str> = messages.iter().map(|message| message.content.as_str()).collect();
+        Ok(Rendered { text: texts.join("\n\n"), prompt: Prompt::Messages(messages) })
+    }
+
+    /// The answer in a template's example, with the sample values.
+    pub(super) fn example_answer(&self, template: &Template) -> Option<String> {
+        let [_, answered] = template.example();
+        self.has(&answered).then(|| self.fill(&answered, Value::from(template.samples(false))).ok())?
+    }
+
+    /// Whether the fields of an answer can be read.
+    ///
+    /// # Errors
+    /// Why one cannot.
+    pub fn reads(&self, fields: &[Field], answer: &str) -> Result<(), String> {
+        let reading = self.grammar.read(fields, answer, FinishReason::Stop, self.opening());
+        fields.iter().filter(|field| !field.is_optional).try_for_each(|field| reading.texts(field.name).map(drop))
     }
 
     /// A value in the notation of this set.
@@ -177,7 +200,7 @@ impl PromptSet {
         self.has_frame.then(|| self.style.frame())
     }
 
-    pub(super) fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         self.environment.get_template(name).is_ok()
     }
 
@@ -228,6 +251,9 @@ fn template_error(name: &str, error: &minijinja::Error) -> PromptError {
     PromptError::Template { name: name.to_owned(), detail: format!("{}: {detail}{line}", error.kind()) }
 }
 
+/// Reads an answer to a template of a set; an error says why it cannot be read.
+pub type Reads<'r> = &'r dyn Fn(&PromptSet, &str, &str) -> Result<(), String>;
+
 /// A fault in the template with this name.
 #[derive(Debug)]
 pub(super) struct TemplateFault {
@@ -252,7 +278,7 @@ const FRAME: Template =
 
 impl PromptSet {
     /// Faults in the frame and in the templates a run needs; `set` is the name of the set it started from.
-    pub(super) fn faults(&self, set: &str, needed: &[&Template]) -> Vec<TemplateFault> {
+    pub(super) fn faults(&self, set: &str, needed: &[&Template], reads: Reads<'_>) -> Vec<TemplateFault> {
         let mut faults = Vec::new();
         if let Some(frame) = self.frame() {
             faults.extend(self.faults_of(frame, &FRAME));
@@ -270,8 +296,37 @@ impl PromptSet {
             if self.has(&system) {
                 faults.extend(self.faults_of(&system, template));
             }
+            faults.extend(self.example_faults(template, reads));
         }
         faults
+    }
+
+    /// Faults in the example of a template: half of it is missing, or its answer does not have the form that is asked for.
+    fn example_faults(&self, template: &Template, reads: Reads<'_>) -> Vec<TemplateFault> {
+        let [asked, answered] = template.example();
+        match [&asked, &answered].map(|name| self.has(name)) {
+            [false, false] => return Vec::new(),
+            [true, true] => {}
+            [has_question, _] => {
+                let (given, lacking) = if has_question { (asked, answered) } else { (answered, asked) };
+                return vec![fault(&given, format!("an example has two turns: write `{lacking}` as well"))];
+            }
+        }
+        let faults: Vec<TemplateFault> =
+            [&asked, &answered].into_iter().flat_map(|name| self.faults_of(name, template)).collect();
+        if !faults.is_empty() {
+            return faults;
+        }
+        let answer = self.fill(&answered, Value::from(template.samples(false)));
+        let unread =
+            answer.map_err(|error| error.to_string()).and_then(|answer| reads(self, template.name, &answer)).err();
+        let detail = |reason| {
+            format!(
+                "the example's answer cannot be read ({reason}): write it in the form that `{}` asks for",
+                template.name
+            )
+        };
+        unread.map(|reason| fault(&answered, detail(reason))).into_iter().collect()
     }
 
     /// Faults in the template called `name`, which may use the variables of `template`.

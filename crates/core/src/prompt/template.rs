@@ -20,6 +20,11 @@ impl Template {
         system_name(self.name)
     }
 
+    /// The names of its optional example, an earlier turn of the dialogue: the user's message and the answer to it.
+    pub fn example(&self) -> [String; 2] {
+        example_names(self.name)
+    }
+
     /// The sample values for a trial rendering. With `is_scarce`, lists that may be empty are empty.
     pub(super) fn samples(&self, is_scarce: bool) -> BTreeMap<&'static str, Value> {
         let sample = |variable: &Variable| (variable.name, variable.sample.value(is_scarce));
@@ -30,6 +35,10 @@ impl Template {
 /// No template name contains `-`, so this cannot collide. A `.` would be read as a step in the path of an override.
 pub(super) fn system_name(template: &str) -> String {
     format!("{template}-system")
+}
+
+pub(super) fn example_names(template: &str) -> [String; 2] {
+    [format!("{template}-example"), format!("{template}-example-answer")]
 }
 
 /// A variable of a template.

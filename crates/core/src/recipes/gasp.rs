@@ -110,6 +110,10 @@ impl contract::TypedRecipe for Gasp {
         false
     }
 
+    fn sums_of_rates(&self, config: &RunConfig, parameters: &Parameters) -> Vec<(&'static str, f64)> {
+        vec![("/parameters/learning/optimizer/learning_rate", parameters.learning.sum_of_rates(config.steps))]
+    }
+
     fn roles(&self) -> Vec<Role> {
         ROLES.to_vec()
     }

@@ -54,6 +54,10 @@ impl contract::TypedPlanner for Populora {
 }
 
 impl contract::TypedRecipe for Populora {
+    fn sums_of_rates(&self, config: &RunConfig, parameters: &Parameters) -> Vec<(&'static str, f64)> {
+        vec![("/parameters/learning/optimizer/learning_rate", parameters.learning.sum_of_rates(config.steps))]
+    }
+
     fn roles(&self) -> Vec<Role> {
         vec![Role::Teacher, Role::Student]
     }

@@ -81,6 +81,10 @@ impl contract::TypedRecipe for Rlvr {
         Some(("/parameters/reward/judge/from", judge.from.clone()?))
     }
 
+    fn sums_of_rates(&self, config: &RunConfig, parameters: &Parameters) -> Vec<(&'static str, f64)> {
+        vec![("/parameters/learning/optimizer/learning_rate", parameters.learning.sum_of_rates(config.steps))]
+    }
+
     fn roles(&self) -> Vec<Role> {
         vec![Role::Solver]
     }

@@ -21,7 +21,7 @@ use self::step::{Memory, Step};
 use crate::config::{PopulationConfig, RunConfig};
 use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, Stages, StepView};
 use crate::fault::Faults;
-use crate::kit::{Names, founders, resolved};
+use crate::kit::{LearningConfig, Names, founders, resolved};
 use crate::vocabulary_dropout::VocabularyDropout;
 
 #[derive(Clone, Copy, Debug)]
@@ -81,6 +81,19 @@ impl contract::TypedRecipe for RZero {
 
     fn compares_answers(&self, parameters: &Parameters) -> bool {
         parameters.advantages.estimator.compares_samples()
+    }
+
+    /// Each side learns in its own stages, some of the run's steps.
+    fn sums_of_rates(&self, config: &RunConfig, parameters: &Parameters) -> Vec<(&'static str, f64)> {
+        let Parameters { iterations, proposer, solver, .. } = parameters;
+        let own = |learning: &LearningConfig, steps: u32| {
+            let share = f64::from(iterations * steps) / f64::from(config.steps.max(1));
+            learning.sum_of_rates(config.steps) * share
+        };
+        vec![
+            ("/parameters/proposer/learning/optimizer/learning_rate", own(&proposer.learning, proposer.steps)),
+            ("/parameters/solver/learning/optimizer/learning_rate", own(&solver.learning, solver.steps)),
+        ]
     }
 
     fn roles(&self) -> Vec<Role> {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{AdapterRef, BaseModel, Compute, FinishReason, RolloutUsage, Sampling};
 use crate::id::DatasetId;
+use crate::prompt::ReadingRule;
 
 /// Answers of one version to a slice of a suite; its samples are graded as `verify` items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -67,6 +68,9 @@ pub struct BenchmarkSample {
     /// The solution extracted from it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub solution: Option<String>,
+    /// The rule that found it, if the suite's answers are read by several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<ReadingRule>,
     /// Why there is no solution.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

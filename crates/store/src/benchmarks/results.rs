@@ -88,6 +88,8 @@ pub struct BenchmarkResult {
     pub truncated: Option<i64>,
     /// Answers in which no solution was found. None if an earlier release measured it while this one was installed.
     pub without_solution: Option<i64>,
+    /// Samples whose solution another rule than the form found; none if the suite is read by one rule.
+    pub other_rules: Option<i64>,
     /// Mean surprisal of a token under the distribution it was drawn from, in nats: an estimate of that distribution's
     /// entropy, which depends on the temperature. None if it was measured by an earlier release.
     pub entropy: Option<f64>,
@@ -156,7 +158,7 @@ keyed_by_seq!(BenchmarkResult);
 
 const RESULTS: &str = "SELECT id, seq, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step, base_model,
     dataset_id, row_set, decoding, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error, reference,
-    difference_low, difference_high, completion_tokens, truncated, without_solution, entropy, seconds, created_at FROM benchmark_results";
+    difference_low, difference_high, completion_tokens, truncated, without_solution, other_rules, entropy, seconds, created_at FROM benchmark_results";
 
 /// Results that fit `filter`.
 pub async fn results(db: &PgPool, filter: &BenchmarkFilter, window: &Window) -> Result<Page<BenchmarkResult>> {
@@ -249,13 +251,15 @@ pub(crate) async fn write_results(
         let inserted = sqlx::query(
             "INSERT INTO benchmark_results (id, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step,
                  base_model, dataset_id, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error,
-                 completion_tokens, seconds, entropy, truncated, without_solution)
+                 completion_tokens, seconds, entropy, truncated, without_solution, other_rules)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (SELECT id FROM datasets WHERE id = $12), $13, $14, $15,
                  $16, $17, $18, $19, $20, $21, $22, $23,
                  (SELECT count(*) FROM benchmark_samples
                   WHERE evaluation_id = $2 AND suite = $3 AND subject = $4 AND finish_reason = 'length'),
                  (SELECT count(*) FROM benchmark_samples
-                  WHERE evaluation_id = $2 AND suite = $3 AND subject = $4 AND solution IS NULL))
+                  WHERE evaluation_id = $2 AND suite = $3 AND subject = $4 AND solution IS NULL),
+                 (SELECT CASE WHEN count(reading) > 0 THEN count(*) FILTER (WHERE reading <> 'form') END
+                  FROM benchmark_samples WHERE evaluation_id = $2 AND suite = $3 AND subject = $4))
              ON CONFLICT DO NOTHING",
         )
         .bind(Uuid::new_v5(
@@ -298,8 +302,8 @@ pub(crate) async fn write_samples(
 ) -> Result<()> {
     for batch in records.chunks(BATCH) {
         let mut insert = QueryBuilder::new(
-            "INSERT INTO benchmark_samples (evaluation_id, suite, subject, row, sample, task_id, text, solution, finish_reason,
-                 tokens, status, reason, correct, base_correct) ",
+            "INSERT INTO benchmark_samples (evaluation_id, suite, subject, row, sample, task_id, text, solution, reading,
+                 finish_reason, tokens, status, reason, correct, base_correct) ",
         );
         insert.push_values(batch, |mut row, record| {
             let (sample, graded) = (&record.sample, &record.graded);
@@ -311,6 +315,7 @@ pub(crate) async fn write_samples(
                 .push_bind(storable(&record.task_id))
                 .push_bind(storable(&sample.text))
                 .push_bind(sample.solution.as_deref().map(storable))
+                .push_bind(sample.reading)
                 .push_bind(match sample.finish_reason {
                     FinishReason::Stop => "stop",
                     FinishReason::Length => "length",

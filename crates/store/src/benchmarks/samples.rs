@@ -2,6 +2,7 @@
 
 use lyceum_core::benchmark::SubjectRole;
 use lyceum_core::id::ExecutionId;
+use lyceum_core::prompt::ReadingRule;
 use lyceum_core::verify::Status;
 use lyceum_core::work::FinishReason;
 use schemars::JsonSchema;
@@ -34,6 +35,9 @@ pub struct BenchmarkSample {
     pub text: String,
     /// The solution found in it.
     pub solution: Option<String>,
+    /// The rule that found it, if the suite's answers are read by several: `form`, `line`, `boxed` or `literal`.
+    #[schema(value_type = Option<String>)]
+    pub reading: Option<ReadingRule>,
     /// `stop` or `length`.
     #[schema(value_type = String)]
     pub finish_reason: FinishReason,
@@ -77,7 +81,7 @@ pub async fn samples(
     window: &Window,
 ) -> Result<Page<BenchmarkSample>> {
     let mut query = QueryBuilder::new(
-        "SELECT seq, suite, subject, row, sample, task_id, text, solution, finish_reason, tokens, status, reason, correct,
+        "SELECT seq, suite, subject, row, sample, task_id, text, solution, reading, finish_reason, tokens, status, reason, correct,
              base_correct FROM benchmark_samples WHERE evaluation_id = ",
     );
     query.push_bind(evaluation.0);
@@ -96,7 +100,7 @@ pub async fn samples_of_subject(
     subject: u32,
 ) -> Result<Vec<BenchmarkSample>> {
     Ok(sqlx::query_as(
-        "SELECT seq, suite, subject, row, sample, task_id, text, solution, finish_reason, tokens, status, reason, correct,
+        "SELECT seq, suite, subject, row, sample, task_id, text, solution, reading, finish_reason, tokens, status, reason, correct,
              base_correct FROM benchmark_samples WHERE evaluation_id = $1 AND suite = $2 AND subject = $3 ORDER BY row, sample",
     )
     .bind(evaluation.0)
@@ -227,7 +231,7 @@ pub async fn row_answers(
               ORDER BY (b.run_id = $1) IS TRUE DESC, b.seq LIMIT 1)
          )
          SELECT u.evaluation_id, u.step, u.member_id, u.name, u.role, s.seq, s.suite, s.subject, s.row, s.sample, s.task_id,
-             s.text, s.solution, s.finish_reason, s.tokens, s.status, s.reason, s.correct, s.base_correct
+             s.text, s.solution, s.reading, s.finish_reason, s.tokens, s.status, s.reason, s.correct, s.base_correct
          FROM subjects u JOIN benchmark_samples s USING (evaluation_id, suite, subject)
          WHERE s.row = ANY($6)
          ORDER BY s.row, u.step NULLS FIRST, u.name, s.sample",

@@ -74,6 +74,32 @@ pub(crate) struct ResolvedRun {
     metrics: Vec<&'static str>,
     /// Its estimated time and memory.
     estimate: Estimate,
+    /// What is valid in it and hardly ever wanted, each with the place in the config.
+    warnings: Vec<Warning>,
+}
+
+/// A warning about a run that is valid.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct Warning {
+    /// A JSON pointer into the config.
+    pub(crate) pointer: String,
+    /// What will happen, and what would help.
+    pub(crate) detail: String,
+}
+
+/// The warnings about a resolved config.
+pub(crate) fn warnings(recipe: &dyn Recipe, config: &RunConfig) -> Vec<Warning> {
+    let found = recipe.warnings(config).unwrap_or_default().into_iter();
+    found.map(|Fault { pointer, detail }| Warning { pointer, detail }).collect()
+}
+
+/// A run that was created.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CreatedRun {
+    #[serde(flatten)]
+    run: RunDetail,
+    /// What is valid in its config and hardly ever wanted, each with the place in the config.
+    warnings: Vec<Warning>,
 }
 
 impl ResolvedRun {
@@ -90,6 +116,7 @@ impl ResolvedRun {
             config: serde_json::to_value(config).map_err(|error| ApiError::internal(&error))?,
             metrics: metrics.map_err(|error| ApiError::unprocessable(error.to_string()))?,
             estimate: Estimate::of(db, config, preset, from).await?,
+            warnings: warnings(recipe, config),
         };
         serde_json::to_value(resolved).map_err(|error| ApiError::internal(&error))
     }
@@ -100,7 +127,7 @@ impl RequestBody for CreateRun {}
 pub(crate) fn endpoints() -> Vec<Endpoint> {
     let new = About::new("create_run", "/runs").says("Create a run, which starts at once.", "The run");
     let new = Endpoint::post(new, "runs", create_run).query::<CreateRunQuery>().idempotent();
-    let new = new.takes::<CreateRun>().creates::<RunDetail>();
+    let new = new.takes::<CreateRun>().creates::<CreatedRun>();
     let new = new.or_answers::<ResolvedRun>("200", "The resolved config (`dry_run`)");
     vec![new]
 }
@@ -138,7 +165,8 @@ async fn create_run(
     };
     let config = settle_datasets(&mut creation.tx, &lab, recipe.as_ref(), config, request).await?;
     let id = begin(&mut creation.tx, &lab, &config, request, experiment, Some(trace.as_str())).await?;
-    let run = runs::find(&mut *creation.tx, id).await?;
+    let run =
+        CreatedRun { run: runs::find(&mut *creation.tx, id).await?, warnings: warnings(recipe.as_ref(), &config) };
     let answer = creation.finish(&run, &format!("/api/v1/runs/{id}")).await?;
     tracing::info!(run.id = %id, recipe = config.recipe, "created run {id}");
     Ok(answer)

@@ -6,6 +6,7 @@ use crate::benchmark::{Graded, Score, SubjectRole};
 use crate::contract::Role;
 use crate::dataset::TestFault;
 use crate::id::{AttemptId, DatasetId, ExecutionId, MemberId, ProblemId, VersionId};
+use crate::prompt::ReadingRule;
 use crate::verify::{ProblemKind, Status};
 use crate::work::{BaseModel, BenchmarkSample, WorkKey};
 
@@ -110,6 +111,9 @@ pub struct AttemptRecord {
     pub text: String,
     /// The extracted answer.
     pub answer: Option<String>,
+    /// The rule that found it, if the run reads answers by several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reading: Option<ReadingRule>,
     /// Whether the answer has the required form.
     pub well_formed: bool,
     /// How the verifier's execution ended.

@@ -108,6 +108,7 @@ fn perform(payload: &Payload) -> Outcome {
                     finish_reason: FinishReason::Stop,
                     tokens: 2,
                     solution: (row != 3).then(|| is_right(trained, row, sample).to_string()),
+                    reading: None,
                     reason: (row == 3).then(|| "there is no program in it".to_owned()),
                 })
             });

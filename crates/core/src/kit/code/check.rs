@@ -15,6 +15,9 @@ use crate::prompt::ProposalText;
 use crate::verify::{ProblemKind, Proposal, Status, Task, Verdict};
 use crate::work::{Completion, RolloutResult};
 
+/// Why a copy is refused.
+const COPY: &str = "its program is one that the prompt shows, but for names, constants and layout";
+
 /// A parsed proposal, or why it cannot be parsed.
 pub(super) type Parsed = Result<Proposal, String>;
 
@@ -42,7 +45,11 @@ impl Scene<'_> {
         let material = &self.material;
         let parsed = view.once(&format!("parsed/{key}"), || -> Progress<Vec<Parsed>> {
             let read = completions(asks, proposed);
-            Ok(read.map(|(ask, _, completion)| material.parse(ask, completion)).collect())
+            let parsed = read.map(|(ask, _, completion)| {
+                let parsed = material.parse(ask, completion)?;
+                if material.is_copy(ask, &parsed) { Err(COPY.to_owned()) } else { Ok(parsed) }
+            });
+            Ok(parsed.collect())
         })?;
         view.once(&format!("checked/{key}"), || {
             let number = |ask: &Ask, sample: u32| ask.index * samples + sample;
@@ -69,6 +76,7 @@ impl Scene<'_> {
                     kind: ask.kind,
                     proposer: ask.proposer,
                     solver: ask.solver,
+                    is_copy: matches!(parsed, Err(reason) if reason == COPY),
                     sample,
                     fingerprint: admitted
                         .problem
@@ -156,6 +164,17 @@ impl Material<'_> {
                 Ok(Proposal::Function { program: about.program, inputs, message })
             }
         }
+    }
+
+    /// Whether copies are refused, and the program of a proposal is one that its prompt shows.
+    fn is_copy(&self, ask: &Ask, proposal: &Proposal) -> bool {
+        let Proposal::Io { program, .. } = proposal else { return false };
+        if !self.groups.problems.refuse_copies {
+            return false;
+        }
+        let own = fingerprint(program);
+        let shown = ask.shown.iter().filter_map(|id| self.earlier(*id));
+        self.setting.examples.contains(&own) || shown.into_iter().any(|shown| fingerprint(&shown.program) == own)
     }
 
     /// The problem, if it is valid, with its status and a message.

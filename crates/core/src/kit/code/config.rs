@@ -51,6 +51,10 @@ pub struct ProblemConfig {
     pub pool_size: u32,
     /// Which valid problems enter the pool.
     pub pool_filter: PoolFilter,
+    /// Refuse proposals whose program is one that the prompt shows, whatever its names, constants and layout. Off in the
+    /// papers' protocols.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub refuse_copies: bool,
     /// Maximum size of a prompt in bytes of UTF-8. References are dropped until a prompt fits, and a problem that
     /// cannot be shown within the limit is invalid. A token is at least one byte, so a prompt never has more tokens
     /// than this.
@@ -70,6 +74,7 @@ impl Default for ProblemConfig {
             num_inputs: 10,
             pool_size: 16384,
             pool_filter: PoolFilter::All,
+            refuse_copies: false,
             max_prompt_bytes: 24576,
             seeds: "azr".to_owned(),
             seed_dataset: None,

@@ -13,6 +13,7 @@ use crate::contract::{
 };
 use crate::id::MemberId;
 use crate::kit::measures::{STEPS, UPDATES, halvings, policy, seconds, tokens, updates};
+use crate::prompt::ReadingRule;
 use crate::verdict::Signal;
 use crate::verify::ProblemKind;
 use crate::verify::ProblemKind::{CodeF, CodeI, CodeO};
@@ -175,6 +176,14 @@ fn of_costs<'t>() -> Measures<'t> {
             "Cells of the archive with a problem, per valid problem proposed so far."
              => |of| of.run_only(|tally| tally.cells_per_problem);
         share "steps_share" [STEPS] "Attempts with text before the part that is judged." => |of| of.steps_share();
+        share "cut_share" [CUT] "Attempts that were cut at the token limit."
+            => |of| mean(of.own_attempts().map(|attempt| share(attempt.sample.truncated)));
+        share "flexible_share" [FORMAT_RATE] "Attempts whose answer another rule than the form found."
+            => |of| mean(of.own_attempts().filter_map(|attempt| attempt.reading).map(|rule| share(rule != ReadingRule::Form)));
+        share "cut_proposals" [CUT] "Proposals that were cut at the token limit."
+            => |of| mean(of.proposals.iter().map(|(judged, ..)| share(judged.sample.truncated)));
+        share "refused_copies" [COPIES] "Proposals that were refused as copies of a program that their prompt shows."
+            => |of| mean(of.proposals.iter().map(|(judged, ..)| share(judged.is_copy)));
     };
     measures.extend(tokens());
     measures.extend(COSTS.map(seconds));
@@ -192,7 +201,7 @@ charts! {
     parts LEARNABLE_SHARE SOLVING "Learnable share":
         "Valid problems solved by none, some or all samples. Only those solved by some teach anything.";
     chart NO_SIGNAL SOLVING "No signal": "Groups whose attempts all got the same reward.";
-    chart FORMAT_RATE SOLVING "Format rate": "Share of attempts in the required form.";
+    parts FORMAT_RATE SOLVING "Format rate": "Share of attempts in the required form, and of answers found by another rule.";
     chart STUDENT_REWARD SOLVING "Student reward": "Mean reward of attempts.";
 }
 
@@ -204,6 +213,7 @@ charts! {
     chart TEACHER_REWARD PROPOSING "Teacher reward": "Mean reward of proposals, invalid ones included.";
     chart NEAR_DUPLICATES PROPOSING "Near-duplicates":
         "Valid proposals that equal an earlier one in all but names, constants and layout.";
+    chart COPIES PROPOSING "Copies": "Proposals refused because their prompt shows their program.";
 }
 
 charts! {
@@ -233,6 +243,7 @@ const TEACHER_WINS: Chart = chart(&RATINGS, "Teacher wins").about("Share of matc
 
 charts! {
     chart SAMPLED_ENTROPY LEARNING "Sampled entropy": "Mean entropy of all samples, in nats.";
+    parts CUT LEARNING "Cut": "Share of attempts and of proposals that were cut at the token limit.";
     parts LENGTHS LEARNING "Lengths": "Mean tokens of all responses, proposals and attempts.";
     chart RESPONSE_LENGTH LEARNING "Response length": "Mean tokens of each member's responses.";
 }

@@ -96,6 +96,8 @@ pub(crate) struct Judged {
     /// The proposer: a position among the members.
     pub(crate) proposer: usize,
     pub(crate) solver: usize,
+    /// Whether it was refused as a copy of a program that its prompt shows.
+    pub(crate) is_copy: bool,
     pub(crate) sample: Sample,
     /// The problem for solvers; `None` if invalid.
     pub(crate) problem: Option<Problem>,

@@ -8,6 +8,7 @@ use super::overhead::Overhead;
 use super::{Groups, Judged, Problem, ProblemConfig};
 use crate::archive::{Archive, Centroids};
 use crate::contract::{ArchiveInsertionRecord, PlanError, ProblemRecord, RunState, StepView};
+use crate::duplicate::fingerprint;
 use crate::id::{ExecutionId, ProblemId};
 use crate::kit::{Draft, Member, Pool, Progress};
 use crate::prompt::{PromptError, PromptSet};
@@ -32,12 +33,20 @@ pub(super) struct Setting {
     pub(super) prompts: PromptSet,
     pub(super) overhead: Overhead,
     pub(super) centroids: Arc<Centroids>,
+    /// Fingerprints of the programs in the prompts' own examples.
+    pub(super) examples: Vec<u32>,
 }
 
 impl Setting {
     fn of(groups: &Groups<'_>) -> Result<Self, PromptError> {
         let prompts = PromptSet::compile(groups.prompts)?;
-        Ok(Self { overhead: groups.overhead(&prompts)?, prompts, centroids: groups.archive.centroids() })
+        let examples = prompts.example_programs();
+        Ok(Self {
+            overhead: groups.overhead(&prompts)?,
+            centroids: groups.archive.centroids(),
+            examples: examples.iter().map(|program| fingerprint(program)).collect(),
+            prompts,
+        })
     }
 }
 

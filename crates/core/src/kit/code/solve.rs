@@ -7,7 +7,7 @@ use super::{Judged, Problem, Scene};
 use crate::contract::phase::{GRADE, SOLVE};
 use crate::contract::{AttemptRecord, Phase, ProblemOutcomeRecord, Role};
 use crate::kit::{Draft, Generation, Progress, Sample, completions};
-use crate::prompt::{Answer, PromptSet};
+use crate::prompt::{FoundAnswer, PromptSet, ReadingRule};
 use crate::reward::{Solved, student_reward};
 use crate::verify::{ProblemKind, Status, Task, Verdict};
 use crate::work::{Completion, RolloutResult, Sampling};
@@ -178,14 +178,17 @@ impl<'a> Draft<'a> {
         let view = self.view;
         let answers = view.once(&format!("answers/{key}"), || -> Progress<Vec<Answer>> {
             let answers = completions(&batch.assignments, solved);
-            Ok(answers.map(|(assignment, _, completion)| answer(prompts, assignment.problem, completion)).collect())
+            let answers = answers.map(|(assignment, _, completion)| {
+                prompts.answer(&assignment.problem.statement(), &completion.text, completion.finish_reason)
+            });
+            Ok(answers.collect())
         })?;
         view.once(&format!("graded/{key}"), || {
             let verdicts = self.verify_some(&key, answers.iter().map(Result::is_ok), || {
                 let read = completions(&batch.assignments, solved).zip(answers.iter());
                 let task = |((assignment, sample, _), answer): ((&Assignment<'_>, u32, _), &Answer)| -> Option<Task> {
                     let id = format!("{}/{sample}", assignment.number);
-                    Some(assignment.problem.task(id, answer.clone().ok()?))
+                    Some(assignment.problem.task(id, answer.as_ref().ok()?.text.clone()))
                 };
                 read.filter_map(task).collect()
             })?;
@@ -198,6 +201,7 @@ impl<'a> Draft<'a> {
                     kind: assignment.problem.kind,
                     solver: assignment.solver,
                     well_formed,
+                    reading: answer.as_ref().ok().map(|found| found.rule).filter(|_| prompts.is_flexible()),
                     correct,
                     reward: student_reward(well_formed, correct),
                 };
@@ -231,7 +235,8 @@ impl<'a> Draft<'a> {
             role,
             sample: attempt.sample.index,
             text: completion.text.clone(),
-            answer: answer.clone().ok(),
+            answer: answer.as_ref().ok().map(|found| found.text.clone()),
+            reading: attempt.reading,
             well_formed: attempt.well_formed,
             status: verdict.map_or(Status::Malformed, |verdict| verdict.status),
             reason,
@@ -251,10 +256,8 @@ impl<'a> Draft<'a> {
     }
 }
 
-fn answer(prompts: &PromptSet, problem: &Problem, completion: &Completion) -> Answer {
-    let (text, finish) = (&completion.text, completion.finish_reason);
-    prompts.grammar.answer(problem.kind, text, finish, prompts.opening())
-}
+/// An answer that was found in a completion, or why there is none.
+type Answer = Result<FoundAnswer, String>;
 
 /// Whether an answer is well-formed and whether it is correct, given its verdict; there is no verdict if it had no form
 /// to judge.
@@ -274,6 +277,8 @@ pub(crate) struct Attempt {
     pub(crate) solver: usize,
     /// Whether it has the required form.
     pub(crate) well_formed: bool,
+    /// The rule that found it, if the run reads answers by several.
+    pub(crate) reading: Option<ReadingRule>,
     /// Whether it is well-formed and solves the problem.
     pub(crate) correct: bool,
     pub(crate) reward: f32,

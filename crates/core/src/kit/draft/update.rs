@@ -8,8 +8,8 @@ use crate::contract::{GeometryRecord, PlanError, VersionRecord};
 use crate::id::{VersionId, WorkId};
 use crate::kit::{Draft, ItemConfig, LearningConfig, Pause, Progress, join};
 use crate::work::{
-    AdapterRef, Loss, LossAggregation, MemberUpdate, MemberUpdated, Payload, Piece, SequenceRef, UpdatePayload,
-    UpdateResult, WorkKey,
+    AdapterRef, Loss, LossAggregation, MemberUpdate, MemberUpdated, Optimizer, Payload, Piece, SequenceRef,
+    UpdatePayload, UpdateResult, WorkKey,
 };
 
 /// A sequence sampled by a member, and its reward.
@@ -168,12 +168,16 @@ impl<'a> Draft<'a> {
 
     fn update_payload(&self, learning: &LearningConfig, learners: &[&Learner]) -> Result<UpdatePayload, PlanError> {
         let (_, population) = self.population(learners.first().map_or(0, |learner| learner.member))?;
+        let share = learning.rate_share(self.run.step, self.run.config.steps);
         Ok(UpdatePayload {
             base_model: population.base_model.clone(),
             compute: self.run.config.compute,
-            members: self.member_updates(learners)?,
+            members: self.member_updates(learners, share)?,
             loss: Loss::PolicyGradient(learning.loss.clone()),
-            optimizer: learning.optimizer.clone(),
+            optimizer: Optimizer {
+                learning_rate: learning.optimizer.learning_rate * share,
+                ..learning.optimizer.clone()
+            },
             micro_batch_tokens: learning.micro_batch_tokens,
             recompute: learning.recompute,
             piece: None,
@@ -188,7 +192,7 @@ impl<'a> Draft<'a> {
         done >= config.steps || benchmarks.is_some_and(|schedule| schedule.is_due(done, config.steps))
     }
 
-    fn member_updates(&self, learners: &[&Learner]) -> Result<Vec<MemberUpdate>, PlanError> {
+    fn member_updates(&self, learners: &[&Learner], rate_share: f64) -> Result<Vec<MemberUpdate>, PlanError> {
         let mut sources = HashMap::new();
         let mut updates = Vec::with_capacity(learners.len());
         for learner in learners {
@@ -218,7 +222,7 @@ impl<'a> Draft<'a> {
                 from,
                 to: VersionId::of(id, member.ordinal + 1),
                 kl_reference: learner.kl_reference,
-                learning_rate: member.learning_rate,
+                learning_rate: member.learning_rate.map(|rate| rate * rate_share),
                 masked_share: learner.masked_share(),
                 sequences,
             });

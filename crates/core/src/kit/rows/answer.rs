@@ -112,7 +112,7 @@ impl<'a> Rows<'a> {
         let read = view.once(&format!("read/{key}"), || -> Progress<Vec<Result<String, String>>> {
             let read = completions(questions, solved).map(|(question, _, completion)| {
                 let (text, finish) = (&completion.text, completion.finish_reason);
-                self.style.solution(&question.row.row, text, finish)
+                Ok(self.style.solution(&question.row.row, text, finish)?.text)
             });
             Ok(read.collect())
         })?;
@@ -180,6 +180,7 @@ impl<'a> Rows<'a> {
             sample: *sample,
             text: judged.completion.text.clone(),
             answer: judged.solution.clone().ok(),
+            reading: None,
             well_formed: answer.well_formed,
             status: judged.graded.status,
             reason: judged.graded.reason,

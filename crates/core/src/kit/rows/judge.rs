@@ -66,6 +66,10 @@ impl Default for JudgeConfig {
     }
 }
 
+fn reads(prompts: &PromptSet, _: &str, answer: &str) -> Result<(), String> {
+    prompts.reads(&FIELDS, answer)
+}
+
 /// A judge's score, from 0 to 1, or why there is none.
 pub(super) type Score = Result<f64, String>;
 
@@ -74,7 +78,7 @@ impl JudgeConfig {
     pub(super) fn resolve(&mut self, at: &str) -> Vec<Fault> {
         let from = self.from.as_ref();
         let mut faults: Vec<Fault> = from.and_then(|from| from.fault(&format!("{at}/from"))).into_iter().collect();
-        match self.prompts.clone().resolve_for(&format!("{at}/prompts"), &[TEMPLATE], |_| true) {
+        match self.prompts.clone().resolve_for(&format!("{at}/prompts"), &[TEMPLATE], |_| true, &reads) {
             Ok(prompts) => self.prompts = prompts,
             Err(found) => faults.extend(found),
         }

@@ -30,7 +30,9 @@ fn prompt(template: &str) -> Result<String, String> {
             templates: [("solve".to_owned(), template.to_owned())].into(),
             ..PromptConfig::default()
         };
-        let config = config.resolve_for("/prompts", &[SOLVE], |_| true).map_err(|faults| faults[0].to_string())?;
+        let config = config
+            .resolve_for("/prompts", &[SOLVE], |_| true, &|_, _, _| Ok(()))
+            .map_err(|faults| faults[0].to_string())?;
         let set = PromptSet::compile(&config).map_err(|error| error.to_string())?;
         let measured = set.stretched(&SOLVE, &[]).map_err(|error| error.to_string());
         measured?;

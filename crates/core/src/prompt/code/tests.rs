@@ -104,3 +104,44 @@ fn resolved_configs_of_the_shipped_sets_keep_their_bytes() {
         assert_eq!(resolved.clone().resolve("", &TYPES).unwrap(), resolved);
     }
 }
+
+#[test]
+fn the_example_of_a_set_is_read_by_its_grammar() {
+    let with = |answer: &str| {
+        let templates = [
+            ("solve_code_o-example", "What does `f` return?"),
+            ("solve_code_o-example-answer", answer),
+            ("propose_code_i-example", "Write a program."),
+            ("propose_code_i-example-answer", "```python\ndef f(a):\n    return a\n```\n```input\n1\n```"),
+        ];
+        let config = PromptConfig {
+            set: "instruct".to_owned(),
+            templates: templates.map(|(name, text)| (name.to_owned(), text.to_owned())).into(),
+            ..PromptConfig::default()
+        };
+        config.resolve("", &TYPES)
+    };
+    let set = PromptSet::compile(&with("It is 2.\n```output\n2\n```").unwrap()).unwrap();
+    assert!(set.example_programs().contains(&"def f(a):\n    return a".to_owned()));
+    let faults = with(" ").unwrap_err();
+    assert_eq!(faults[0].pointer, "/templates/solve_code_o-example-answer");
+}
+
+/// A placeholder in a prompt is copied by small models as if it were the answer.
+#[test]
+fn the_instruct_set_has_nothing_to_copy_and_a_worked_example_of_everything() {
+    let set = PromptSet::shipped("instruct").unwrap();
+    for template in CODE_TEMPLATES {
+        assert!(set.has(&template.example()[0]), "{}", template.name);
+        let answer = set.example_answer(&template).unwrap();
+        assert_eq!(reads_code(&set, template.name, &answer), Ok(()), "{}", template.name);
+    }
+    let statement = Statement::Output { program: "P", input: "1" };
+    let shown = [set.solve(&statement), set.propose_io(ProblemKind::CodeI, &[]), set.propose_function("P", 3)];
+    for prompt in shown {
+        let text = prompt.unwrap().text;
+        for placeholder in ["the value\n", "arg1", "...", "your "] {
+            assert!(!text.contains(placeholder), "{placeholder} in {text}");
+        }
+    }
+}

@@ -30,7 +30,7 @@ const WHOLE: [(&str, &str); 2] = [("solve", "{{ question }}"), ("critique_plan",
 
 fn resolved(style: Style, templates: &[(&str, &str)]) -> Result<PromptConfig, Vec<Fault>> {
     let all = [&WHOLE[..], templates].concat();
-    config(style, &all).resolve_for("/prompts", &CATALOGUE, |_| true)
+    config(style, &all).resolve_for("/prompts", &CATALOGUE, |_| true, &|_, _, _| Ok(()))
 }
 
 fn refused(templates: &[(&str, &str)]) -> Vec<Fault> {
@@ -63,7 +63,7 @@ fn a_resolved_config_holds_the_templates_of_its_recipe_alone_and_resolves_to_its
     let names: Vec<&str> = once.templates.keys().map(String::as_str).collect();
     assert_eq!(names, ["critique_plan", "solve", "solve-system"]);
     assert_eq!(once.hashes.len(), 3);
-    let twice = once.clone().resolve_for("", &CATALOGUE, |_| true).unwrap();
+    let twice = once.clone().resolve_for("", &CATALOGUE, |_| true, &|_, _, _| Ok(())).unwrap();
     assert_eq!(twice, once);
 }
 
@@ -103,12 +103,12 @@ fn all_syntax_errors_are_reported_at_once() {
 #[test]
 fn a_template_that_is_needed_must_be_there_and_others_need_not() {
     let config = || config(Style::Base, &[("solve", "{{ question }}")]);
-    let faults = config().resolve_for("", &CATALOGUE, |_| true).unwrap_err();
+    let faults = config().resolve_for("", &CATALOGUE, |_| true, &|_, _, _| Ok(())).unwrap_err();
     assert_eq!(faults[0].pointer, "/templates/critique_plan");
     for words in ["`seedling` lacks it", "write it here", "Asks for a score of a plan."] {
         assert!(faults[0].detail.contains(words), "{}", faults[0].detail);
     }
-    assert!(config().resolve_for("", &CATALOGUE, |template| template.name == "solve").is_ok());
+    assert!(config().resolve_for("", &CATALOGUE, |template| template.name == "solve", &|_, _, _| Ok(())).is_ok());
 }
 
 #[test]
@@ -155,4 +155,41 @@ fn a_template_that_renders_to_nothing_is_refused_whatever_the_frame() {
     let faults = refused(&[("solve", " \n"), ("frame", "User: {{ content }}")]);
     assert_eq!(faults.len(), 1);
     assert!(faults[0].pointer.ends_with("solve") && faults[0].detail.contains("nothing"));
+}
+
+#[test]
+fn an_example_is_an_earlier_turn_or_text_before_the_prompt() {
+    let example = [
+        ("solve-system", "Be brief."),
+        ("solve-example", "1 + 1?"),
+        ("solve-example-answer", "2"),
+        ("chat", "({{ content }})"),
+    ];
+    let render = |style: Style| {
+        let config = resolved(style, &example).unwrap();
+        PromptSet::compile(&config).unwrap().render("solve", context! { question => "2 + 2?", plan => "" }).unwrap()
+    };
+    let messages = [("system", "Be brief."), ("user", "(1 + 1?)"), ("assistant", "2"), ("user", "(2 + 2?)")]
+        .map(|(role, content)| Message { role: role.to_owned(), content: content.to_owned() });
+    assert_eq!(render(Style::Chat).prompt, Prompt::Messages(messages.to_vec()));
+    assert_eq!(render(Style::Base).text, "Be brief.\n\n1 + 1?\n\n2\n\n2 + 2?");
+}
+
+#[test]
+fn an_example_that_is_half_there_or_that_its_reader_cannot_read_is_refused() {
+    let half = refused(&[("solve-example", "1 + 1?")]);
+    assert_eq!(half[0].pointer, "/prompts/templates/solve-example");
+    assert!(half[0].detail.contains("`solve-example-answer`"), "{half:?}");
+    let unknown = refused(&[("solve-example", "{{ answer }}"), ("solve-example-answer", "2")]);
+    assert!(unknown[0].detail.contains("`answer` is undefined"), "{unknown:?}");
+    let templates = [WHOLE[0], WHOLE[1], ("solve-example", "1 + 1?"), ("solve-example-answer", "two")];
+    let only_digits = |_: &PromptSet, template: &str, answer: &str| {
+        assert_eq!(template, "solve");
+        answer.parse::<u32>().map(drop).map_err(|error| error.to_string())
+    };
+    let faults =
+        config(Style::Chat, &templates).resolve_for("/prompts", &CATALOGUE, |_| true, &only_digits).unwrap_err();
+    assert_eq!(faults.len(), 1);
+    assert_eq!(faults[0].pointer, "/prompts/templates/solve-example-answer");
+    assert!(faults[0].detail.contains("invalid digit") && faults[0].detail.contains("`solve` asks for"), "{faults:?}");
 }

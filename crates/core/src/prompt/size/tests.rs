@@ -19,7 +19,7 @@ fn set(template: &str) -> PromptSet {
         templates: [("show".to_owned(), template.to_owned())].into(),
         ..PromptConfig::default()
     };
-    PromptSet::compile(&config.resolve_for("", &[TEMPLATE], |_| true).unwrap()).unwrap()
+    PromptSet::compile(&config.resolve_for("", &[TEMPLATE], |_| true, &|_, _, _| Ok(())).unwrap()).unwrap()
 }
 
 fn shown(prompts: &PromptSet, program: usize, records: usize, text: usize) -> usize {

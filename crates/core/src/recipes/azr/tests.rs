@@ -7,6 +7,7 @@ use uuid::Uuid;
 use crate::config;
 use crate::config::{RunConfig, apply_overrides};
 use crate::contract::{Planner as _, Recipe as _, Registry, Role, StepView, WorkState};
+use crate::duplicate::fingerprint;
 use crate::fault::Faults;
 use crate::id::{ExecutionId, ProblemId, WorkId};
 use crate::recipes::Azr;
@@ -213,4 +214,37 @@ fn a_result_of_another_kind_is_refused_by_name() {
     let key = WorkKey::new(0, "birth");
     view.work.insert(key, WorkState::Done(Outcome::Rollout(Default::default())));
     assert!(Azr.plan(&state, &view).unwrap_err().to_string().contains("0/birth/0/0"));
+}
+
+#[test]
+fn copies_of_what_a_prompt_shows_are_refused_if_the_run_says_so() {
+    let mut document = document();
+    document["parameters"]["problems"]["types"] = json!(["code_o"]);
+    let copied = |step: &Step| {
+        let programs: BTreeMap<ProblemId, String> =
+            step.records.problems.iter().filter_map(|problem| Some((problem.id, problem.program.clone()?))).collect();
+        let is_copy = |problem: &&crate::contract::ProblemRecord| {
+            let own = problem.program.as_deref().map(fingerprint);
+            let shown = problem.parents.iter().filter_map(|(parent, _)| programs.get(parent));
+            problem.valid && shown.into_iter().any(|program| Some(fingerprint(program)) == own)
+        };
+        step.records.problems.iter().filter(is_copy).count()
+    };
+    let free = steps(&document, Order::Together, 6);
+    assert!(free.iter().all(|step| value(step, "refused_copies") == 0.0));
+    document["parameters"]["problems"]["refuse_copies"] = json!(true);
+    let held = steps(&document, Order::Together, 6);
+    assert!(held.iter().any(|step| value(step, "refused_copies") > 0.0));
+    for step in &held {
+        assert_eq!(copied(step), 0);
+        let refused = step
+            .records
+            .problems
+            .iter()
+            .filter(|problem| problem.reason.contains("its prompt") || problem.reason.contains("the prompt shows"));
+        let share = refused.clone().count() as f64
+            / step.records.problems.iter().filter(|problem| problem.proposer.is_some()).count() as f64;
+        assert!((share - value(step, "refused_copies")).abs() < 1e-9);
+        assert!(refused.into_iter().all(|problem| !problem.valid && problem.program.is_none()));
+    }
 }

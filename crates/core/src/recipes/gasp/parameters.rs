@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::learnability::Learnability;
 use super::step::Stone;
-use super::templates::{is_needed, templates};
+use super::templates::{is_needed, reads, templates};
 use super::{Axis, LemmaReward, LiftReward, ROLES, templates};
 use crate::advantage::Whitening;
 use crate::config::RunConfig;
@@ -282,7 +282,7 @@ pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<
     let Parameters { axes, lifts, .. } = &*parameters;
     let prompts = parameters.prompts.clone();
     let needed = |template: &_| is_needed(template, axes, *lifts);
-    match prompts.resolve_for("/parameters/prompts", &templates(), needed) {
+    match prompts.resolve_for("/parameters/prompts", &templates(), needed, &reads) {
         Ok(prompts) => parameters.prompts = prompts,
         Err(found) => faults.extend(found),
     }

@@ -4,7 +4,8 @@ use super::{Axis, Parameters};
 use crate::fault::Fault;
 use crate::kit::code::{Problem, STRETCHED};
 use crate::problem::Statement;
-use crate::prompt::{CODE_TEMPLATES, PromptError, PromptSet, Size, Template, Variable};
+use crate::prompt::{CODE_TEMPLATES, PromptError, PromptSet, Size, Template, Variable, reads_code};
+use crate::work::FinishReason;
 
 const PAIR: [(&str, &str); 2] = [("input", "1"), ("output", "1")];
 
@@ -47,6 +48,18 @@ const POSING: [Template; 4] = [
 pub(super) fn templates() -> Vec<Template> {
     let solving = CODE_TEMPLATES.into_iter().filter(|template| template.name.starts_with("solve"));
     POSING.into_iter().chain(solving).collect()
+}
+
+/// Reads an answer to a template of [`templates`].
+pub(super) fn reads(prompts: &PromptSet, template: &str, answer: &str) -> Result<(), String> {
+    match template.starts_with("solve") {
+        true => reads_code(prompts, template, answer),
+        // As many inputs as the template's sample asks for.
+        false => {
+            let (grammar, opening) = (prompts.grammar, prompts.opening());
+            grammar.posed_function(answer, FinishReason::Stop, opening, 5).map(drop)
+        }
+    }
 }
 
 /// Whether a run that changes difficulty along `axes`, with or without lifts, needs a template.

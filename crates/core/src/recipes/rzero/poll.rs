@@ -197,6 +197,7 @@ impl<'a> Step<'a> {
                 sample,
                 text: completion.text.clone(),
                 answer: answer.clone().ok(),
+                reading: None,
                 well_formed: answer.is_ok(),
                 status: match answer {
                     Ok(_) => Status::Ok,

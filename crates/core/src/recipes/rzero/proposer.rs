@@ -13,7 +13,7 @@ use crate::contract::{CostClass, Phase, PlanError, ProblemOutcomeRecord};
 use crate::kit::judge::{ANSWER, SOLVE, is_right, prompt_error};
 use crate::kit::room::{Room, Written};
 use crate::kit::{Generation, Progress, Sample, Sequence, both, completions, join};
-use crate::prompt::{Field, Template};
+use crate::prompt::{Field, PromptSet, Template};
 use crate::seed::derive;
 use crate::verify::{Task, Tolerance, Wordings};
 use crate::vocabulary_dropout::Purpose;
@@ -152,6 +152,14 @@ pub(super) const TEMPLATES: [Template; 2] =
     [Template { name: "propose", doc: "Asks the proposer for a question and its answer.", variables: &[] }, SOLVE];
 
 const QUESTION: Field = Field::last("question");
+
+/// Reads an answer to a template of [`TEMPLATES`].
+pub(super) fn reads(prompts: &PromptSet, template: &str, answer: &str) -> Result<(), String> {
+    match template == SOLVE.name {
+        true => prompts.reads(&[ANSWER], answer),
+        false => prompts.reads(&[QUESTION, ANSWER], answer),
+    }
+}
 
 /// Some prompts for proposals.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Checks a config and fills in its defaults.
 
 use super::Parameters;
-use super::proposer::TEMPLATES;
+use super::proposer::{TEMPLATES, reads};
 use crate::config::{PopulationConfig, RunConfig, pointer_token};
 use crate::contract::Role;
 use crate::fault::Fault;
@@ -15,7 +15,7 @@ pub(super) const MOST_COMPARED: u32 = 8192;
 pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<Fault> {
     let mut faults = population_faults(config);
     faults.extend(role_faults(config));
-    match parameters.prompts.clone().resolve_for("/parameters/prompts", &TEMPLATES, |_| true) {
+    match parameters.prompts.clone().resolve_for("/parameters/prompts", &TEMPLATES, |_| true, &reads) {
         Ok(prompts) => parameters.prompts = prompts,
         Err(found) => faults.extend(found),
     }

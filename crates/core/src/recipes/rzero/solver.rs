@@ -118,6 +118,7 @@ impl<'a> Step<'a> {
                     status: judged.status,
                     reason: judged.reason,
                     answer: judged.answer.ok(),
+                    reading: None,
                     correct,
                     reward: accuracy + format,
                     reward_parts: serde_json::json!({"accuracy": accuracy, "format": format}),

@@ -3,7 +3,7 @@
 use super::step::Step;
 use crate::contract::{AttemptRecord, Phase, PlanError, Role};
 use crate::id::ProblemId;
-use crate::kit::judge::{Judged, SOLVE, prompt_error};
+use crate::kit::judge::{ANSWER, Judged, SOLVE, prompt_error};
 use crate::kit::rows::Reward;
 use crate::kit::{Generation, Progress, Sample};
 use crate::prompt::{Field, PromptError, PromptSet, Reading, Rendered, Template, Variable};
@@ -87,6 +87,7 @@ impl<'a> Step<'a> {
             text: said.completion.text.clone(),
             well_formed: judged.answer.is_ok(),
             answer: judged.answer.ok(),
+            reading: None,
             status: judged.status,
             reason: judged.reason,
             correct: judged.correct,
@@ -204,6 +205,17 @@ pub(super) fn is_needed(template: &Template, has_planning: bool, has_code: bool)
 pub(super) const CHALLENGE_FIELDS: [Field; 3] = [Field::last("question"), Field::last("type"), Field::last("answer")];
 pub(super) const PLAN_FIELDS: [Field; 1] = [Field::last("plan")];
 pub(super) const SCORE_FIELDS: [Field; 1] = [Field::first("score")];
+
+/// Reads an answer to a template of [`templates`]; programs are read by the rules of code.
+pub(super) fn reads(prompts: &PromptSet, template: &str, answer: &str) -> Result<(), String> {
+    match template {
+        "solve" | "solve_with_plan" => prompts.reads(&[ANSWER], answer),
+        _ if template.starts_with("challenge") => prompts.reads(&CHALLENGE_FIELDS, answer),
+        _ if template.starts_with("plan") => prompts.reads(&PLAN_FIELDS, answer),
+        _ if template.starts_with("critique") => prompts.reads(&SCORE_FIELDS, answer),
+        _ => Ok(()),
+    }
+}
 
 impl Step<'_> {
     /// The fields of a completion. [`Reading::score`] is the soft format reward (section 4.1).

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::ask::{is_needed, templates};
+use super::ask::{is_needed, reads, templates};
 use super::{ROLES, RewardWeights};
 use crate::advantage::Whitening;
 use crate::config::RunConfig;
@@ -191,7 +191,8 @@ pub(super) fn check(config: &mut RunConfig, parameters: &mut Parameters) -> Vec<
     faults.extend(role_faults(config, parameters.planning));
     let (planning, has_code) = (parameters.planning, parameters.code.is_some());
     let prompts = parameters.prompts.clone();
-    match prompts.resolve_for("/parameters/prompts", &templates(), |template| is_needed(template, planning, has_code)) {
+    let needed = |template: &_| is_needed(template, planning, has_code);
+    match prompts.resolve_for("/parameters/prompts", &templates(), needed, &reads) {
         Ok(prompts) => parameters.prompts = prompts,
         Err(found) => faults.extend(found),
     }

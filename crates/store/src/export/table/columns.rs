@@ -29,7 +29,7 @@ pub(super) const PROBLEMS: [Source; 24] = [
     ("created_at", Kind::Time, "x.created_at"),
 ];
 
-pub(super) const ATTEMPTS: [Source; 18] = [
+pub(super) const ATTEMPTS: [Source; 19] = [
     ("id", Kind::Text, "x.id::text"),
     ("step", Kind::Int, "x.step::int8"),
     ("problem_id", Kind::Text, "x.problem_id::text"),
@@ -48,6 +48,7 @@ pub(super) const ATTEMPTS: [Source; 18] = [
     ("reward_parts", Kind::Text, "x.reward_parts::text"),
     ("tokens", Kind::Int, "x.tokens::int8"),
     ("evaluation_id", Kind::Text, "x.evaluation_id::text"),
+    ("reading", Kind::Text, "x.reading"),
 ];
 
 pub(super) const MATCHUPS: [Source; 13] = [
@@ -173,7 +174,7 @@ pub(super) const EVALUATIONS: [Source; 8] = [
     ("finished_at", Kind::Time, "e.finished_at"),
 ];
 
-pub(super) const BENCHMARKS: [Source; 26] = [
+pub(super) const BENCHMARKS: [Source; 27] = [
     ("id", Kind::Text, "x.id::text"),
     ("evaluation_id", Kind::Text, "x.evaluation_id::text"),
     ("suite", Kind::Text, "x.suite"),
@@ -197,6 +198,7 @@ pub(super) const BENCHMARKS: [Source; 26] = [
     ("completion_tokens", Kind::Int, "x.completion_tokens"),
     ("truncated", Kind::Int, "x.truncated"),
     ("without_solution", Kind::Int, "x.without_solution"),
+    ("other_rules", Kind::Int, "x.other_rules"),
     ("entropy", Kind::Float, "x.entropy"),
     ("protocol", Kind::Text, "x.protocol::text"),
     ("created_at", Kind::Time, "x.created_at"),

@@ -92,6 +92,11 @@ impl BenchmarkPage {
         }
     }
 
+    /// Whether answers to a suite are read by several rules.
+    fn has_other_rules(&self) -> bool {
+        self.results.iter().any(|result| result.other_rules.is_some())
+    }
+
     /// Suites with many answers that were cut, each with its largest share of them.
     fn cut(&self) -> Vec<String> {
         let mut largest: BTreeMap<&str, (f64, &serde_json::Value)> = BTreeMap::new();

@@ -133,6 +133,7 @@ mod tests {
             sample: 0,
             text: String::new(),
             answer: answer.map(str::to_owned),
+            reading: None,
             well_formed: answer.is_some(),
             status: Status::Ok,
             reason: reason.to_owned(),

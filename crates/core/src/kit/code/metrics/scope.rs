@@ -187,7 +187,7 @@ impl<'t> Scoped<'t> {
         mean(self.own_attempts().map(|attempt| share(attempt.sample.has_steps)))
     }
 
-    fn own_attempts(&self) -> impl Iterator<Item = &'t Attempt> {
+    pub(super) fn own_attempts(&self) -> impl Iterator<Item = &'t Attempt> {
         let attempts = self.attempts.iter().copied();
         attempts.filter(|attempt| self.scope.is(attempt.solver))
     }
