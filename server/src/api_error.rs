@@ -26,6 +26,12 @@ pub(crate) struct FieldFault {
     pub detail: String,
 }
 
+impl From<Fault> for FieldFault {
+    fn from(Fault { pointer, detail }: Fault) -> Self {
+        Self { pointer: Some(pointer), parameter: None, detail }
+    }
+}
+
 /// An error response: a problem document (RFC 9457).
 #[derive(Clone, Debug, Serialize, utoipa::ToSchema)]
 pub(crate) struct ApiError {
@@ -224,12 +230,8 @@ impl ResponseError for ApiError {
 impl ApiError {
     /// 422: the body has these faults.
     pub(crate) fn invalid(faults: Vec<Fault>) -> Self {
-        let errors = faults.into_iter().map(|fault| FieldFault {
-            pointer: Some(fault.pointer),
-            parameter: None,
-            detail: fault.detail,
-        });
-        Self::with_errors(StatusCode::UNPROCESSABLE_ENTITY, "invalid", "The body is not valid", errors.collect())
+        let errors = faults.into_iter().map(FieldFault::from).collect();
+        Self::with_errors(StatusCode::UNPROCESSABLE_ENTITY, "invalid", "The body is not valid", errors)
     }
 
     /// 400: the query has these faults, each with the parameter's name.

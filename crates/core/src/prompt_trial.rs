@@ -7,7 +7,7 @@ use rand::Rng as _;
 use crate::benchmark::{BenchmarkRow, task};
 use crate::duplicate::fingerprint;
 use crate::problem::Values;
-use crate::prompt::{PromptError, PromptSet, ProposalText, ReadingRule, Reference};
+use crate::prompt::{PromptError, PromptSet, ReadingRule, Reference};
 use crate::seed::stream;
 use crate::verify::{ProblemKind, Proposal, Task, Verdict};
 use crate::work::{FinishReason, Prompt};
@@ -29,20 +29,20 @@ enum Asked {
     Propose { kind: ProblemKind, shown: Vec<String>, num_inputs: usize },
 }
 
-/// What was read in a completion.
+/// A completion as it was read.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// The rule that found an answer; `None` for a proposal.
     pub rule: Option<ReadingRule>,
     /// Whether a proposal's program is one that the prompt shows.
     pub is_copy: bool,
-    /// What the verifier is asked about it.
+    /// The verifier's task about it.
     pub task: Task,
 }
 
 /// How many cases of each template, and what proposers are asked for.
 #[derive(Clone, Copy, Debug)]
-pub struct Extent {
+pub struct Amounts {
     /// Cases of each template.
     pub cases: usize,
     /// Problems shown to a proposer.
@@ -60,7 +60,7 @@ pub fn cases(
     set: &PromptSet,
     rows: &[BenchmarkRow],
     earlier: &[Reference],
-    extent: Extent,
+    amounts: Amounts,
 ) -> Result<Vec<Case>, PromptError> {
     let mut cases = Vec::new();
     for kind in ProblemKind::TRIPLES {
@@ -68,7 +68,7 @@ pub fn cases(
         if !set.has(&template) {
             continue;
         }
-        for row in rows.iter().filter(|row| row.oracle.kind() == kind).take(extent.cases) {
+        for row in rows.iter().filter(|row| row.oracle.kind() == kind).take(amounts.cases) {
             let values = row.values();
             let program = row.oracle.program().unwrap_or_default();
             let prompt = set.solve(&values.statement(kind, program))?.prompt;
@@ -86,10 +86,10 @@ pub fn cases(
         if !set.has(&template) {
             continue;
         }
-        for case in 0..extent.cases {
-            let mut random = stream(extent.seed, &template, case as u64);
+        for case in 0..amounts.cases {
+            let mut random = stream(amounts.seed, &template, case as u64);
             let mut left: Vec<&Reference> = earlier.iter().collect();
-            let count = if kind == ProblemKind::CodeF { 1 } else { extent.references };
+            let count = if kind == ProblemKind::CodeF { 1 } else { amounts.references };
             let mut shown = Vec::new();
             while shown.len() < count && !left.is_empty() {
                 shown.push(left.swap_remove(random.random_range(0..left.len())).clone());
@@ -97,12 +97,12 @@ pub fn cases(
             let prompt = match kind {
                 ProblemKind::CodeF => {
                     let program = shown.first().map_or("", |earlier| earlier.program.as_str());
-                    set.propose_function(program, extent.num_inputs)?.prompt
+                    set.propose_function(program, amounts.num_inputs)?.prompt
                 }
                 _ => set.propose_io(kind, &shown)?.prompt,
             };
             let shown = shown.into_iter().map(|earlier| earlier.program).collect();
-            let asked = Asked::Propose { kind, shown, num_inputs: extent.num_inputs };
+            let asked = Asked::Propose { kind, shown, num_inputs: amounts.num_inputs };
             cases.push(Case { template: template.clone(), level: None, prompt, asked });
         }
     }
@@ -110,7 +110,7 @@ pub fn cases(
 }
 
 impl Case {
-    /// What a completion says.
+    /// Reads a completion.
     ///
     /// # Errors
     /// Why it cannot be read.
@@ -123,13 +123,7 @@ impl Case {
             }
             Asked::Propose { kind, shown, num_inputs } => {
                 let read = set.grammar.proposal(*kind, text, finish, set.opening(), *num_inputs)?;
-                let proposal = match read {
-                    ProposalText::Io { program, input } => Proposal::Io { problem: *kind, program, input },
-                    ProposalText::Function { inputs, message } => {
-                        let program = shown.first().cloned().unwrap_or_default();
-                        Proposal::Function { program, inputs, message }
-                    }
-                };
+                let proposal = read.proposal(*kind, shown.first().cloned())?;
                 let is_copy = match &proposal {
                     Proposal::Io { program, .. } => {
                         let own = fingerprint(program);

@@ -2,6 +2,7 @@
 
 use lyceum_core::benchmark::{BenchmarkRow, Graded, Question, Score};
 use lyceum_core::id::ExecutionId;
+use lyceum_core::prompt::ReadingRule;
 use lyceum_core::recipe::{BenchmarkParameters, BenchmarkResultRecord, BenchmarkSampleRecord, Plan, Records};
 use lyceum_core::verify::Status;
 use lyceum_core::work::{BenchmarkSample, FinishReason};
@@ -58,7 +59,11 @@ pub(crate) async fn measured(server: &TestServer, id: ExecutionId) {
                     },
                     tokens: 3,
                     solution: ((row, sample) != (1, 1)).then(|| row.to_string()),
-                    reading: None,
+                    reading: match (row, sample) {
+                        (0, 0) => Some(ReadingRule::Line),
+                        (1, 1) => None,
+                        _ => Some(ReadingRule::Form),
+                    },
                     reason: None,
                 },
                 graded: Graded { correct, base_correct: None, status: Status::Ok, reason: String::new() },
@@ -204,8 +209,10 @@ async fn results_come_as_tables_curves_samples_and_other_tools_files() {
     assert_eq!(results["items"][0]["pass_at_1"], 0.5);
     assert_eq!(results["items"][0]["truncated"], 2, "both answers to the first row");
     assert_eq!(results["items"][0]["without_solution"], 1, "one to the second");
+    assert_eq!(results["items"][0]["other_rules"], 1, "one by a line");
     let page = writer.get(&format!("/evaluations/{id}")).await.expect(200).text();
     assert!(page.contains("(up to 33.3 % at "), "both answers to one row of three");
+    assert!(page.contains("By another rule") && page.contains("Solution found by a line “Answer:”"), "{page}");
     assert_eq!(results["items"][0]["curve"][1]["k"], 2);
     assert_eq!(results["items"][0]["curve"][1]["pass_at_k"], 1.0);
     assert_eq!(results["items"][2]["step"], 1);

@@ -9,7 +9,7 @@ use clap::Args;
 use lyceum_core::dataset::problem;
 use lyceum_core::kit::code::shipped_seeds;
 use lyceum_core::prompt::{AnswerReading, CODE_TEMPLATES, PromptConfig, PromptSet, Reference};
-use lyceum_core::prompt_trial::{Case, Extent, Found, Tally, cases};
+use lyceum_core::prompt_trial::{Amounts, Case, Found, Tally, cases};
 use lyceum_core::verify::{ProblemKind, Proposal, Task};
 use lyceum_core::work::{FinishReason, Sampling};
 use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, Generator};
@@ -86,7 +86,7 @@ pub(crate) struct Prompts {
     pool: PoolArgs,
 }
 
-/// A completion, and what was read in it.
+/// A completion as it was read.
 struct Answered<'c> {
     case: &'c Case,
     text: String,
@@ -101,13 +101,13 @@ impl Prompts {
         let rows = self.rows()?;
         let verifier = Verifier::start(&self.pool.config())?;
         let earlier = self.earlier(&verifier)?;
-        let extent = Extent {
+        let amounts = Amounts {
             cases: self.n as usize,
             references: self.references,
             num_inputs: usize::from(self.num_inputs),
             seed: self.seed,
         };
-        let mut cases = cases(&set, &rows, &earlier, extent)?;
+        let mut cases = cases(&set, &rows, &earlier, amounts)?;
         cases.retain(|case| case.template.contains(&self.only));
         ensure!(!cases.is_empty(), "--only {}: no template of the set {} is named so", self.only, self.set);
         let answered = self.answered(&set, &cases, &verifier)?;
@@ -280,7 +280,7 @@ fn report(answered: &[Answered<'_>], show: usize) -> String {
     table + &texts
 }
 
-/// What was read in a completion, and what the verifier says of it.
+/// How a completion was read, and the verdict on it.
 fn said(one: &Answered<'_>) -> String {
     match &one.found {
         Err(reason) => format!("not readable: {reason}"),

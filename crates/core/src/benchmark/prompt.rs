@@ -149,7 +149,7 @@ impl PromptStyle {
         })
     }
 
-    /// The same style, with self-play answers read by the form alone: for what is learned from.
+    /// The same style, with self-play answers read only by the form, as for learning.
     #[must_use]
     pub fn strict(self) -> Self {
         Self { self_play: self.self_play.map(PromptSet::strict), ..self }

@@ -3,7 +3,7 @@
 use crate::fault::Fault;
 
 /// The sum of an adapter's scheduled learning rates below which a run is warned about. Adam moves a weight by at most about
-/// its rate in a step, so the sum bounds what a run can change; the shipped presets that learn have 3e-3 or more.
+/// its rate in a step, so the sum bounds what a run can change. The papers' rates for full fine-tuning stay below it in every preset, and the presets' own above.
 const LEAST_SUM_OF_RATES: f64 = 1e-3;
 
 /// The warning about learning rates that sum up to `sum` over a run; `pointer` is that of the rate. A rate of 0 is a

@@ -5,8 +5,8 @@
 //! 3. The last `\boxed{}`.
 //! 4. The last text in a block or between backticks, if it is a literal that does not stand in the prompt, spaces aside.
 //!
-//! What rules 2 to 4 find counts only if it is a Python value (for `code_i`, the arguments of a call): they search text in
-//! which models also think. A program is read by rule 1 alone. Nothing is read from a completion that was cut at its limit,
+//! Rules 2 to 4 count only if they find a Python value (for `code_i`, the arguments of a call): they search text in which
+//! models also think. A program is read by rule 1 only. Nothing is read from a completion that was cut at its limit,
 //! except between the tags of `fenced` and `tagged`, whose papers do.
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ impl PromptSet {
         self
     }
 
-    /// The same set, with answers read by the form alone.
+    /// The same set, with answers read only by the form.
     pub(crate) fn strict(mut self) -> Self {
         self.reading = AnswerReading::Strict;
         self
@@ -167,8 +167,10 @@ impl PromptSet {
 fn answer_line(text: &str) -> Option<String> {
     text.lines().rev().find_map(|line| {
         let lower = line.to_ascii_lowercase();
-        let marks = ["answer:", "answer is", "answer:**", "answer**:"];
-        let end = marks.iter().filter_map(|mark| Some(lower.rfind(mark)? + mark.len())).max()?;
+        let end = ["answer:", "answer**:", "answer is"]
+            .iter()
+            .filter_map(|mark| Some(lower.rfind(mark)? + mark.len()))
+            .max()?;
         Some(line[end..].to_owned())
     })
 }

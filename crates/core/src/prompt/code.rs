@@ -75,8 +75,9 @@ impl PromptConfig {
 
 /// Reads an answer to a template of [`CODE_TEMPLATES`].
 pub(crate) fn reads_code(set: &PromptSet, template: &str, answer: &str) -> Result<(), String> {
-    let kinds = ProblemKind::TRIPLES.into_iter();
-    let Some(kind) = kinds.into_iter().find(|kind| template.ends_with(kind.name())) else { return Ok(()) };
+    let Some(kind) = ProblemKind::TRIPLES.into_iter().find(|kind| template.ends_with(kind.name())) else {
+        return Ok(());
+    };
     let (grammar, opening) = (set.grammar, set.opening());
     match template.starts_with("solve") {
         true => grammar.answer(kind, answer, FinishReason::Stop, opening).map(drop),
@@ -106,7 +107,7 @@ impl PromptSet {
         self.render("propose_code_f", context! { program, num_inputs })
     }
 
-    /// The programs in the examples that proposers are shown.
+    /// The programs in the set's own examples of proposals.
     pub(crate) fn example_programs(&self) -> Vec<String> {
         let answered = |kind: ProblemKind| {
             let template = CODE_TEMPLATES.iter().find(|template| template.name == task_name("propose", kind))?;

@@ -39,6 +39,19 @@ pub enum ProposalText {
     },
 }
 
+impl ProposalText {
+    /// The proposal of type `problem`; a `code_f` one is about the program `about`.
+    pub(crate) fn proposal(self, problem: ProblemKind, about: Option<String>) -> Result<Proposal, String> {
+        match self {
+            Self::Io { program, input } => Ok(Proposal::Io { problem, program, input }),
+            Self::Function { inputs, message } => {
+                let program = about.ok_or("the program that it is about is not known")?;
+                Ok(Proposal::Function { program, inputs, message })
+            }
+        }
+    }
+}
+
 /// A solver's answer, or why it does not have the required form.
 pub type Answer = Result<String, String>;
 

@@ -175,10 +175,10 @@ impl PromptSet {
         Ok(Rendered { text: texts.join("\n\n"), prompt: Prompt::Messages(messages) })
     }
 
-    /// The answer in a template's example, with the sample values.
+    /// The answer in a template's example where there is no earlier problem to show in its place.
     pub(super) fn example_answer(&self, template: &Template) -> Option<String> {
         let [_, answered] = template.example();
-        self.has(&answered).then(|| self.fill(&answered, Value::from(template.samples(false))).ok())?
+        self.has(&answered).then(|| self.fill(&answered, Value::from(template.samples(true))).ok())?
     }
 
     /// Whether the fields of an answer can be read.
@@ -317,9 +317,11 @@ impl PromptSet {
         if !faults.is_empty() {
             return faults;
         }
-        let answer = self.fill(&answered, Value::from(template.samples(false)));
-        let unread =
-            answer.map_err(|error| error.to_string()).and_then(|answer| reads(self, template.name, &answer)).err();
+        // It may show an earlier problem, and something else if there is none.
+        let unread = [false, true].into_iter().find_map(|is_scarce| {
+            let answer = self.fill(&answered, Value::from(template.samples(is_scarce)));
+            answer.map_err(|error| error.to_string()).and_then(|answer| reads(self, template.name, &answer)).err()
+        });
         let detail = |reason| {
             format!(
                 "the example's answer cannot be read ({reason}): write it in the form that `{}` asks for",

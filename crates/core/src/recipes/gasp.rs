@@ -111,7 +111,12 @@ impl contract::TypedRecipe for Gasp {
     }
 
     fn sums_of_rates(&self, config: &RunConfig, parameters: &Parameters) -> Vec<(&'static str, f64)> {
-        vec![("/parameters/learning/optimizer/learning_rate", parameters.learning.sum_of_rates(config.steps))]
+        let own = ("/parameters/learning/optimizer/learning_rate", parameters.learning.sum_of_rates(config.steps));
+        let real_data = parameters.real_data.as_ref().map(|real_data| {
+            let pointer = "/parameters/real_data/learning/optimizer/learning_rate";
+            (pointer, real_data.learning.sum_of_rates(config.steps))
+        });
+        std::iter::once(own).chain(real_data).collect()
     }
 
     fn roles(&self) -> Vec<Role> {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::api_error::ApiError;
+use crate::api_error::{ApiError, FieldFault};
 use crate::contract::document::{Document, RequestBody, apart};
 use crate::contract::idempotent::{Begun, IdempotencyKey};
 use crate::contract::{About, Answer, Endpoint, Query, TraceId, bounds};
@@ -74,23 +74,13 @@ pub(crate) struct ResolvedRun {
     metrics: Vec<&'static str>,
     /// Its estimated time and memory.
     estimate: Estimate,
-    /// What is valid in it and hardly ever wanted, each with the place in the config.
-    warnings: Vec<Warning>,
-}
-
-/// A warning about a run that is valid.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Warning {
-    /// A JSON pointer into the config.
-    pub(crate) pointer: String,
-    /// What will happen, and what would help.
-    pub(crate) detail: String,
+    /// Settings that are valid and hardly ever wanted.
+    warnings: Vec<FieldFault>,
 }
 
 /// The warnings about a resolved config.
-pub(crate) fn warnings(recipe: &dyn Recipe, config: &RunConfig) -> Vec<Warning> {
-    let found = recipe.warnings(config).unwrap_or_default().into_iter();
-    found.map(|Fault { pointer, detail }| Warning { pointer, detail }).collect()
+fn warnings(recipe: &dyn Recipe, config: &RunConfig) -> Vec<FieldFault> {
+    recipe.warnings(config).unwrap_or_default().into_iter().map(FieldFault::from).collect()
 }
 
 /// A run that was created.
@@ -98,8 +88,8 @@ pub(crate) fn warnings(recipe: &dyn Recipe, config: &RunConfig) -> Vec<Warning> 
 pub(crate) struct CreatedRun {
     #[serde(flatten)]
     run: RunDetail,
-    /// What is valid in its config and hardly ever wanted, each with the place in the config.
-    warnings: Vec<Warning>,
+    /// Settings that are valid and hardly ever wanted.
+    warnings: Vec<FieldFault>,
 }
 
 impl ResolvedRun {

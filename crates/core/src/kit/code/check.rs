@@ -11,7 +11,6 @@ use crate::duplicate::fingerprint;
 use crate::id::ProblemId;
 use crate::kit::{Progress, Sample, completions};
 use crate::problem::Values;
-use crate::prompt::ProposalText;
 use crate::verify::{ProblemKind, Proposal, Status, Task, Verdict};
 use crate::work::{Completion, RolloutResult};
 
@@ -156,14 +155,8 @@ impl Material<'_> {
         let num_inputs = self.groups.problems.num_inputs as usize;
         let (text, finish) = (&completion.text, completion.finish_reason);
         let read = prompts.grammar.proposal(ask.kind, text, finish, prompts.opening(), num_inputs)?;
-        match read {
-            ProposalText::Io { program, input } => Ok(Proposal::Io { problem: ask.kind, program, input }),
-            ProposalText::Function { inputs, message } => {
-                let about = ask.shown.first().and_then(|id| self.earlier(*id));
-                let about = about.ok_or("the program that it is about is not known")?;
-                Ok(Proposal::Function { program: about.program, inputs, message })
-            }
-        }
+        let about = ask.shown.first().and_then(|id| self.earlier(*id));
+        read.proposal(ask.kind, about.map(|about| about.program))
     }
 
     /// Whether copies are refused, and the program of a proposal is one that its prompt shows.

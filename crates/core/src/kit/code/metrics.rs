@@ -176,7 +176,7 @@ fn of_costs<'t>() -> Measures<'t> {
             "Cells of the archive with a problem, per valid problem proposed so far."
              => |of| of.run_only(|tally| tally.cells_per_problem);
         share "steps_share" [STEPS] "Attempts with text before the part that is judged." => |of| of.steps_share();
-        share "cut_share" [CUT] "Attempts that were cut at the token limit."
+        share "cut_attempts" [CUT] "Attempts that were cut at the token limit."
             => |of| mean(of.own_attempts().map(|attempt| share(attempt.sample.truncated)));
         share "flexible_share" [FORMAT_RATE] "Attempts whose answer another rule than the form found."
             => |of| mean(of.own_attempts().filter_map(|attempt| attempt.reading).map(|rule| share(rule != ReadingRule::Form)));

@@ -123,6 +123,8 @@ fn the_example_of_a_set_is_read_by_its_grammar() {
     };
     let set = PromptSet::compile(&with("It is 2.\n```output\n2\n```").unwrap()).unwrap();
     assert!(set.example_programs().contains(&"def f(a):\n    return a".to_owned()));
+    let proposers = PromptSet::shipped("instruct").unwrap().example_programs();
+    assert!(proposers.len() == 2 && proposers.iter().all(|program| program.lines().count() > 2), "{proposers:?}");
     let faults = with(" ").unwrap_err();
     assert_eq!(faults[0].pointer, "/templates/solve_code_o-example-answer");
 }

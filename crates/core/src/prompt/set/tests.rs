@@ -192,4 +192,14 @@ fn an_example_that_is_half_there_or_that_its_reader_cannot_read_is_refused() {
     assert_eq!(faults.len(), 1);
     assert_eq!(faults[0].pointer, "/prompts/templates/solve-example-answer");
     assert!(faults[0].detail.contains("invalid digit") && faults[0].detail.contains("`solve` asks for"), "{faults:?}");
+
+    // It is read with and without earlier records to show.
+    let scarce = "{% if plans %}2{% else %}two{% endif %}";
+    let templates = [WHOLE[0], WHOLE[1], ("critique_plan-example", "1 + 1?"), ("critique_plan-example-answer", scarce)];
+    let digits = |_: &PromptSet, _: &str, answer: &str| match answer.parse::<u32>() {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    };
+    let faults = config(Style::Chat, &templates).resolve_for("/prompts", &CATALOGUE, |_| true, &digits).unwrap_err();
+    assert_eq!(faults[0].pointer, "/prompts/templates/critique_plan-example-answer");
 }
