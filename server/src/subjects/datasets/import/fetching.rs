@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api_error::ApiError;
 use crate::contract::receive::{self, unwritten};
-use crate::hub::{Address, Hub, HubError};
+use crate::hub::{Address, Hub, LocateError};
 use crate::lab::{BodyPace, LabSettings};
 
 /// Bytes received between two looks at the clock.
@@ -22,7 +22,7 @@ pub(crate) struct Fetched {
 
 /// Why files are not received.
 enum Unfetched {
-    Hub(HubError),
+    Hub(LocateError),
     /// The connection broke.
     Broken(io::Error),
     /// The disk does not take them.
@@ -33,8 +33,8 @@ enum Unfetched {
     Unwanted,
 }
 
-impl From<HubError> for Unfetched {
-    fn from(error: HubError) -> Self {
+impl From<LocateError> for Unfetched {
+    fn from(error: LocateError) -> Self {
         Self::Hub(error)
     }
 }
