@@ -3,6 +3,7 @@
 pub mod access;
 mod api_error;
 mod base_weights;
+mod chat_template;
 pub mod cli;
 mod client;
 mod command;

@@ -155,6 +155,11 @@ impl PromptStyle {
         Self { self_play: self.self_play.map(PromptSet::strict), ..self }
     }
 
+    /// Whether prompts are sent as messages.
+    pub(crate) fn has_conversations(&self) -> bool {
+        self.style == Style::Chat
+    }
+
     /// The style's name.
     pub fn name(&self) -> &str {
         &self.name

@@ -105,6 +105,15 @@ pub trait Recipe: Planner {
         Ok(true)
     }
 
+    /// The pointer of the prompts that a run of a resolved config sends as conversations, for which its bases need a chat
+    /// template; `None`, the default, if there are none. The server refuses a base without one before a run begins.
+    ///
+    /// # Errors
+    /// A config that was not resolved.
+    fn conversations(&self, _config: &RunConfig) -> Result<Option<&'static str>, PlanError> {
+        Ok(None)
+    }
+
     /// The scores of a critic that decide what joins the growing set of a run of a resolved config; `None`, the default, if
     /// none do.
     ///

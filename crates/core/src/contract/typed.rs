@@ -92,6 +92,10 @@ pub trait TypedRecipe: TypedPlanner<Parameters: JsonSchema> {
         true
     }
 
+    fn conversations(&self, _parameters: &Self::Parameters) -> Option<&'static str> {
+        None
+    }
+
     /// The sums over a run of the learning rates of an adapter's optimizer steps, each with the pointer of its rate.
     fn sums_of_rates(&self, _config: &RunConfig, _parameters: &Self::Parameters) -> Vec<(&'static str, f64)> {
         Vec::new()
@@ -165,6 +169,10 @@ impl<R: TypedRecipe> Recipe for R {
     fn warnings(&self, config: &RunConfig) -> Result<Vec<Fault>, PlanError> {
         let sums = self.sums_of_rates(config, &parameters(config)?);
         Ok(sums.into_iter().filter_map(|(pointer, sum)| slow(pointer, sum)).collect())
+    }
+
+    fn conversations(&self, config: &RunConfig) -> Result<Option<&'static str>, PlanError> {
+        Ok(TypedRecipe::conversations(self, &parameters(config)?))
     }
 
     fn stages(&self, config: &RunConfig) -> Result<Option<Stages>, PlanError> {

@@ -69,6 +69,11 @@ impl Style {
 }
 
 impl PromptConfig {
+    /// Whether prompts are sent as messages. Known once it is resolved.
+    pub(crate) fn has_conversations(&self) -> bool {
+        self.style == Some(Style::Chat)
+    }
+
     /// Fills in the set's choices and templates for a recipe that renders the templates of `catalogue`, and checks
     /// those this run needs. `reads` reads the answers of their examples.
     ///

@@ -110,6 +110,10 @@ impl contract::TypedRecipe for Gasp {
         false
     }
 
+    fn conversations(&self, parameters: &Parameters) -> Option<&'static str> {
+        parameters.prompts.has_conversations().then_some("/parameters/prompts")
+    }
+
     fn sums_of_rates(&self, config: &RunConfig, parameters: &Parameters) -> Vec<(&'static str, f64)> {
         let own = ("/parameters/learning/optimizer/learning_rate", parameters.learning.sum_of_rates(config.steps));
         let real_data = parameters.real_data.as_ref().map(|real_data| {

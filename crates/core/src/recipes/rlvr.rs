@@ -81,6 +81,11 @@ impl contract::TypedRecipe for Rlvr {
         Some(("/parameters/reward/judge/from", judge.from.clone()?))
     }
 
+    fn conversations(&self, parameters: &Parameters) -> Option<&'static str> {
+        let style = PromptStyle::shipped(&parameters.prompts).ok()?;
+        style.has_conversations().then_some("/parameters/prompts")
+    }
+
     fn sums_of_rates(&self, config: &RunConfig, parameters: &Parameters) -> Vec<(&'static str, f64)> {
         vec![("/parameters/learning/optimizer/learning_rate", parameters.learning.sum_of_rates(config.steps))]
     }

@@ -84,6 +84,10 @@ impl contract::TypedRecipe for RZero {
     }
 
     /// Each side learns in its own stages, some of the run's steps.
+    fn conversations(&self, parameters: &Parameters) -> Option<&'static str> {
+        parameters.prompts.has_conversations().then_some("/parameters/prompts")
+    }
+
     fn sums_of_rates(&self, config: &RunConfig, parameters: &Parameters) -> Vec<(&'static str, f64)> {
         let Parameters { iterations, proposer, solver, .. } = parameters;
         let own = |learning: &LearningConfig, steps: u32| {

@@ -84,6 +84,10 @@ impl contract::TypedRecipe for Sage {
         false
     }
 
+    fn conversations(&self, parameters: &Parameters) -> Option<&'static str> {
+        parameters.prompts.has_conversations().then_some("/parameters/prompts")
+    }
+
     fn sums_of_rates(&self, config: &RunConfig, parameters: &Parameters) -> Vec<(&'static str, f64)> {
         vec![("/parameters/learning/optimizer/learning_rate", parameters.learning.sum_of_rates(config.steps))]
     }

@@ -25,7 +25,7 @@ use crate::lab::Lab;
 use crate::subjects::datasets::usable;
 use crate::subjects::evaluations::prepare::{self, named_dataset_faults};
 use crate::subjects::runs::{ancestors, find_experiment};
-use crate::{base_weights, rows_asked, vocabulary};
+use crate::{base_weights, chat_template, rows_asked, vocabulary};
 
 /// A run to create, from either a preset or a config.
 #[derive(Debug, Default, Deserialize, JsonSchema, ToSchema)]
@@ -214,6 +214,7 @@ pub(crate) async fn settle_datasets(
             if faults.is_empty() {
                 faults.extend(rows_asked::faults(db, recipe, &config).await?);
                 faults.extend(vocabulary::faults(recipe, &config).await?);
+                faults.extend(chat_template::faults(recipe, &config)?);
             }
             Faults(faults).or(config)
         }

@@ -25,7 +25,7 @@ use crate::lab::Lab;
 use crate::subjects::datasets::usable;
 use crate::subjects::runs::ancestors;
 use crate::subjects::runs::create::{ResolvedRun, placed};
-use crate::{base_weights, rows_asked, vocabulary};
+use crate::{base_weights, chat_template, rows_asked, vocabulary};
 
 /// The step of a fork, and its changes.
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
@@ -194,6 +194,7 @@ async fn settled(
         Ok(config) => {
             faults.extend(rows_asked::faults(db, recipe, &config).await?);
             faults.extend(vocabulary::faults(recipe, &config).await?);
+            faults.extend(chat_template::faults(recipe, &config)?);
             Faults(faults).or(config)
         }
         Err(Faults(others)) => Err(Faults([others, faults].concat())),
