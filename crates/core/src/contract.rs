@@ -30,6 +30,6 @@ pub use self::record::{
 };
 pub use self::registry::{Registry, UnknownRecipe};
 pub use self::role::{Role, Side};
-pub use self::stages::{Stage, Stages};
+pub use self::stages::{Stage, Stages, WARM_UP};
 pub use self::typed::{TypedPlanner, TypedRecipe, parameters};
 pub use self::view::{DatasetRow, StepView, Want, WorkState};

@@ -54,6 +54,8 @@ pub struct Evidence {
     pub readings: Readings,
     /// Its accuracy on held-out problems.
     pub held_out: HeldOut,
+    /// The same against its own at the end of its warm-up, if it had one and was measured there and later.
+    pub since_warm_up: Option<Comparison>,
 }
 
 /// What can be said of a run: its findings, the most urgent first. The first one is the run's state.
@@ -121,6 +123,7 @@ fn findings(evidence: &Evidence) -> Vec<Finding> {
     let no_signal = wasted.filter(|share| *share >= NO_SIGNAL);
     findings.extend(no_signal.map(|share| Finding::NoSignal { share }));
     findings.push(held_out(evidence));
+    findings.extend(evidence.since_warm_up.map(Finding::SinceWarmUp));
     if no_signal.is_none() {
         findings.extend(wasted.map(|share| Finding::Wasted { share }));
     }

@@ -92,6 +92,19 @@ pub async fn ends(db: &PgPool, run: ExecutionId) -> Result<Vec<(i32, DateTime<Ut
     .await?)
 }
 
+/// The number of steps that had finished when `stage` ended, if it has, in `run` or before it was forked.
+pub async fn end_of_stage(db: &PgPool, run: ExecutionId, stage: &str) -> Result<Option<i32>> {
+    Ok(sqlx::query_scalar(
+        "SELECT max(s.step) FILTER (WHERE s.stage = $2) + 1
+         FROM past_of($1) past JOIN steps s ON s.execution_id = past.run_id
+         WHERE s.finished_at IS NOT NULL AND (past.before IS NULL OR s.step < past.before)",
+    )
+    .bind(run.0)
+    .bind(stage)
+    .fetch_one(db)
+    .await?)
+}
+
 /// One phase of a step.
 #[derive(Clone, Debug, FromRow, Serialize)]
 pub struct PhaseProgress {

@@ -1,7 +1,7 @@
 //! Plans executions and carries the plans out.
 
 use lyceum_core::id::ExecutionId;
-use lyceum_core::recipe::{Plan, PlanError, Registry, RunState, StepView, Want, WorkState};
+use lyceum_core::recipe::{Plan, PlanError, Registry, RunState, StepView, WARM_UP, Want, WorkState};
 use lyceum_store::plan::{self, Carried, Locked, ViewCache, carry_out, lock, wanted};
 use lyceum_store::{Store, StoreError, executions};
 use sqlx::{Connection as _, PgConnection};
@@ -185,7 +185,8 @@ impl Planner {
         plan.records.retain_new(&mut cache.written);
         let carried = carry_out(&mut tx, &locked, &plan, started.elapsed().as_secs_f64()).await?;
         if carried.finished && locked.is_run {
-            self.measure(&mut tx, &locked).await?;
+            let next = plan.finish.as_ref().map_or("", |next| &next.stage);
+            self.measure(&mut tx, &locked, next).await?;
         }
         plan::end(&mut tx, id).await?;
         tx.commit().await.map_err(StoreError::from)?;
@@ -204,11 +205,13 @@ impl Planner {
         Ok(Some(Planned { finished: (carried.finished && locked.is_run).then_some(locked.state.step), carried }))
     }
 
-    /// Begins the benchmarks scheduled after this step.
-    async fn measure(&self, tx: &mut PgConnection, locked: &Locked) -> Result<(), StoreError> {
+    /// Begins the benchmarks that are due after this step, as they also are at the end of a warm-up. `next`: the stage of
+    /// the next step.
+    async fn measure(&self, tx: &mut PgConnection, locked: &Locked, next: &str) -> Result<(), StoreError> {
         let (config, done) = (&locked.state.config, locked.state.step + 1);
         let schedule = config.benchmarks.as_ref();
-        if schedule.is_some_and(|schedule| schedule.is_due(done, config.steps)) {
+        let has_warmed_up = locked.state.stage == WARM_UP && next != WARM_UP;
+        if schedule.is_some_and(|schedule| has_warmed_up || schedule.is_due(done, config.steps)) {
             let from = (self.store.pool(), &self.registry);
             (self.begin_scheduled)(tx, from, locked.state.run, config, done).await?;
         }

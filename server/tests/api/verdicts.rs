@@ -138,6 +138,30 @@ async fn held_out_accuracy_is_compared_with_the_base() {
 }
 
 #[actix_web::test]
+async fn a_run_that_warmed_up_is_also_compared_with_itself_at_the_end_of_the_warm_up() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let run = filled(&server, 1).await.run;
+    imported(&writer).await;
+    let spec = json!({"spec": {"type": "benchmark", "suites": ["gsm8k"], "run": run, "roles": ["student"], "n": 2, "temperature": 1.0}});
+    for later in [7, 0] {
+        let made = writer.post("/api/v1/evaluations", &spec).await.expect(201).json();
+        measured(&server, made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id")).await;
+        let moved = sqlx::query("UPDATE benchmark_results SET step = step + $2 WHERE run_id = $1 AND step < $2");
+        moved.bind(run.0).bind(later).execute(server.store.pool()).await.expect("a later measurement");
+    }
+    assert_eq!(states(&verdict(&writer, run).await).len(), 1, "it has no warm-up");
+    let ended = "INSERT INTO steps (execution_id, step, stage, finished_at) SELECT $1, 0, 'warm-up', now()
+        ON CONFLICT (execution_id, step) DO UPDATE SET stage = excluded.stage, finished_at = excluded.finished_at";
+    sqlx::query(ended).bind(run.0).execute(server.store.pool()).await.expect("a warm-up");
+    let found = verdict(&writer, run).await;
+    assert_eq!(states(&found)[1..], ["since_warm_up"], "{found}");
+    let finding = &found["findings"][1];
+    assert_eq!((&finding["step"], &finding["against"]["step"], &finding["n"]), (&json!(8), &json!(1), &json!(3)));
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn a_fork_stands_where_the_run_stood_from_which_it_was_forked() {
     let server = TestServer::start().await;
     let writer = server.actor(Scope::Write).await;

@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use lyceum_core::id::ExecutionId;
-use lyceum_store::runs;
+use lyceum_store::{runs, steps};
 use lyceum_system_tests::house::{House, WorkerArguments, registry};
 use lyceum_system_tests::ordeal::Programs;
 use serde_json::{Value, json};
@@ -225,5 +225,25 @@ async fn one_member_in_both_roles_writes_its_rows() -> Result<()> {
     undisturbed(&document("populora", both, json!({"prompts_per_matchup": 6, "samples_per_problem": 3}))).await?;
     let azr = json!([{"roles": ["proposer", "solver"], "count": 1}]);
     undisturbed(&document("azr", azr, json!({"batch": 4, "difficulty_samples": 3}))).await?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_run_is_also_measured_at_the_end_of_its_warm_up() -> Result<()> {
+    let members = json!([{"roles": ["proposer", "solver"], "count": 1}]);
+    let own = json!({"batch": 4, "difficulty_samples": 3, "warm_up": {"until": 1.0, "max_steps": 2}});
+    let mut document = document("azr", members, own);
+    document["benchmarks"] = json!({"suites": ["gsm8k"]});
+    let (house, run) = PROGRAMS.undisturbed(&document).await?;
+    // Nobody has imported rows, which is recorded each time.
+    let due: Vec<i32> = sqlx::query_scalar(
+        "SELECT (data ->> 'step')::integer FROM events WHERE execution_id = $1 AND kind = 'not_measured' ORDER BY number",
+    )
+    .bind(run.0)
+    .fetch_all(house.pool())
+    .await?;
+    assert_eq!(due, [1, 3], "steps from 0");
+    assert_eq!(steps::end_of_stage(house.pool(), run, "warm-up").await?, Some(2));
+    assert_eq!(steps::end_of_stage(house.pool(), run, "solver").await?, None);
     Ok(())
 }

@@ -182,7 +182,11 @@ impl Prompts {
         let folder = self.model.folder()?;
         let loaded = self.model.load()?;
         let texts = Texts::load(&folder.display().to_string(), &folder, &loaded.model.config)?;
+        // Counted within each template, so that --only leaves the draws of the others as they are.
+        let mut of_template: BTreeMap<&str, u64> = BTreeMap::new();
         let requests = (0_u64..).zip(cases).map(|(place, case)| {
+            let draw = of_template.entry(&case.template).and_modify(|draw| *draw += 1).or_default();
+            let path = format!("prompts/{}", case.template);
             Ok(GenerationRequest {
                 id: place.to_string(),
                 prompt: texts.ids(&case.prompt)?,
@@ -194,7 +198,7 @@ impl Prompts {
                     stop: if case.is_proposal() { Vec::new() } else { set.grammar.solver_stops() },
                     ..Sampling::default()
                 },
-                seed: lyceum_core::seed::derive(self.seed, "prompts", place),
+                seed: lyceum_core::seed::derive(self.seed, &path, *draw),
             })
         });
         let requests = requests.collect::<anyhow::Result<Vec<_>>>()?;

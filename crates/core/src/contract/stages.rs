@@ -3,6 +3,9 @@
 use crate::config::{MAX_STEPS, RunConfig};
 use crate::fault::Fault;
 
+/// The stage of first steps that reward form alone. How many there are depends on what they bring, so no [`Stages`] name it.
+pub const WARM_UP: &str = "warm-up";
+
 /// The stages of a run: a list of them, repeated every iteration.
 ///
 /// A recipe builds them from its parameters, settles the config's `steps` by them ([`Stages::settle`]), and asks in which

@@ -11,6 +11,7 @@ mod propose;
 mod scene;
 mod seeds;
 mod solve;
+mod warm_up;
 
 pub(crate) use self::check::{shown, solvable};
 pub(crate) use self::config::{Groups, MOST_PROPOSALS, Play, STRETCHED, context_faults, resolve_prompts};
@@ -22,3 +23,4 @@ pub(crate) use self::scene::{Experience, Scene};
 pub(crate) use self::seeds::SEED;
 pub use self::seeds::shipped_seeds;
 pub(crate) use self::solve::{Assignment, Attempt, AttemptBatch, SolveProtocol};
+pub use self::warm_up::{WarmUp, WarmUpReward};

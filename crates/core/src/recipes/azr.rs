@@ -21,7 +21,7 @@ use crate::config::{RunConfig, pointer_token};
 use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, StepView};
 use crate::dataset::DatasetUse;
 use crate::fault::{Fault, Faults};
-use crate::kit::code::{Experience, Groups, MOST_PROPOSALS, ProblemConfig, metrics, resolve_prompts};
+use crate::kit::code::{Experience, Groups, MOST_PROPOSALS, ProblemConfig, WarmUp, metrics, resolve_prompts};
 use crate::kit::config::{MAX_BATCH, MAX_SAMPLES};
 use crate::kit::{
     ItemConfig, LearningConfig, Member, Names, SamplingConfig, founders, frozen_faults, population_faults, resolved,
@@ -47,6 +47,10 @@ impl contract::TypedPlanner for Azr {
         Memory::new(config)
     }
 
+    fn first_stage(&self, parameters: &Parameters) -> String {
+        WarmUp::first_stage(parameters.warm_up).to_owned()
+    }
+
     fn plan(
         &self,
         run: &RunState,
@@ -64,6 +68,10 @@ impl contract::TypedRecipe for Azr {
     /// Rewards are whitened by role and type.
     fn compares_answers(&self, _: &Parameters) -> bool {
         false
+    }
+
+    fn conversations(&self, parameters: &Parameters) -> Option<&'static str> {
+        parameters.prompts.has_conversations().then_some("/parameters/prompts")
     }
 
     fn sums_of_rates(&self, config: &RunConfig, parameters: &Parameters) -> Vec<(&'static str, f64)> {
@@ -124,6 +132,9 @@ pub struct Parameters {
     pub learning: LearningConfig,
     /// What advantages are whitened over, within each role and type.
     pub whitening: Whitening,
+    /// First steps that reward form alone; left out, there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUp>,
     /// Roles that play but do not learn, as a control: `proposer` or `solver`.
     pub frozen: Vec<Role>,
     /// The map of the problem space.
@@ -143,6 +154,7 @@ impl Default for Parameters {
             sampling: SamplingConfig::default(),
             learning: LearningConfig::default(),
             whitening: Whitening::Token,
+            warm_up: None,
             frozen: Vec::new(),
             archive: ArchiveConfig::default(),
             items: ItemConfig::default(),

@@ -19,7 +19,7 @@ use crate::config::RunConfig;
 use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, StepView};
 use crate::dataset::DatasetUse;
 use crate::fault::Faults;
-use crate::kit::code::metrics;
+use crate::kit::code::{WarmUp, metrics};
 use crate::kit::resolved;
 
 #[derive(Clone, Copy, Debug)]
@@ -40,6 +40,10 @@ impl contract::TypedPlanner for Populora {
         Memory::new(config)
     }
 
+    fn first_stage(&self, parameters: &Parameters) -> String {
+        WarmUp::first_stage(parameters.warm_up).to_owned()
+    }
+
     fn plan(
         &self,
         run: &RunState,
@@ -54,6 +58,10 @@ impl contract::TypedPlanner for Populora {
 }
 
 impl contract::TypedRecipe for Populora {
+    fn conversations(&self, parameters: &Parameters) -> Option<&'static str> {
+        parameters.prompts.has_conversations().then_some("/parameters/prompts")
+    }
+
     fn sums_of_rates(&self, config: &RunConfig, parameters: &Parameters) -> Vec<(&'static str, f64)> {
         vec![("/parameters/learning/optimizer/learning_rate", parameters.learning.sum_of_rates(config.steps))]
     }

@@ -69,6 +69,8 @@ pub enum Finding {
     Worse(Comparison),
     /// Held-out accuracy cannot be told from that of the base.
     NotDistinguishable(Comparison),
+    /// Held-out accuracy against that at the end of the warm-up, whose steps reward form alone. Never the first finding.
+    SinceWarmUp(Comparison),
     /// There is no held-out accuracy to compare.
     Unmeasured {
         /// Whether a result is to come.
@@ -96,6 +98,7 @@ impl Finding {
             (Self::Worse(_), _) => "Worse than before",
             (Self::NotDistinguishable(_), true) => "Not distinguishable yet",
             (Self::NotDistinguishable(_), false) => "Not distinguishable",
+            (Self::SinceWarmUp(_), _) => "Since its warm-up",
             (Self::Unmeasured { awaited: true }, _) => "Not measured yet",
             (Self::Unmeasured { awaited: false }, _) => "Not measured",
             (Self::Wasted { .. }, _) => "Share without signal",
@@ -113,9 +116,10 @@ impl Finding {
             Self::NoSignal { share } | Self::Wasted { share } => {
                 format!("{} of the last steps' problems taught nothing", percent(*share))
             }
-            Self::Learning(comparison) | Self::Worse(comparison) | Self::NotDistinguishable(comparison) => {
-                compared(comparison)
-            }
+            Self::Learning(comparison)
+            | Self::Worse(comparison)
+            | Self::NotDistinguishable(comparison)
+            | Self::SinceWarmUp(comparison) => compared(comparison),
             Self::Unmeasured { awaited: true } => "the first result on held-out problems is still to come".to_owned(),
             Self::Unmeasured { awaited: false } => {
                 "without results on held-out problems nobody can say whether it learns".to_owned()

@@ -18,6 +18,7 @@ fn evidence() -> Evidence {
         progress: Progress::Running,
         readings: Readings::default(),
         held_out: HeldOut::Measured(comparison(0.317, -0.03, 0.13)),
+        since_warm_up: None,
     }
 }
 

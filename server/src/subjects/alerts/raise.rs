@@ -111,7 +111,9 @@ async fn signs(lab: &Lab, id: ExecutionId) -> Result<Vec<(&'static str, String)>
         let values = ends.iter().map(|row| row[column].unwrap_or(f64::NAN));
         readings = readings.with(*signal, Trend::of(values));
     }
-    let verdict = Verdict::of(&Evidence { progress: Progress::Running, readings, held_out: HeldOut::Unmeasured });
+    let evidence =
+        Evidence { progress: Progress::Running, readings, held_out: HeldOut::Unmeasured, since_warm_up: None };
+    let verdict = Verdict::of(&evidence);
     let sign = |finding: &Finding| match finding {
         Finding::Collapsing { sign, .. } => Some((word(*sign), finding.sentence(true))),
         _ => None,

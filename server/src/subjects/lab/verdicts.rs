@@ -43,6 +43,7 @@ pub(super) async fn headlines(
                 None if standing.is_due && (is_open || standing.is_measuring) => HeldOut::Awaited,
                 None => HeldOut::Unmeasured,
             },
+            since_warm_up: None,
         });
         let headline = Headline { label: verdict.headline().label(is_open), tone: tone(verdict.headline()) };
         (run.id, headline)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::overhead::Overhead;
 use super::{Groups, Judged, Problem, ProblemConfig};
 use crate::archive::{Archive, Centroids};
-use crate::contract::{ArchiveInsertionRecord, PlanError, ProblemRecord, RunState, StepView};
+use crate::contract::{ArchiveInsertionRecord, PlanError, ProblemRecord, RunState, StepView, WARM_UP};
 use crate::duplicate::fingerprint;
 use crate::id::{ExecutionId, ProblemId};
 use crate::kit::{Draft, Member, Pool, Progress};
@@ -69,8 +69,12 @@ impl<'a> Scene<'a> {
         })
     }
 
-    /// Puts valid problems into the archive; returns how many entered.
+    /// Puts valid problems into the archive; returns how many entered. None do in a warm-up, whose rewards say nothing of
+    /// their difficulty.
     pub(crate) fn illuminate(&mut self, experience: &mut Experience, judged: &[(Judged, f32)]) -> usize {
+        if self.draft.run.stage == WARM_UP {
+            return 0;
+        }
         let insertions = experience.illuminate(judged);
         let entered = insertions.len();
         self.draft.plan.records.insertions.extend(insertions);

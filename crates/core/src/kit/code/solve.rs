@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use super::scene::prompt_error;
+use super::warm_up::form_reward;
 use super::{Judged, Problem, Scene};
 use crate::contract::phase::{GRADE, SOLVE};
-use crate::contract::{AttemptRecord, Phase, ProblemOutcomeRecord, Role};
+use crate::contract::{AttemptRecord, Phase, ProblemOutcomeRecord, Role, WARM_UP};
 use crate::kit::{Draft, Generation, Progress, Sample, completions};
 use crate::prompt::{FoundAnswer, PromptSet, ReadingRule};
 use crate::reward::{Solved, student_reward};
@@ -126,8 +127,11 @@ impl<'a> Scene<'a> {
                 judged.attempts = graded.next().cloned().unwrap_or_default();
             }
             let solved = judged.solved();
-            let reward = reward(solved);
-            let part = if solved.is_some() { "difficulty" } else { "validity" };
+            let (part, reward) = match solved {
+                _ if self.draft.run.stage == WARM_UP => ("form", form_reward(solved.is_some())),
+                Some(_) => ("difficulty", reward(solved)),
+                None => ("validity", reward(None)),
+            };
             self.draft.plan.records.outcomes.push(ProblemOutcomeRecord {
                 problem: judged.id,
                 solve_rate: solved.filter(|solved| solved.attempts > 0).map(|solved| solved.rate()),
@@ -196,7 +200,7 @@ impl<'a> Draft<'a> {
             let read = completions(&batch.assignments, solved).zip(answers.iter());
             for (((assignment, sample, completion), answer), verdict) in read.zip(verdicts) {
                 let (well_formed, correct) = marks(prompts, verdict);
-                let attempt = Attempt {
+                let mut attempt = Attempt {
                     sample: Sample::of(&source, assignment.number, sample, completion),
                     kind: assignment.problem.kind,
                     solver: assignment.solver,
@@ -205,6 +209,9 @@ impl<'a> Draft<'a> {
                     correct,
                     reward: student_reward(well_formed, correct),
                 };
+                if self.run.stage == WARM_UP {
+                    attempt.reward = form_reward(attempt.is_in_form());
+                }
                 self.write_attempt(batch.role, assignment, &attempt, completion, answer, verdict);
                 graded.push(attempt);
             }
@@ -242,14 +249,17 @@ impl<'a> Draft<'a> {
             reason,
             correct: attempt.correct,
             reward: attempt.reward,
-            reward_parts: serde_json::json!({
-                "format": if attempt.well_formed { 0.0 } else { -1.0 },
-                "correct": match (attempt.well_formed, attempt.correct) {
-                    (true, true) => 1.0,
-                    (true, false) => -0.5,
-                    (false, _) => 0.0,
-                },
-            }),
+            reward_parts: match self.run.stage == WARM_UP {
+                true => serde_json::json!({ "form": attempt.reward }),
+                false => serde_json::json!({
+                    "format": if attempt.well_formed { 0.0 } else { -1.0 },
+                    "correct": match (attempt.well_formed, attempt.correct) {
+                        (true, true) => 1.0,
+                        (true, false) => -0.5,
+                        (false, _) => 0.0,
+                    },
+                }),
+            },
             tokens: attempt.sample.tokens,
         };
         self.plan.records.attempts.push(record);
@@ -282,4 +292,11 @@ pub(crate) struct Attempt {
     /// Whether it is well-formed and solves the problem.
     pub(crate) correct: bool,
     pub(crate) reward: f32,
+}
+
+impl Attempt {
+    /// Whether it has the form that the prompt asks for, and not only one that another rule could read.
+    pub(super) fn is_in_form(&self) -> bool {
+        self.well_formed && self.reading.is_none_or(|rule| rule == ReadingRule::Form)
+    }
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use super::{Memory, Parameters};
 use crate::advantage::task_relative_reinforce_plus_plus;
 use crate::contract::phase::{CHECK, GRADE, PROPOSE, SOLVE};
-use crate::contract::{CostClass, Phase, PlanError, Role, RunState, StepView};
+use crate::contract::{CostClass, Phase, PlanError, Role, RunState, StepView, WARM_UP};
 use crate::id::ProblemId;
-use crate::kit::code::{Ask, Assignment, Attempt, AttemptBatch, Judged, Problem, SEED, Scene, Tally};
+use crate::kit::code::{Ask, Assignment, Attempt, AttemptBatch, Judged, Problem, SEED, Scene, Tally, WarmUp};
 use crate::kit::measures::Costs;
 use crate::kit::{Learner, Lesson, Progress, Sequence, both, join};
 use crate::reward::proposer_reward;
@@ -166,12 +166,14 @@ impl<'a> Step<'a> {
             births: 0,
             pool_size: experience.pool.len(&problems.types),
             archive_insertions,
+            warms_up: run.stage == WARM_UP,
         };
         let member = self.scene.draft.members.first();
         let records = tally.records(member.map(|member| (0, Role::Proposer, member.id(run.run))));
         self.scene.draft.plan.records.metrics.extend(records);
         self.memory.members = std::mem::take(&mut self.scene.draft.members);
-        Ok(run.next("", &self.memory)?)
+        let stage = WarmUp::next_stage(self.parameters.warm_up, run, judged, practice);
+        Ok(run.next(stage, &self.memory)?)
     }
 
     /// The practice problems of all types.

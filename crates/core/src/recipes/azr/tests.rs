@@ -248,3 +248,30 @@ fn copies_of_what_a_prompt_shows_are_refused_if_the_run_says_so() {
         assert!(refused.into_iter().all(|problem| !problem.valid && problem.program.is_none()));
     }
 }
+
+#[test]
+fn a_warm_up_rewards_form_until_enough_of_it_is_there() {
+    let warmed_up = |until: f64| {
+        let mut document = document();
+        document["parameters"]["warm_up"] = json!({"reward": "form", "until": until, "max_steps": 3});
+        let all = steps(&document, Order::Together, 5);
+        let warm: Vec<f64> = all.iter().map(|step| value(step, "warm_up")).collect();
+        (all, warm)
+    };
+    // A fifth of the proposals is invalid, and half of the well-formed answers are wrong.
+    assert_eq!(warmed_up(0.5).1, [1.0, 0.0, 0.0, 0.0, 0.0]);
+    let (all, warm) = warmed_up(1.0);
+    assert_eq!(warm, [1.0, 1.0, 1.0, 0.0, 0.0]);
+    for (step, warm) in all.iter().zip(warm) {
+        let valid: BTreeMap<ProblemId, bool> =
+            step.records.problems.iter().map(|problem| (problem.id, problem.valid)).collect();
+        let rewards_form = |outcome: &crate::contract::ProblemOutcomeRecord| {
+            outcome.reward == if valid[&outcome.problem] { 1.0 } else { -1.0 }
+        };
+        assert_eq!(step.records.outcomes.iter().all(rewards_form), warm == 1.0);
+        let wrong = step.records.attempts.iter().filter(|attempt| attempt.well_formed && !attempt.correct);
+        assert!(wrong.clone().count() > 0 && wrong.into_iter().all(|attempt| (attempt.reward == 1.0) == (warm == 1.0)));
+        assert!(warm == 0.0 || step.records.insertions.is_empty(), "the archive's objective is another");
+    }
+    assert!(all[3..].iter().any(|step| !step.records.insertions.is_empty()));
+}

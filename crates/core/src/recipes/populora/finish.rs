@@ -3,9 +3,9 @@
 use super::Parameters;
 use super::step::Step;
 use crate::contract::phase::{CHECK, GRADE, PROPOSE, SOLVE};
-use crate::contract::{CostClass, Phase, PlanError, Role, RunState, Winner};
+use crate::contract::{CostClass, Phase, PlanError, Role, RunState, WARM_UP, Winner};
 use crate::id::MemberId;
-use crate::kit::code::{Assignment, AttemptBatch, Judged, SEED, Tally};
+use crate::kit::code::{Assignment, AttemptBatch, Judged, SEED, Tally, WarmUp};
 use crate::kit::measures::Costs;
 use crate::kit::{Progress, join};
 use crate::rating::Rating;
@@ -56,7 +56,8 @@ impl Step<'_> {
         let duplicates = experience.remember(run.run, outcome.judged, problems, *samples);
         self.measure(outcome, &duplicates)?;
         self.memory.members = std::mem::take(&mut self.scene.draft.members);
-        Ok(run.next("", &self.memory)?)
+        let stage = WarmUp::next_stage(self.parameters.warm_up, run, outcome.judged, &[]);
+        Ok(run.next(stage, &self.memory)?)
     }
 
     /// Writes the step's metrics.
@@ -80,6 +81,7 @@ impl Step<'_> {
             births: outcome.births,
             pool_size: experience.pool.len(&self.parameters.problems.types),
             archive_insertions: outcome.archive_insertions,
+            warms_up: self.scene.draft.run.stage == WARM_UP,
         };
         let members = (0..).zip(&players.members).map(|(place, (id, role))| (place, *role, *id));
         let records = tally.records(members);

@@ -9,7 +9,7 @@ use crate::config::RunConfig;
 use crate::contract::Role;
 use crate::evolution::EvolutionConfig;
 use crate::fault::Fault;
-use crate::kit::code::{Groups, MOST_PROPOSALS, ProblemConfig, resolve_prompts};
+use crate::kit::code::{Groups, MOST_PROPOSALS, ProblemConfig, WarmUp, resolve_prompts};
 use crate::kit::config::{MAX_BATCH, MAX_SAMPLES};
 use crate::kit::{
     ItemConfig, LearningConfig, SamplingConfig, frozen_faults, population_faults, single_population_fault,
@@ -41,6 +41,9 @@ pub struct Parameters {
     pub learning: LearningConfig,
     /// What advantages are whitened over, within each member's own batch.
     pub whitening: Whitening,
+    /// First steps that reward form alone; left out, there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub warm_up: Option<WarmUp>,
     /// Roles that play but do not learn, as a control.
     pub frozen: Vec<Role>,
     /// What decides a matchup.
@@ -72,6 +75,7 @@ impl Default for Parameters {
             sampling: SamplingConfig::default(),
             learning: LearningConfig::default(),
             whitening: Whitening::Sequence,
+            warm_up: None,
             frozen: Vec::new(),
             matchup_score: MatchupScore::default(),
             rating: TrueSkillConfig::default(),

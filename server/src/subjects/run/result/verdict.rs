@@ -105,7 +105,12 @@ impl VerdictView {
             },
         };
         let is_open = run.run.state.is_open();
-        let verdict = Verdict::of(&Evidence { progress, readings, held_out: latest.held_out });
+        let verdict = Verdict::of(&Evidence {
+            progress,
+            readings,
+            held_out: latest.held_out,
+            since_warm_up: latest.since_warm_up,
+        });
         let headline = verdict.headline();
         let shown = |finding: &Finding| Shown {
             evidence: place.evidence(finding),
@@ -127,7 +132,10 @@ pub(crate) fn tone(headline: &Finding) -> &'static str {
         Finding::Failed { .. } | Finding::Collapsing { .. } | Finding::Worse(_) => "bad",
         Finding::Stalled | Finding::LostContact { .. } | Finding::NoSignal { .. } => "warn",
         Finding::Learning(_) => "good",
-        Finding::NotDistinguishable(_) | Finding::Unmeasured { .. } | Finding::Wasted { .. } => "open",
+        Finding::NotDistinguishable(_)
+        | Finding::SinceWarmUp(_)
+        | Finding::Unmeasured { .. }
+        | Finding::Wasted { .. } => "open",
     }
 }
 
@@ -166,7 +174,9 @@ impl Places<'_> {
                 LostSide::Band => self.chart(Signal::InBand),
             },
             Finding::NoSignal { .. } | Finding::Wasted { .. } => self.of_run("/learnability"),
-            Finding::Learning(_) | Finding::Worse(_) | Finding::NotDistinguishable(_) => self.of_run(&self.held_out),
+            Finding::Learning(_) | Finding::Worse(_) | Finding::NotDistinguishable(_) | Finding::SinceWarmUp(_) => {
+                self.of_run(&self.held_out)
+            }
             Finding::Unmeasured { awaited: true } => format!("/evaluations?run={}", self.run),
             Finding::Unmeasured { awaited: false } => self.of_run("/benchmarks"),
         }
@@ -184,7 +194,7 @@ impl Places<'_> {
                 ("Start another run with changes", format!("/runs/new?from={}", self.run))
             }
             Finding::Learning(_) => ("Compare with other runs", format!("/compare?runs={}", self.run)),
-            Finding::NotDistinguishable(_) | Finding::Wasted { .. } => {
+            Finding::NotDistinguishable(_) | Finding::SinceWarmUp(_) | Finding::Wasted { .. } => {
                 ("Measure on more rows", self.of_run("/benchmarks#measure"))
             }
             Finding::Unmeasured { awaited: true } => {

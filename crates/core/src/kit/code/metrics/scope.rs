@@ -30,6 +30,8 @@ pub(crate) struct Tally<'a> {
     pub(crate) births: usize,
     pub(crate) pool_size: usize,
     pub(crate) archive_insertions: usize,
+    /// Whether the step rewards form alone.
+    pub(crate) warms_up: bool,
 }
 
 /// The run or member that values are about.

@@ -1,11 +1,14 @@
 //! The latest held-out accuracy against the base, for the verdict on a run.
 
 use lyceum_core::id::ExecutionId;
-use lyceum_core::verdict::{Comparison, HeldOut};
-use lyceum_store::benchmarks::{self, HELD_OUT_ROWS, Measurement, RunResult};
+use lyceum_core::recipe::WARM_UP;
+use lyceum_core::verdict::{Against, Comparison, HeldOut};
+use lyceum_store::benchmarks::{self, Answered, HELD_OUT_ROWS, Measurement, RunResult};
 use lyceum_store::runs::RunDetail;
+use lyceum_store::steps;
 use sqlx::PgPool;
 
+use super::accuracy::{by_row, solves};
 use super::{chosen, is_measuring, is_scheduled};
 use crate::api_error::ApiError;
 
@@ -15,6 +18,8 @@ pub(crate) struct Latest {
     pub(crate) held_out: HeldOut,
     /// Whether it is about the rows that the run holds out itself, instead of the suite that its overview charts.
     pub(crate) is_of_own_rows: bool,
+    /// The comparison with the run's own accuracy at the end of its warm-up.
+    pub(crate) since_warm_up: Option<Comparison>,
 }
 
 /// What is known of a run's accuracy.
@@ -22,11 +27,31 @@ pub(crate) async fn latest(db: &PgPool, run: &RunDetail) -> Result<Latest, ApiEr
     let id = ExecutionId(run.run.id);
     let (ways, results) = futures::try_join!(benchmarks::measurements(db, id), benchmarks::run_results(db, id))?;
     if let Some((result, comparison)) = compared(&ways, &results) {
-        return Ok(Latest { held_out: HeldOut::Measured(comparison), is_of_own_rows: result.suite == HELD_OUT_ROWS });
+        return Ok(Latest {
+            held_out: HeldOut::Measured(comparison),
+            is_of_own_rows: result.suite == HELD_OUT_ROWS,
+            since_warm_up: since_warm_up(db, id, &ways).await?,
+        });
     }
     let is_due = is_scheduled(run) || !ways.is_empty();
     let held_out = if is_due && is_measuring(db, &run.run).await? { HeldOut::Awaited } else { HeldOut::Unmeasured };
-    Ok(Latest { held_out, is_of_own_rows: false })
+    Ok(Latest { held_out, is_of_own_rows: false, since_warm_up: None })
+}
+
+/// The latest accuracy against that at the end of the warm-up, on the rows that are charted.
+async fn since_warm_up(db: &PgPool, run: ExecutionId, ways: &[Measurement]) -> Result<Option<Comparison>, ApiError> {
+    let Some((way, _)) = chosen(ways) else { return Ok(None) };
+    let Some(end) = steps::end_of_stage(db, run, WARM_UP).await? else { return Ok(None) };
+    let Some(&last) = way.steps.last().filter(|last| **last > end && way.steps.contains(&end)) else {
+        return Ok(None);
+    };
+    let answered = benchmarks::answered(db, run, way, &[end, last]).await?;
+    let at = |step: i32| {
+        let own = answered.iter().filter(|answered| solves(answered) && answered.step == Some(step));
+        by_row(&own.collect::<Vec<&Answered>>(), 1)
+    };
+    let ends = at(end).zip(at(last));
+    Ok(ends.and_then(|(first, last_scores)| Comparison::paired(Against::Step(end), last, &first, &last_scores)))
 }
 
 /// The result that the verdict is about: on the suite that is charted or, without one, on the run's own rows.
