@@ -25,10 +25,10 @@ pub enum ModelError {
         /// What was found and what was expected.
         reason: String,
     },
-    /// A model is not on this machine, and the hub that may have it does not answer.
+    /// A model is not on this machine, and the hub that may have it does not answer, or not now.
     #[error(
-        "`{name}` is not in {}, and {endpoint} cannot be reached ({problem}); connect this machine to it, or copy the \
-         model's folder here and name that",
+        "`{name}` is not in {}, and cannot be fetched from {endpoint} now ({problem}); try again when that can be reached, or \
+         copy the model's folder here and name that",
         cache.display()
     )]
     Unreachable {

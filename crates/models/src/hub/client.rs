@@ -101,7 +101,8 @@ impl Hub {
     ) -> Result<PathBuf> {
         let repo = Repo::with_revision(id.to_owned(), RepoType::Model, revision.to_owned());
         let path = format!("models/{id}/revision/{}", revision.replace('/', "%2F"));
-        let listing = self.client.list(&path, "such repository").map_err(|error| self.refused(name, error))?;
+        let listing =
+            self.client.list(&path, &format!("model or adapter {id}")).map_err(|error| self.refused(name, error))?;
         let commit = listing.sha.clone();
         if !is_plain(&commit) {
             return Err(ModelError::file(name, format!("the hub calls its commit `{commit}`")));
@@ -180,11 +181,12 @@ impl Hub {
     fn refused(&self, name: &str, error: HubError) -> ModelError {
         let endpoint = self.client.endpoint();
         match error {
-            HubError::NotFound(detail) => ModelError::file(
-                name,
-                format!("no such folder, and {endpoint} gives nothing: {detail}; correct the name"),
-            ),
-            HubError::NotAllowed { .. } => ModelError::file(name, format!("no such folder, and on {endpoint} {error}")),
+            HubError::NotFound(detail) => {
+                ModelError::file(name, format!("no such folder, and {detail} ({endpoint}); correct the name"))
+            }
+            HubError::NotAllowed { .. } => {
+                ModelError::file(name, format!("no such folder, and on {endpoint}, {error}"))
+            }
             HubError::TooMany { .. } | HubError::Status { .. } | HubError::Unreadable { .. } => {
                 ModelError::Unreachable {
                     name: name.to_owned(),

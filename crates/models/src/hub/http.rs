@@ -207,7 +207,7 @@ impl HubClient {
                 (429, _) => Err(HubError::TooMany {
                     url: url.to_owned(),
                     wait: match header(&response, "retry-after").and_then(|after| after.parse::<u32>().ok()) {
-                        Some(seconds) => format!("{seconds} seconds"),
+                        Some(seconds) => format!("{seconds} s"),
                         None => "some minutes".to_owned(),
                     },
                     hint: match self.token {
