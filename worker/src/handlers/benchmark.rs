@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use lyceum_core::benchmark::{BenchmarkRow, PromptStyle};
+use lyceum_core::benchmark::{BenchmarkRow, Group, PromptStyle, suite};
 use lyceum_core::dataset::problem;
 use lyceum_core::seed::derive;
 use lyceum_core::work::{
@@ -39,6 +39,8 @@ impl Handler for BenchmarkHandler {
         context: Context,
     ) -> Result<BenchmarkResult, HandlerError> {
         let style = PromptStyle::shipped(&payload.prompts).map_err(HandlerError::permanent)?;
+        let is_ours = suite(&payload.suite).is_ok_and(|suite| suite.group == Group::HeldOut);
+        let style = if is_ours { style.whole() } else { style };
         let rows = self.rows.slice(&payload).await?;
         let rollout = rollout(&payload, &style, &rows)?;
         let is_chat = rollout.requests.iter().any(|request| matches!(request.prompt, Prompt::Messages(_)));
@@ -55,7 +57,7 @@ impl Handler for BenchmarkHandler {
         });
         Ok(BenchmarkResult {
             samples: samples.collect(),
-            prompts_sha256: style.sha256_for(&rows).to_owned(),
+            prompts_sha256: style.sha256_for(&rows),
             chat_template_sha256: template.filter(|_| is_chat),
             surprisal,
             usage,

@@ -9,6 +9,7 @@ use super::needed::needed_by;
 use super::{BenchmarkRow, Question, Suite, code_of, mathematics_of};
 use crate::problem::Statement;
 use crate::prompt::{PromptError, PromptSet, ReadingRule, Style, shipped_templates};
+use crate::verify::ProblemKind;
 use crate::work::{FinishReason, Message, Prompt};
 
 /// A prompt style: one file of `configs/benchmarks/prompts`.
@@ -25,6 +26,8 @@ pub struct PromptStyle {
     sha256: String,
     /// SHA-256 that also covers the templates of self-play problems, of a set whose templates may change.
     self_play_sha256: Option<String>,
+    /// Whether no answer to a question of mathematics is read in a completion that was cut.
+    is_whole: bool,
 }
 
 /// A solution that was found in a completion.
@@ -146,6 +149,7 @@ impl PromptStyle {
             stop_math: described.stop_math,
             sha256,
             self_play_sha256,
+            is_whole: false,
         })
     }
 
@@ -153,6 +157,13 @@ impl PromptStyle {
     #[must_use]
     pub fn strict(self) -> Self {
         Self { self_play: self.self_play.map(PromptSet::strict), ..self }
+    }
+
+    /// The same style, with no answer to a question of mathematics read in a completion that was cut at the limit: the last
+    /// number in it is seldom what the model was about to say. The field's suites are read as the field does.
+    #[must_use]
+    pub fn whole(self) -> Self {
+        Self { is_whole: true, ..self }
     }
 
     /// Whether prompts are sent as messages.
@@ -171,10 +182,14 @@ impl PromptStyle {
     }
 
     /// The hash that results on `rows` are compared by: of the style's file and frame, and where the rows are self-play
-    /// problems of a set whose templates may change, of those as well.
-    pub fn sha256_for(&self, rows: &[BenchmarkRow]) -> &str {
-        let is_self_play = rows.iter().any(|row| row.oracle.kind().is_triple());
-        self.self_play_sha256.as_deref().filter(|_| is_self_play).unwrap_or(&self.sha256)
+    /// problems of a set whose templates may change, of those as well. That of mathematics read only in whole completions is
+    /// another one.
+    pub fn sha256_for(&self, rows: &[BenchmarkRow]) -> String {
+        let has = |fits: fn(ProblemKind) -> bool| rows.iter().any(|row| fits(row.oracle.kind()));
+        if self.is_whole && has(|kind| kind == ProblemKind::Math) {
+            return format!("{:x}", Sha256::new().chain_update(&self.sha256).chain_update("whole").finalize());
+        }
+        self.self_play_sha256.clone().filter(|_| has(ProblemKind::is_triple)).unwrap_or_else(|| self.sha256.clone())
     }
 
     /// Why this style cannot render rows of `suite`; `None` if it can.
@@ -280,6 +295,9 @@ impl PromptStyle {
                 function(entry_point, "", prompt)
             }
             Question::LiveCodeBench { .. } => code_of(&begun, None, None),
+            Question::Math { .. } if self.is_whole && finish == FinishReason::Length => {
+                return Err("it was cut at the limit of tokens".to_owned());
+            }
             Question::Math { .. } => mathematics_of(completion).ok_or("there is no answer in it")?,
             Question::Python { .. } => completion.to_owned(),
             Question::CodeO { .. } | Question::CodeI { .. } | Question::CodeF { .. } => {
@@ -424,6 +442,11 @@ mod tests {
         assert_eq!(program, "def add(a, b):\n    return a + b");
         let math = row(Question::Math { gold: "1".to_owned() });
         assert_eq!(azr.solution(&math, r"so \boxed{7}", FinishReason::Length).unwrap().text, "7");
+        let whole = PromptStyle::shipped("azr").unwrap().whole();
+        assert!(whole.solution(&math, r"so \boxed{7}", FinishReason::Length).is_err());
+        assert_eq!(whole.solution(&math, r"so \boxed{7}", FinishReason::Stop).unwrap().text, "7");
+        assert_ne!(whole.sha256_for(&[math.clone()]), azr.sha256_for(&[math.clone()]));
+        assert_eq!(whole.sha256_for(&[row(script())]), azr.sha256_for(&[row(script())]));
         assert!(azr.solution(&math, "I cannot say anything at all about this one", FinishReason::Stop).is_err());
         let held_out = suite("held-out-seedling").unwrap();
         let completion = PromptStyle::shipped("completion").unwrap();

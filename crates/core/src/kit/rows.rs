@@ -46,7 +46,7 @@ impl<'a> Rows<'a> {
     /// A step of these members, with the prompt style called `style`.
     pub fn new(run: &'a RunState, view: &'a StepView, style: &str, members: Vec<Member>) -> Result<Self, PlanError> {
         let shipped = || match PromptStyle::shipped(style) {
-            Ok(style) => Ok(style.strict()),
+            Ok(style) => Ok(style.strict().whole()),
             Err(error) => Err(PlanError::Other(error.to_string())),
         };
         Ok(Self { draft: Draft::new(run, view, members), style: view.once("style", shipped)?, oracle: None })
