@@ -27,4 +27,4 @@ pub use self::grammar::{Answer, Field, Grammar, ProposalText, Take, compact_lite
 pub use self::reading::{Format, Reading};
 pub use self::set::{PromptError, PromptSet, Reads, Rendered};
 pub use self::size::Size;
-pub use self::template::{Sample, Template, Variable};
+pub use self::template::{Sample, Template, Templates, Variable};

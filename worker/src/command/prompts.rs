@@ -6,10 +6,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, ensure};
 use clap::Args;
+use lyceum_core::benchmark::reader::RowReader;
+use lyceum_core::benchmark::{BenchmarkRow, suite};
 use lyceum_core::dataset::problem;
 use lyceum_core::kit::code::shipped_seeds;
-use lyceum_core::prompt::{AnswerReading, CODE_TEMPLATES, PromptConfig, PromptSet, Reference};
-use lyceum_core::prompt_trial::{Amounts, Case, Found, Tally, cases};
+use lyceum_core::prompt::{AnswerReading, PromptConfig, PromptSet, Reference, Templates};
+use lyceum_core::prompt_trial::{Amounts, Case, Found, Tally, cases, set_of};
+use lyceum_core::recipe::Registry;
 use lyceum_core::verify::{ProblemKind, Proposal, Task};
 use lyceum_core::work::{FinishReason, Sampling};
 use lyceum_engine::generate::{GenerationEvent, GenerationOptions, GenerationRequest, Generator};
@@ -24,9 +27,10 @@ use super::loading::ModelArgs;
 
 /// Try a prompt set on a model: what it answers and proposes, and how much of that can be read
 ///
-/// Every kind of question and proposal of code that the set has is asked as a run asks it, read
-/// by the set's grammar and checked in the sandbox. A table shows the shares that are readable,
-/// valid, right and cut at the limit; some texts follow, with what was read in them.
+/// Every kind of question and proposal of the recipe that the set has is asked as a run asks it
+/// and read by the set's grammar; problems of code, and answers to questions whose answer is known,
+/// are checked in the sandbox. A table shows the shares that are readable, valid, right and cut at
+/// the limit; some texts follow, with what was read in them.
 ///
 ///   lyceum-worker prompts --model Qwen/Qwen2.5-Coder-0.5B-Instruct --dtype bf16
 ///
@@ -36,9 +40,12 @@ use super::loading::ModelArgs;
 #[derive(Debug, Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Prompts {
-    /// The shipped set to start from.
-    #[arg(long, value_name = "NAME", default_value = "instruct")]
-    set: String,
+    /// The recipe whose questions and proposals are asked.
+    #[arg(long, value_name = "NAME", default_value = "populora", value_parser = ["azr", "gasp", "populora", "rzero", "sage"])]
+    recipe: String,
+    /// The shipped set to start from [default: instruct for azr and populora, else that of the recipe's name].
+    #[arg(long, value_name = "NAME")]
+    set: Option<String>,
     /// Folder of templates (NAME.jinja) that replace the set's.
     #[arg(long, value_name = "DIR")]
     templates: Option<PathBuf>,
@@ -53,7 +60,8 @@ pub(crate) struct Prompts {
     /// Only templates whose name contains this, such as `solve` or `code_o`.
     #[arg(long, value_name = "TEXT", default_value = "")]
     only: String,
-    /// File of problems to put to the model, one JSON object per line, as in configs/datasets [default: held-out-seedling].
+    /// File of problems to put to the model, one JSON object per line, as in configs/datasets [default: held-out-seedling, or
+    /// held-out-seedling-math for questions of mathematics].
     #[arg(long, value_name = "ROWS.jsonl")]
     rows: Option<PathBuf>,
     /// Leave out problems above this level.
@@ -92,13 +100,14 @@ struct Answered<'c> {
     text: String,
     tokens: usize,
     finish: FinishReason,
-    found: Result<(Found, Verdict), String>,
+    found: Result<(Found, Option<Verdict>), String>,
 }
 
 impl Prompts {
     pub(crate) fn run(self) -> anyhow::Result<()> {
-        let set = self.set()?;
-        let rows = self.rows()?;
+        let templates = Registry::shipped().get(&self.recipe)?.templates();
+        let (name, set) = self.set(&templates)?;
+        let rows = self.rows(templates.all.iter().any(|template| template.name == "solve"))?;
         let verifier = Verifier::start(&self.pool.config())?;
         let earlier = self.earlier(&verifier)?;
         let amounts = Amounts {
@@ -107,15 +116,16 @@ impl Prompts {
             num_inputs: usize::from(self.num_inputs),
             seed: self.seed,
         };
-        let mut cases = cases(&set, &rows, &earlier, amounts)?;
+        let mut cases = cases(&set, &templates, &rows, &earlier, amounts)?;
         cases.retain(|case| case.template.contains(&self.only));
-        ensure!(!cases.is_empty(), "--only {}: no template of the set {} is named so", self.only, self.set);
+        ensure!(!cases.is_empty(), "the set {name} has no template of {} that is named `…{}…`", self.recipe, self.only);
         let answered = self.answered(&set, &cases, &verifier)?;
-        print!("{}", report(&answered, self.show));
+        let names: Vec<&str> = templates.all.iter().map(|template| template.name).collect();
+        print!("{}", report(&names, &answered, self.show));
         Ok(())
     }
 
-    fn set(&self) -> anyhow::Result<PromptSet> {
+    fn set(&self, recipe: &Templates) -> anyhow::Result<(String, PromptSet)> {
         let mut templates = BTreeMap::new();
         if let Some(folder) = &self.templates {
             for entry in fs::read_dir(folder).with_context(|| folder.display().to_string())? {
@@ -128,29 +138,37 @@ impl Prompts {
             }
             ensure!(!templates.is_empty(), "{} has no file NAME.jinja", folder.display());
         }
-        let config =
-            PromptConfig { set: self.set.clone(), reading: self.reading, templates, ..PromptConfig::default() };
-        let kinds = ProblemKind::TRIPLES;
-        let resolved = config.resolve("/prompts", &kinds).map_err(|faults| {
+        let is_code = matches!(self.recipe.as_str(), "azr" | "populora");
+        let default = if is_code { "instruct" } else { &self.recipe };
+        let name = self.set.clone().unwrap_or_else(|| default.to_owned());
+        let config = PromptConfig { set: name.clone(), reading: self.reading, templates, ..PromptConfig::default() };
+        let set = set_of(config, recipe).map_err(|faults| {
             let lines: Vec<String> =
                 faults.iter().map(|fault| format!("  {}: {}", fault.pointer, fault.detail)).collect();
-            anyhow::anyhow!("the set cannot be used for problems of code:\n{}", lines.join("\n"))
+            anyhow::anyhow!("the set {name} cannot be used for {}:\n{}", self.recipe, lines.join("\n"))
         })?;
-        Ok(PromptSet::compile(&resolved)?)
+        Ok((name, set))
     }
 
-    fn rows(&self) -> anyhow::Result<Vec<lyceum_core::benchmark::BenchmarkRow>> {
+    /// The problems for solvers, of mathematics or of code.
+    fn rows(&self, of_mathematics: bool) -> anyhow::Result<Vec<BenchmarkRow>> {
+        let shipped = match of_mathematics {
+            true => include_str!("../../../configs/datasets/held-out-seedling-math.jsonl"),
+            false => include_str!("../../../configs/datasets/held-out-seedling.jsonl"),
+        };
         let lines: Vec<Value> = match &self.rows {
             Some(path) => read_lines(path)?,
-            None => {
-                let shipped = include_str!("../../../configs/datasets/held-out-seedling.jsonl").lines();
-                shipped.map(serde_json::from_str).collect::<Result<_, _>>()?
-            }
+            None => shipped.lines().map(serde_json::from_str).collect::<Result<_, _>>()?,
         };
+        let mathematics = RowReader::of(suite("held-out-seedling-math")?);
         let is_easy = |line: &Value| line["level"].as_u64().is_none_or(|level| level <= u64::from(self.max_level));
         let rows = (0..).zip(lines).filter(|(_, line)| is_easy(line));
         rows.map(|(place, line)| {
-            problem(place, &line).map_err(|reason| anyhow::anyhow!("line {}: {reason}", place + 1))
+            let read = match of_mathematics {
+                true => mathematics.read(line.to_string().as_bytes(), place),
+                false => problem(place, &line),
+            };
+            read.map_err(|reason| anyhow::anyhow!("line {}: {reason}", place + 1))
         })
         .collect()
     }
@@ -185,7 +203,7 @@ impl Prompts {
         // Counted within each template, so that --only leaves the draws of the others as they are.
         let mut of_template: BTreeMap<&str, u64> = BTreeMap::new();
         let requests = (0_u64..).zip(cases).map(|(place, case)| {
-            let draw = of_template.entry(&case.template).and_modify(|draw| *draw += 1).or_default();
+            let draw = of_template.entry(case.template).and_modify(|draw| *draw += 1).or_default();
             let path = format!("prompts/{}", case.template);
             Ok(GenerationRequest {
                 id: place.to_string(),
@@ -194,8 +212,8 @@ impl Prompts {
                 n: 1,
                 sampling: Sampling {
                     temperature: self.temperature,
-                    max_tokens: if case.is_proposal() { self.max_proposal } else { self.max_answer },
-                    stop: if case.is_proposal() { Vec::new() } else { set.grammar.solver_stops() },
+                    max_tokens: if case.is_question() { self.max_answer } else { self.max_proposal },
+                    stop: if case.is_question() { set.grammar.solver_stops() } else { Vec::new() },
                     ..Sampling::default()
                 },
                 seed: lyceum_core::seed::derive(self.seed, &path, *draw),
@@ -220,12 +238,15 @@ impl Prompts {
                 read.push((case, text, completion.ids.len(), completion.finish_reason, found));
             }
         }
-        let tasks: Vec<_> = read.iter().filter_map(|(.., found)| Some(found.as_ref().ok()?.task.clone())).collect();
+        let tasks: Vec<_> = read.iter().filter_map(|(.., found)| found.as_ref().ok()?.task.clone()).collect();
         let mut verdicts = verifier.judge_all(tasks);
         read.into_iter()
             .map(|(case, text, tokens, finish, found)| {
                 let found = match found {
-                    Ok(found) => Ok((found, verdicts.next().context("a verdict is missing")?)),
+                    Ok(found) => {
+                        let verdict = found.task.is_some().then(|| verdicts.next().context("a verdict is missing"));
+                        Ok((found, verdict.transpose()?))
+                    }
                     Err(reason) => Err(reason),
                 };
                 Ok(Answered { case, text, tokens, finish, found })
@@ -235,21 +256,20 @@ impl Prompts {
 }
 
 /// The table, then some texts of each kind.
-fn report(answered: &[Answered<'_>], show: usize) -> String {
-    let templates = CODE_TEMPLATES.map(|template| template.name);
+fn report(templates: &[&str], answered: &[Answered<'_>], show: usize) -> String {
     let mut table = format!(
         "{:<16} {:>5} {:>9} {:>8} {:>6} {:>6} {:>6} {:>5} {:>7}\n",
         "template", "n", "readable", "by form", "valid", "own", "right", "cut", "tokens"
     );
     let mut texts = String::new();
-    for template in templates {
+    for &template in templates {
         let own: Vec<&Answered<'_>> = answered.iter().filter(|one| one.case.template == template).collect();
         if own.is_empty() {
             continue;
         }
         let mut tally = Tally::default();
         for one in &own {
-            let found = one.found.as_ref().ok().map(|(found, verdict)| (found, verdict));
+            let found = one.found.as_ref().ok().map(|(found, verdict)| (found, verdict.as_ref()));
             tally.count(one.case, one.tokens, one.finish == FinishReason::Length, found);
         }
         let n = tally.completions;
@@ -262,7 +282,7 @@ fn report(answered: &[Answered<'_>], show: usize) -> String {
             percent(tally.by_form),
             of(tally.valid, is_proposal),
             of(tally.own, is_proposal),
-            of(tally.right, !is_proposal),
+            of(tally.right, own[0].case.is_question()),
             percent(tally.cut),
             tally.tokens as f64 / n as f64
         ));
@@ -288,7 +308,8 @@ fn report(answered: &[Answered<'_>], show: usize) -> String {
 fn said(one: &Answered<'_>) -> String {
     match &one.found {
         Err(reason) => format!("not readable: {reason}"),
-        Ok((found, verdict)) => {
+        Ok((_, None)) => "readable".to_owned(),
+        Ok((found, Some(verdict))) => {
             let rule = found.rule.map(|rule| format!("read by {rule}, ")).unwrap_or_default();
             let copy = if found.is_copy { ", a copy of what the prompt shows" } else { "" };
             let is_good = verdict.correct.or(verdict.valid) == Some(true);

@@ -6,8 +6,14 @@ use std::process::{Command, Output};
 fn prompts(options: &[&str]) -> Output {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut command = Command::new(env!("CARGO_BIN_EXE_lyceum-worker"));
-    let model = root.join("models/seedling");
-    command.arg("prompts").arg("--model").arg(model).args(options).output().unwrap()
+    let model: &[&str] = if options.contains(&"--model") { &[] } else { &["--model", "models/seedling"] };
+    command.arg("prompts").args(model).args(options).current_dir(root).output().unwrap()
+}
+
+/// The columns of a template's row in the table, without its name.
+fn row(said: &str, template: &str) -> Vec<String> {
+    let line = said.lines().find(|line| line.starts_with(&format!("{template} "))).unwrap_or_else(|| panic!("{said}"));
+    line.replace(" %", "%").split_whitespace().skip(1).map(str::to_owned).collect()
 }
 
 #[test]
@@ -36,19 +42,49 @@ fn a_set_is_tried_on_every_kind_of_question_and_proposal() {
     ]);
     let said = String::from_utf8(tried.stdout).unwrap();
     assert!(tried.status.success(), "{}", String::from_utf8_lossy(&tried.stderr));
-    let row = |template: &str| {
-        let line =
-            said.lines().find(|line| line.starts_with(&format!("{template} "))).unwrap_or_else(|| panic!("{said}"));
-        line.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
-    };
     for kind in ["code_i", "code_o", "code_f"] {
         for act in ["propose", "solve"] {
-            assert_eq!(row(&format!("{act}_{kind}"))[0], "3", "{said}");
+            assert_eq!(row(&said, &format!("{act}_{kind}"))[0], "3", "{said}");
             assert_eq!(said.matches(&format!("--- {act}_{kind}, ")).count(), 1, "{said}");
         }
     }
     // n, readable in per cent, …: it was pretrained on answers in this form.
-    assert_eq!(row("solve_code_o")[1], "100", "{said}");
+    assert_eq!(row(&said, "solve_code_o")[1], "100%", "{said}");
+}
+
+#[test]
+fn questions_and_proposals_of_other_recipes_are_read_as_the_recipes_read_them() {
+    let of = |recipe: &str, set: &str, model: &str, n: &str| {
+        let model = format!("models/{model}");
+        let tried = prompts(&[
+            "--recipe",
+            recipe,
+            "--set",
+            set,
+            "--model",
+            &model,
+            "--n",
+            n,
+            "--show",
+            "0",
+            "--temperature",
+            "0",
+            "--max-answer",
+            "96",
+            "--max-proposal",
+            "96",
+        ]);
+        assert!(tried.status.success(), "{}", String::from_utf8_lossy(&tried.stderr));
+        String::from_utf8(tried.stdout).unwrap()
+    };
+    // n, readable, by the form, valid, own, right, cut, tokens.
+    let mathematics = of("sage", "seedling-math", "seedling-math", "4");
+    let solved = row(&mathematics, "solve");
+    assert_eq!((&solved[1][..], &solved[3][..]), ("100%", "–"), "{mathematics}");
+    assert_ne!(solved[5], "0%", "it was pretrained on such questions, and their answers are known: {mathematics}");
+    assert_eq!(row(&mathematics, "critique_question")[5], "–", "nobody knows the right score: {mathematics}");
+    assert_eq!(row(&of("rzero", "seedling-math", "seedling-math", "1"), "propose")[1], "100%");
+    assert_eq!(row(&of("gasp", "seedling-gasp", "seedling-gasp", "1"), "lemma_f")[0], "1");
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::config::{Ancestor, RunConfig};
 use crate::dataset::{DatasetUse, problem};
 use crate::fault::{Fault, Faults};
 use crate::id::{DatasetId, ExecutionId};
+use crate::prompt::Templates;
 use crate::vocabulary_dropout::VocabularyDropout;
 use crate::work::Prompt;
 
@@ -135,6 +136,11 @@ pub trait Recipe: Planner {
     /// The roles its members play; none if they follow from the config alone.
     fn roles(&self) -> Vec<Role> {
         Vec::new()
+    }
+
+    /// The templates of prompts that its runs may render; those of problems of code by default.
+    fn templates(&self) -> Templates {
+        Templates::of_code()
     }
 
     /// Warnings about a resolved config that is valid; none by default.

@@ -13,6 +13,7 @@ use crate::config::{Ancestor, RunConfig, schema_of};
 use crate::dataset::DatasetUse;
 use crate::fault::{Fault, Faults};
 use crate::id::ExecutionId;
+use crate::prompt::Templates;
 use crate::vocabulary_dropout::VocabularyDropout;
 
 /// A planner with types for its parameters and its memory; [`Planner`] follows from it.
@@ -101,6 +102,10 @@ pub trait TypedRecipe: TypedPlanner<Parameters: JsonSchema> {
         Vec::new()
     }
 
+    fn templates(&self) -> Templates {
+        Templates::of_code()
+    }
+
     fn gates(&self, _parameters: &Self::Parameters) -> Option<Gates> {
         None
     }
@@ -164,6 +169,10 @@ impl<R: TypedRecipe> Recipe for R {
 
     fn rows_asked(&self, config: &RunConfig) -> Result<Option<RowsAsked>, PlanError> {
         TypedRecipe::rows_asked(self, &parameters(config)?)
+    }
+
+    fn templates(&self) -> Templates {
+        TypedRecipe::templates(self)
     }
 
     fn warnings(&self, config: &RunConfig) -> Result<Vec<Fault>, PlanError> {

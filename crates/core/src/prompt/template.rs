@@ -3,6 +3,23 @@
 use minijinja::Value;
 use std::collections::BTreeMap;
 
+use super::{CODE_TEMPLATES, PromptSet, reads_code};
+
+/// The templates that a recipe may render, and how answers to them are read.
+#[derive(Clone, Debug)]
+pub struct Templates {
+    pub all: Vec<Template>,
+    /// Reads an answer to the template of this name.
+    pub reads: fn(&PromptSet, &str, &str) -> Result<(), String>,
+}
+
+impl Templates {
+    /// Those of problems of code.
+    pub fn of_code() -> Self {
+        Self { all: CODE_TEMPLATES.to_vec(), reads: reads_code }
+    }
+}
+
 /// A template rendered by a recipe: its name, its purpose and the variables it may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Template {
@@ -26,7 +43,7 @@ impl Template {
     }
 
     /// The sample values for a trial rendering. With `is_scarce`, lists that may be empty are empty.
-    pub(super) fn samples(&self, is_scarce: bool) -> BTreeMap<&'static str, Value> {
+    pub(crate) fn samples(&self, is_scarce: bool) -> BTreeMap<&'static str, Value> {
         let sample = |variable: &Variable| (variable.name, variable.sample.value(is_scarce));
         self.variables.iter().map(sample).collect()
     }

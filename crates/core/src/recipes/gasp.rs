@@ -29,6 +29,7 @@ use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RowsAsk
 use crate::dataset::{DatasetUse, Purpose};
 use crate::fault::Faults;
 use crate::kit::{Names, founders, resolved};
+use crate::prompt::Templates;
 use crate::verify::ProblemKind;
 
 const ROLES: [Role; 2] = [Role::Teacher, Role::Student];
@@ -108,6 +109,10 @@ impl contract::TypedRecipe for Gasp {
     /// Rewards are whitened by stage and by format.
     fn compares_answers(&self, _: &Parameters) -> bool {
         false
+    }
+
+    fn templates(&self) -> Templates {
+        Templates { all: templates::templates(), reads: templates::reads }
     }
 
     fn conversations(&self, parameters: &Parameters) -> Option<&'static str> {

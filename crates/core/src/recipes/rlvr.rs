@@ -25,6 +25,7 @@ use crate::kit::rows::{Asking, HeldOut, RewardConfig, Sampler, TrainingSet, all_
 use crate::kit::{
     ItemConfig, LearningConfig, Names, founders, population_faults, resolved, sampling_faults, single_population_fault,
 };
+use crate::prompt::Templates;
 use crate::work::{Compute, Sampling};
 
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +80,11 @@ impl contract::TypedRecipe for Rlvr {
     fn judge(&self, parameters: &Parameters) -> Option<(&'static str, Ancestor)> {
         let judge = parameters.reward.judge.as_ref()?;
         Some(("/parameters/reward/judge/from", judge.from.clone()?))
+    }
+
+    fn templates(&self) -> Templates {
+        // Its prompts are those of benchmarks.
+        Templates { all: Vec::new(), reads: |_, _, _| Ok(()) }
     }
 
     fn conversations(&self, parameters: &Parameters) -> Option<&'static str> {

@@ -22,6 +22,7 @@ use crate::config::{PopulationConfig, RunConfig};
 use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RunState, Stages, StepView};
 use crate::fault::Faults;
 use crate::kit::{LearningConfig, Names, founders, resolved};
+use crate::prompt::Templates;
 use crate::vocabulary_dropout::VocabularyDropout;
 
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +85,10 @@ impl contract::TypedRecipe for RZero {
     }
 
     /// Each side learns in its own stages, some of the run's steps.
+    fn templates(&self) -> Templates {
+        Templates { all: proposer::TEMPLATES.to_vec(), reads: proposer::reads }
+    }
+
     fn conversations(&self, parameters: &Parameters) -> Option<&'static str> {
         parameters.prompts.has_conversations().then_some("/parameters/prompts")
     }

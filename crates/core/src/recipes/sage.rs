@@ -30,6 +30,7 @@ use crate::contract::{self, Capabilities, Gates, Metric, Plan, PlanError, Role, 
 use crate::dataset::DatasetUse;
 use crate::fault::Faults;
 use crate::kit::{Names, founders, resolved};
+use crate::prompt::Templates;
 use crate::verify::ProblemKind;
 
 const ROLES: [Role; 4] = [Role::Challenger, Role::Planner, Role::Solver, Role::Critic];
@@ -82,6 +83,10 @@ impl contract::TypedRecipe for Sage {
     /// Rewards are whitened by role.
     fn compares_answers(&self, _: &Parameters) -> bool {
         false
+    }
+
+    fn templates(&self) -> Templates {
+        Templates { all: ask::templates(), reads: ask::reads }
     }
 
     fn conversations(&self, parameters: &Parameters) -> Option<&'static str> {
