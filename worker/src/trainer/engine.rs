@@ -43,6 +43,7 @@ pub(super) fn learn(lesson: Lesson, models: &mut Models, job: &Job) -> Result<Le
         learning_rates: payload.members.iter().map(|member| member.learning_rate).collect(),
         micro_batch_tokens: payload.micro_batch_tokens as usize,
         recompute: payload.recompute,
+        observes_base: payload.measure,
         ..UpdateOptions::default()
     };
     let update = Update { model: &loaded.model, options: &options, reference: versions.as_ref() };

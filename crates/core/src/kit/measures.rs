@@ -112,6 +112,8 @@ charts! {
     chart MASKED_SHARE LEARNING "Masked share":
         "Sequences not learned from because they were cut at the token limit; 0 without `mask_truncated`.";
     chart KL LEARNING "KL": "KL divergence to the reference; 0 if there is none.";
+    chart KL_TO_BASE LEARNING "KL to the base":
+        "How far the policy is from the base on what it sampled, in nats; measured where benchmarks are due.";
     pub(crate) parts UPDATES LEARNING "Updates and births": "Adapters updated, and members born.";
 }
 
@@ -153,6 +155,13 @@ pub(crate) fn policy<'t, T: HasUpdates + 't>() -> [Measure<'t, T>; 9] {
             .summary("Sequences not learned from because they were cut at the token limit.")
             .computed_by(learned(|new| new.diagnostics.masked_share)),
     ]
+}
+
+/// The KL divergence to the base, which updates measure in the steps after which benchmarks are due.
+pub(crate) fn kl_to_base<'t, T: HasUpdates + 't>() -> Measure<'t, T> {
+    Metric::nats("kl_to_base", &[&KL_TO_BASE])
+        .summary("KL divergence to the base, in the steps after which benchmarks are due; not by torchrun, nor of gradients in pieces.")
+        .computed_by(learned(|new| new.diagnostics.kl_to_base.unwrap_or(f64::NAN)))
 }
 
 pub(crate) fn updates<'t, T: HasUpdates + 't>() -> Measure<'t, T> {

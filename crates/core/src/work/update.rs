@@ -325,6 +325,9 @@ pub struct MemberDiagnostics {
     pub masked_share: f64,
     /// Mean KL divergence to the reference, in nats; 0 if there is none.
     pub kl: f64,
+    /// Mean KL divergence to the base, in nats, where it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kl_to_base: Option<f64>,
     /// Tokens learned from, each counted once.
     pub tokens: u64,
 }

@@ -79,6 +79,7 @@ impl Sums {
             capped_share: mean(self.capped, self.tokens),
             masked_share: 0.0,
             kl: mean(self.kl, self.tokens),
+            kl_to_base: None,
             tokens: self.tokens as u64 / u64::from(epochs.max(1)),
         }
     }

@@ -155,6 +155,7 @@ impl<'a> Pass<'a> {
                 model: update.model.share(),
                 population: population.share()?,
                 reference: match (options.loss.kl_reference(), update.reference) {
+                    (None, _) if update.measures_base() => Reference::Base,
                     (None, _) => Reference::Itself,
                     (Some(_), Some(versions)) => Reference::Population(versions.share()?),
                     (Some(KlReference::Base), None) => Reference::Base,

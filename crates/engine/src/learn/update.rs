@@ -1,6 +1,6 @@
 //! One update: epochs of minibatches of micro-batches, for all members at once.
 
-use lyceum_core::work::{Loss, MemberDiagnostics, OldPolicy, Optimizer, PolicyLoss};
+use lyceum_core::work::{KlReference, Loss, MemberDiagnostics, OldPolicy, Optimizer, PolicyLoss};
 use tch::{Device, Kind};
 
 use super::adamw::{AdamW, check_values, clip_gradients};
@@ -35,6 +35,8 @@ pub struct UpdateOptions {
     pub share_prompts: bool,
     /// How attention pads sequences; `None`: on a CPU to the longest, on a GPU by length.
     pub padding: Option<Padding>,
+    /// Whether to measure the KL divergence to the base although the loss has no such term, for one more pass of the base.
+    pub observes_base: bool,
     /// Number of logits held at a time, but at least one row of the vocabulary. `None`: on a CPU [`LOGITS`], on a GPU
     /// also all for which the peak does not rise ([`UpdateShape::logits_below_the_peak`]).
     ///
@@ -53,6 +55,7 @@ impl Default for UpdateOptions {
             recompute: true,
             share_prompts: true,
             padding: None,
+            observes_base: false,
             logits: None,
         }
     }
@@ -169,7 +172,21 @@ impl Update<'_> {
             halvings += gradient.halvings;
         }
         check_values(&trained, &(0..new.members()).collect::<Vec<_>>())?;
-        Ok(Updated { population: new, state, diagnostics: diagnostics(&sums, &norms, epochs), halvings })
+        let mut diagnostics = diagnostics(&sums, &norms, epochs);
+        let term = self.options.loss.kl_reference();
+        if self.measures_base() || (term == Some(KlReference::Base) && self.reference.is_none()) {
+            for member in &mut diagnostics {
+                member.kl_to_base = Some(member.kl);
+                member.kl = if term.is_some() { member.kl } else { 0.0 };
+            }
+        }
+        Ok(Updated { population: new, state, diagnostics, halvings })
+    }
+
+    /// Whether the divergence to the base is measured without being part of the loss.
+    pub(super) fn measures_base(&self) -> bool {
+        let is_policy = matches!(self.options.loss, Loss::PolicyGradient(_));
+        self.options.observes_base && is_policy && self.options.loss.kl_reference().is_none()
     }
 
     /// The gradient of the `index`th of `of` equal parts of each member's sequences, for [`Update::apply`]. Only an

@@ -66,6 +66,7 @@ fn diagnostics(lesson: &Lesson, out: &Path) -> Result<Vec<MemberDiagnostics>, St
             capped_share,
             masked_share: _,
             kl,
+            kl_to_base: _,
             tokens,
         } = *found;
         let numbers = [policy_loss, grad_norm, entropy, clip_share, ratio, sampler_mismatch, capped_share, kl];

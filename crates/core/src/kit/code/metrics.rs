@@ -12,7 +12,7 @@ use crate::contract::{
     COST, Chart, ChartGroup, CostClass, Expense, LEARNING, Metric, MetricRecord, PROPOSING, Role, SOLVING, Side, metric,
 };
 use crate::id::MemberId;
-use crate::kit::measures::{STEPS, UPDATES, halvings, policy, seconds, tokens, updates};
+use crate::kit::measures::{STEPS, UPDATES, halvings, kl_to_base, policy, seconds, tokens, updates};
 use crate::prompt::ReadingRule;
 use crate::verdict::Signal;
 use crate::verify::ProblemKind;
@@ -186,6 +186,7 @@ fn of_costs<'t>() -> Measures<'t> {
             => |of| mean(of.proposals.iter().map(|(judged, ..)| share(judged.is_copy)));
         share "warm_up" [WARMING_UP] "1 in a step of the warm-up, which rewards form alone, and 0 in others."
             => |of| of.run_only(|tally| share(tally.warms_up));
+        = kl_to_base();
     };
     measures.extend(tokens());
     measures.extend(COSTS.map(seconds));

@@ -12,8 +12,8 @@ use crate::contract::{CostClass, LEARNING, Metric, MetricRecord, Phase, PlanErro
 use crate::id::ProblemId;
 use crate::kit::Draft;
 use crate::kit::measures::{
-    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_entropy, mean_reward, no_signal_share,
-    of_cost, of_prompts, pass_rate, policy, response_length, seconds, steps_share,
+    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, kl_to_base, mean_entropy, mean_reward,
+    no_signal_share, of_cost, of_prompts, pass_rate, policy, response_length, seconds, steps_share,
 };
 use crate::work::MemberUpdated;
 
@@ -55,6 +55,7 @@ fn measures<'t>(held_out: Option<u32>) -> Measures<'t> {
         measures.push(seconds(CostClass::Measure));
     }
     measures.push(steps_share());
+    measures.push(kl_to_base());
     let truncated = Metric::share("truncated_share", &[&TRUNCATED]).summary("Answers cut at the limit of tokens.");
     measures
         .push(truncated.of(|of: &Tally<'t>| mean(of.answers.iter().map(|answer| share(answer.sequence.truncated)))));

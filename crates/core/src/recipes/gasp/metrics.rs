@@ -15,8 +15,8 @@ use crate::contract::{
 use crate::kit::Draft;
 use crate::kit::code::Attempt;
 use crate::kit::measures::{
-    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_reward, no_signal_share, of_cost, of_prompts,
-    pass_rate, policy, response_length, steps_share,
+    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, kl_to_base, mean_reward, no_signal_share, of_cost,
+    of_prompts, pass_rate, policy, response_length, steps_share,
 };
 use crate::kit::rows::{Answer, FIT, JUDGE};
 use crate::verdict::Signal;
@@ -63,6 +63,7 @@ fn measures<'t>(has_real_data: bool) -> Measures<'t> {
         measures.extend(of_real_data());
     }
     measures.push(steps_share());
+    measures.push(kl_to_base());
     measures
 }
 

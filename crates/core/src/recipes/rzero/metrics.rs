@@ -15,8 +15,8 @@ use crate::contract::{
 use crate::id::MemberId;
 use crate::kit::Band;
 use crate::kit::measures::{
-    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_entropy, mean_reward, no_signal_share,
-    of_cost, of_prompts, pass_rate, policy, response_length, steps_share,
+    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, kl_to_base, mean_entropy, mean_reward,
+    no_signal_share, of_cost, of_prompts, pass_rate, policy, response_length, steps_share,
 };
 use crate::verdict::Signal;
 use crate::work::{Diversity, MemberUpdated};
@@ -46,6 +46,7 @@ fn measures<'t>(has_observer: bool) -> Measures<'t> {
         measures.extend(epiplexity());
     }
     measures.push(steps_share());
+    measures.push(kl_to_base());
     measures
 }
 

@@ -16,8 +16,8 @@ use crate::contract::{
     Side, metric,
 };
 use crate::kit::measures::{
-    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, mean_reward, no_signal_share, of_cost, pass_rate,
-    policy, response_length, steps_share,
+    Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, kl_to_base, mean_reward, no_signal_share, of_cost,
+    pass_rate, policy, response_length, steps_share,
 };
 use crate::verdict::Signal;
 use crate::work::MemberUpdated;
@@ -63,6 +63,7 @@ fn measures<'t>() -> Measures<'t> {
     measures.extend(policy());
     measures.extend(of_cost(&COSTS));
     measures.push(steps_share());
+    measures.push(kl_to_base());
     measures
 }
 

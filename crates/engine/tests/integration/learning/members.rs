@@ -215,3 +215,35 @@ fn bf16_points_where_fp32_points() {
     let cosine = dot(&wide, &narrow) / (dot(&wide, &wide) * dot(&narrow, &narrow)).sqrt();
     assert!(cosine > 0.99, "{cosine}");
 }
+
+/// Measuring the divergence to the base costs a pass, and changes nothing of what is learned.
+#[test]
+fn the_divergence_to_the_base_is_measured_without_learning_from_it() {
+    let model = model("qwen3-wide-heads", Dtype::Fp32);
+    let shape = LoraShape::new(4, 8.0, false, Projection::ALL.to_vec()).unwrap();
+    let first = Population::initialise(&model.config, shape, MEMBERS, 3, device()).unwrap();
+    let sequences = sequences(false);
+    let learn = |from: &Population, kl: f64, observes_base: bool| {
+        let mut options = UpdateOptions {
+            loss: Loss::PolicyGradient(PolicyLoss { kl, ..PolicyLoss::default() }),
+            observes_base,
+            ..UpdateOptions::default()
+        };
+        options.optimizer.learning_rate = 1e-2;
+        options.optimizer.eps = 1e-5;
+        let update = Update { model: &model, options: &options, reference: None };
+        update.run(from, &fresh(from), &sequences, &mut |_| ()).unwrap()
+    };
+    let moved = learn(&first, 0.0, false).population;
+    let (plain, observed, with_term) = (learn(&moved, 0.0, false), learn(&moved, 0.0, true), learn(&moved, 0.5, false));
+    for member in 0..MEMBERS {
+        let weights = |updated: &Updated| member_weights(&updated.population, member);
+        assert_eq!(difference(&weights(&plain), &weights(&observed)), 0.0, "member {member}");
+        let [plain, observed, with_term] = [&plain, &observed, &with_term].map(|updated| updated.diagnostics[member]);
+        assert_eq!((plain.kl_to_base, plain.kl, observed.kl), (None, 0.0, 0.0));
+        // The loss with a term to the base computes the same divergence.
+        let measured = observed.kl_to_base.unwrap();
+        assert!(measured > 1e-4 && (measured - with_term.kl).abs() < 1e-6 * measured, "{measured} {with_term:?}");
+        assert_eq!(with_term.kl_to_base, Some(with_term.kl));
+    }
+}
