@@ -5,15 +5,15 @@
 //! 3. The last `\boxed{}`.
 //! 4. The last text in a block or between backticks, if it is a literal that does not stand in the prompt, spaces aside.
 //!
-//! Rules 2 to 4 count only if they find a Python value (for `code_i`, the arguments of a call): they search text in which
-//! models also think. A program is read by rule 1 only. Nothing is read from a completion that was cut at its limit,
+//! Rules 2 to 4 count only if they find a Python value (for `code_i`, as many as the function has parameters): they search
+//! text in which models also think. A program is read by rule 1 only. Nothing is read from a completion that was cut at its limit,
 //! except between the tags of `fenced` and `tagged`, whose papers do.
 
 #[cfg(test)]
 mod tests;
 
-use ruff_python_ast::{Expr, UnaryOp};
-use ruff_python_parser::parse_expression;
+use ruff_python_ast::{Expr, Stmt, UnaryOp};
+use ruff_python_parser::{parse_expression, parse_module};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -143,7 +143,8 @@ impl PromptSet {
         let prompt = self.solve(statement).map_err(|error| error.to_string())?.text;
         let by = |rule: ReadingRule, found: Option<String>| {
             let text = found.and_then(|text| value_in(kind, &text))?;
-            Some(FoundAnswer { text, rule })
+            let fits = rule == ReadingRule::Form || fits_parameters(statement, &text);
+            fits.then_some(FoundAnswer { text, rule })
         };
         by(ReadingRule::Form, form.clone().ok())
             .or_else(|| by(ReadingRule::Line, answer_line(completion)))
@@ -209,6 +210,23 @@ fn value_in(kind: ProblemKind, text: &str) -> Option<String> {
     [arguments, Some(bare)].into_iter().flatten().find(|text| is_value(text)).map(str::to_owned)
 }
 
+/// Whether the values in `text` are as many as the function of a question for its arguments takes.
+fn fits_parameters(statement: &Statement<'_>, text: &str) -> bool {
+    let Statement::Input { program, .. } = statement else { return true };
+    with_stack_for(program.len() + text.len(), || fits_parameters_of(program, text))
+}
+
+fn fits_parameters_of(program: &str, text: &str) -> bool {
+    let Ok(module) = parse_module(program) else { return true };
+    let function = module.suite().iter().rev().find_map(Stmt::as_function_def_stmt);
+    let Some(parameters) = function.map(|function| &function.parameters) else { return true };
+    let Ok(call) = parse_expression(&format!("f({text})")) else { return false };
+    let given = call.expr().as_call_expr().map_or(0, |call| call.arguments.len());
+    let all = parameters.posonlyargs.iter().chain(&parameters.args);
+    let needed = all.clone().filter(|parameter| parameter.default.is_none()).count();
+    given >= needed && (parameters.vararg.is_some() || given <= all.count())
+}
+
 fn without_spaces(text: &str) -> String {
     text.split_whitespace().collect()
 }
@@ -221,9 +239,13 @@ fn is_value(text: &str) -> bool {
     if text.is_empty() || text.len() > MOST_BYTES {
         return false;
     }
-    // The tree nests as deep as the text, and is walked and dropped recursively.
-    let stack = (1 << 20) + text.len() * (4 << 10);
-    stacker::maybe_grow(stack, stack, || parse_expression(text).is_ok_and(|parsed| is_literal(parsed.expr())))
+    with_stack_for(text.len(), || parse_expression(text).is_ok_and(|parsed| is_literal(parsed.expr())))
+}
+
+/// Calls `parse` with the stack for a text of this many bytes: its tree nests as deep, and is walked and dropped recursively.
+fn with_stack_for(bytes: usize, parse: impl FnOnce() -> bool) -> bool {
+    let stack = (1 << 20) + bytes * (4 << 10);
+    stacker::maybe_grow(stack, stack, parse)
 }
 
 fn is_literal(expression: &Expr) -> bool {

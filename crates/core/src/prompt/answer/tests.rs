@@ -49,8 +49,14 @@ fn what_is_no_value_or_is_copied_from_the_prompt_is_not_read() {
     ] {
         assert!(set.answer(&OUTPUT, text, FinishReason::Stop).is_err(), "{text}");
     }
+    for text in
+        ["So `a` can be `[1, 2]` and `b` can be `7`.", "Answer: [1, 2]", "Answer: [1], 2, 7", "It may be `([3], 7)`"]
+    {
+        assert!(set.answer(&INPUT, text, FinishReason::Stop).is_err(), "not two arguments: {text}");
+    }
     let deep = format!("Answer: {}1{}", "[".repeat(8_000), "]".repeat(8_000));
     assert!(set.answer(&OUTPUT, &deep, FinishReason::Stop).is_ok_and(|found| found.rule == ReadingRule::Line));
+    assert!(set.answer(&INPUT, &deep, FinishReason::Stop).is_err());
     let long = format!("Answer: [{}]", "1,".repeat(9_000));
     assert!(set.answer(&OUTPUT, &long, FinishReason::Stop).is_err());
 }
