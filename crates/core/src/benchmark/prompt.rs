@@ -445,7 +445,7 @@ mod tests {
         let whole = PromptStyle::shipped("azr").unwrap().whole();
         assert!(whole.solution(&math, r"so \boxed{7}", FinishReason::Length).is_err());
         assert_eq!(whole.solution(&math, r"so \boxed{7}", FinishReason::Stop).unwrap().text, "7");
-        assert_ne!(whole.sha256_for(&[math.clone()]), azr.sha256_for(&[math.clone()]));
+        assert_ne!(whole.sha256_for(std::slice::from_ref(&math)), azr.sha256_for(std::slice::from_ref(&math)));
         assert_eq!(whole.sha256_for(&[row(script())]), azr.sha256_for(&[row(script())]));
         assert!(azr.solution(&math, "I cannot say anything at all about this one", FinishReason::Stop).is_err());
         let held_out = suite("held-out-seedling").unwrap();

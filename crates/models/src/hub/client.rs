@@ -108,13 +108,14 @@ impl Hub {
             return Err(ModelError::file(name, format!("the hub calls its commit `{commit}`")));
         }
         let files = choose(&mut listing.into_files())?;
+        let locks = self.cache.path().join(".locks").join(repo.folder_name());
         let repository = self.cache.repo(repo);
         let folder = repository.pointer_path(&commit);
         let blobs = folder.parent().and_then(Path::parent).unwrap_or(&folder).join("blobs");
-        for folder in [&folder, &blobs] {
+        for folder in [&folder, &blobs, &locks] {
             std::fs::create_dir_all(folder).map_err(|error| ModelError::io(folder, error))?;
         }
-        let lock = blobs.join(format!("{commit}.lock"));
+        let lock = locks.join(format!("{commit}.lock"));
         // Others who fetch the same wait here, and then find the files.
         let _held = File::create(&lock)
             .and_then(|file| file.lock().map(|()| file))
@@ -124,6 +125,8 @@ impl Hub {
             if !place.exists() {
                 let partial = blobs.join(format!("{commit}-{file}.incomplete"));
                 let blob = self.download(name, &format!("{id}/resolve/{commit}/{file}"), file, &partial)?;
+                // A link to a blob that somebody has removed.
+                let _ = std::fs::remove_file(&place);
                 std::os::unix::fs::symlink(Path::new("../../blobs").join(blob), &place)
                     .map_err(|error| ModelError::io(&place, error))?;
             }
