@@ -3,7 +3,7 @@
 use crate::config::{MAX_STEPS, RunConfig};
 use crate::fault::Fault;
 
-/// The stage of first steps that reward form alone. How many there are depends on what they bring, so no [`Stages`] name it.
+/// The stage of first steps that reward only form. How many there are depends on what they bring, so no [`Stages`] name it.
 pub const WARM_UP: &str = "warm-up";
 
 /// The stages of a run: a list of them, repeated every iteration.

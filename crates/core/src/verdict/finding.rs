@@ -69,7 +69,7 @@ pub enum Finding {
     Worse(Comparison),
     /// Held-out accuracy cannot be told from that of the base.
     NotDistinguishable(Comparison),
-    /// Held-out accuracy against that at the end of the warm-up, whose steps reward form alone. Never the first finding.
+    /// Held-out accuracy against that at the end of the warm-up, whose steps reward only form. Never the first finding.
     SinceWarmUp(Comparison),
     /// There is no held-out accuracy to compare.
     Unmeasured {

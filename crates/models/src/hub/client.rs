@@ -40,8 +40,11 @@ pub(super) fn fetch_adapter(name: &str) -> Result<PathBuf> {
 }
 
 impl Hub {
+    /// The hub of the environment. Here the token of `hf auth login` counts too: a server must not read datasets for others
+    /// with the login of whoever started it.
     fn from_env() -> Self {
-        Self { client: HubClient::from_env(), cache: Cache::from_env() }
+        let cache = Cache::from_env();
+        Self { client: HubClient::from_env().or_token(cache.token()), cache }
     }
 
     /// The folder of `name` in the cache, fetched if it is not there.

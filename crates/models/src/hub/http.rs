@@ -1,10 +1,8 @@
-//! Files of the Hugging Face hub over HTTP. `HF_ENDPOINT`, `HF_TOKEN` and the token of `hf auth login` are used as in
-//! huggingface_hub.
+//! Files of the Hugging Face hub over HTTP. `HF_ENDPOINT` and `HF_TOKEN` are used as in huggingface_hub.
 
 use std::io::{self, Read};
 use std::time::Duration;
 
-use hf_hub::Cache;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use ureq::http::{Response, Uri};
@@ -110,7 +108,7 @@ impl HubClient {
     pub fn from_env() -> Self {
         let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let endpoint = set("HF_ENDPOINT").unwrap_or_else(|| "https://huggingface.co".to_owned());
-        Self::new(&endpoint, set("HF_TOKEN").or_else(|| Cache::from_env().token()))
+        Self::new(&endpoint, set("HF_TOKEN"))
     }
 
     /// The hub at `endpoint`, with the token of the environment.
@@ -129,6 +127,11 @@ impl HubClient {
             .timeout_recv_response(Some(Duration::from_secs(60)))
             .timeout_per_read(Some(Duration::from_secs(60)));
         Self { agent: config.build().into(), endpoint: endpoint.trim_end_matches('/').to_owned(), token }
+    }
+
+    /// The same hub with `token` if the environment has none.
+    pub(super) fn or_token(self, token: Option<String>) -> Self {
+        Self { token: self.token.or(token), ..self }
     }
 
     /// Its address.

@@ -184,7 +184,7 @@ fn of_costs<'t>() -> Measures<'t> {
             => |of| mean(of.proposals.iter().map(|(judged, ..)| share(judged.sample.truncated)));
         share "refused_copies" [COPIES] "Proposals that were refused as copies of a program that their prompt shows."
             => |of| mean(of.proposals.iter().map(|(judged, ..)| share(judged.is_copy)));
-        share "warm_up" [WARMING_UP] "1 in a step of the warm-up, which rewards form alone, and 0 in others."
+        share "warm_up" [WARMING_UP] "1 in a step of the warm-up, which rewards only form, and 0 in others."
             => |of| of.run_only(|tally| share(tally.warms_up));
         = kl_to_base();
     };
@@ -246,7 +246,7 @@ const TEACHER_WINS: Chart = chart(&RATINGS, "Teacher wins").about("Share of matc
 
 charts! {
     chart SAMPLED_ENTROPY LEARNING "Sampled entropy": "Mean entropy of all samples, in nats.";
-    chart WARMING_UP LEARNING "Warm-up": "1 in steps that reward form alone: valid proposals, and answers in the asked form.";
+    chart WARMING_UP LEARNING "Warm-up": "1 in steps that reward only form: valid proposals, and answers in the asked form.";
     parts CUT LEARNING "Cut": "Share of attempts and of proposals that were cut at the token limit.";
     parts LENGTHS LEARNING "Lengths": "Mean tokens of all responses, proposals and attempts.";
     chart RESPONSE_LENGTH LEARNING "Response length": "Mean tokens of each member's responses.";

@@ -1,4 +1,4 @@
-//! A warm-up: the first steps of a run, which reward form alone, for a base that proposes and answers in the right form
+//! A warm-up: the first steps of a run, which reward only form, for a base that proposes and answers in the right form
 //! too rarely to learn from what it gets right.
 
 use schemars::JsonSchema;

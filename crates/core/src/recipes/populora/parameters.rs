@@ -41,7 +41,7 @@ pub struct Parameters {
     pub learning: LearningConfig,
     /// What advantages are whitened over, within each member's own batch.
     pub whitening: Whitening,
-    /// First steps that reward form alone; left out, there are none.
+    /// First steps that reward only form; left out, there are none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub warm_up: Option<WarmUp>,
     /// Roles that play but do not learn, as a control.

@@ -30,7 +30,7 @@ pub(crate) struct Tally<'a> {
     pub(crate) births: usize,
     pub(crate) pool_size: usize,
     pub(crate) archive_insertions: usize,
-    /// Whether the step rewards form alone.
+    /// Whether the step rewards only form.
     pub(crate) warms_up: bool,
 }
 
