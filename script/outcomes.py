@@ -50,6 +50,23 @@ def cannot_fail(outcome, runs, own=()):
     return f"`{name}` is never {'above' if sign < 0 else 'below'} 0 in any run" if values and min(values) >= 0 else None
 
 
+def vacuous(arm, runs):
+    """Why an arm that is rewarded for finishing alone (`finished`) controls for nothing; else nothing. Where nearly all answers
+    of the base finish, or nearly none, its groups teach nothing at the first step.
+
+    >>> run = lambda share: {"metrics": ["no_signal_share"], "rows": [[0, share], [1, 0.2]]}
+    >>> finished = {"overrides": {"parameters.reward.solution": "finished"}}
+    >>> vacuous(finished, [run(0.9), run(0.8)])
+    'in its first step 15 % of its groups differ'
+    >>> [vacuous(finished, [run(0.5)]), vacuous({"overrides": {}}, [run(0.9)]), vacuous(finished, [])]
+    [None, None, None]
+    """
+    if "finished" not in arm.get("overrides", {}).values() or not runs:
+        return None
+    differ = 1.0 - statistics.fmean(recorded(run, "no_signal_share")[0] for run in runs)
+    return f"in its first step {100 * differ:.0f} % of its groups differ" if differ < 0.2 else None
+
+
 def crossing(points, wanted):
     """The x at which a rising curve of (x, y) reaches `wanted`, interpolated; an end if it does not.
 

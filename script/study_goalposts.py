@@ -11,6 +11,10 @@ from running import Lyceum, say
 # The names of the two datasets with the same rows: to work towards, and to learn from.
 GOALPOSTS, TRAINING = "goalposts", "goalposts-training"
 
+# Independent draws of attempts that all fail before a problem counts as a goalpost. After one draw, many that remain are
+# problems that were solved too seldom to be solved then.
+DRAWS = 3
+
 
 def rows_of(path):
     return [json.loads(line) for line in path.read_text().splitlines()]
@@ -34,11 +38,11 @@ def every(steps, checkpoints):
     return steps // checkpoints
 
 
-def attempts(lyceum, dataset, runs, spec, checkpoints, label, wait, **own):
-    """Lets checkpoints of runs attempt a dataset; the evaluation's id."""
+def attempts(lyceum, dataset, runs, spec, checkpoints, label, wait, seed=0, **own):
+    """Lets checkpoints of runs, and their base, attempt a dataset; the evaluation's id."""
     body = {"type": "goalposts", "dataset": dataset, "n": spec["n"], "temperature": spec["temperature"], **own}
     body["runs"] = [{"run": run["id"], "every": every(run["steps"], checkpoints)} for run in runs]
-    made = lyceum.ask("/api/v1/evaluations", {"spec": body}, [("Idempotency-Key", label)])["id"]
+    made = lyceum.ask("/api/v1/evaluations", {"spec": body, "seed": seed}, [("Idempotency-Key", label)])["id"]
     wait(lyceum, f"/api/v1/evaluations/{made}", label)
     return made
 
@@ -59,12 +63,17 @@ def make(programs, data, experiment, path, base, wait):
                     if arm.get("learns_candidates"):
                         overrides["parameters.dataset.name"] = name
                     runs.append(lyceum.run({"preset": arm["preset"], "name": label, "overrides": overrides}, label))
-            say(f"{len(left)} candidates: {spec['n']} attempts of every checkpoint")
-            evaluation = attempts(lyceum, name, runs, spec, spec["filter_checkpoints"], f"filter {place}", wait, control=False)
-            made = lyceum.ask("/api/v1/goalposts", {"name": f"goalposts-{place}", "evaluations": [evaluation]},
+            say(f"{len(left)} candidates: {DRAWS} times {spec['n']} attempts of every checkpoint")
+            draw = lambda seed, name: attempts(  # noqa: E731
+                lyceum, name, runs, spec, spec["filter_checkpoints"], f"filter {place}, draw {seed}", wait, seed, control=False)
+            made = lyceum.ask("/api/v1/goalposts", {"name": f"goalposts-{place}", "evaluations": [draw(seed, name) for seed in range(DRAWS)]},
                               [("Idempotency-Key", f"goalposts {place}")])
             left = [item["row"] for item in lyceum.pages(f"/api/v1/datasets/{made['id']}/rows")]
             say(f"{len(left)} are left")
+        if left:
+            fresh = lyceum.ask(f"/api/v1/evaluations/{draw(DRAWS, made['name'])}")["result"]["subjects"]
+            solved = next(subject["solved"] for subject in fresh if subject["run"] is None)
+            say(f"{solved} of {len(left)} are solved by {spec['n']} fresh attempts of the base")
         left = left[: spec["most"]]
         study_rows.write(path, left)
 

@@ -116,7 +116,10 @@ class Found:
             # The untrained base with as many attempts as the arm's own checkpoints.
             theirs = self.values(arm, f"{measure}_control") if against == "control" else self.values(against, measure)
             theirs = [[0.0] * len(ours[0])] if against == "nothing" else theirs
-            yield self.judge(outcome, ours, theirs, against in ("base", "nothing"))
+            judged = self.judge(outcome, ours, theirs, against in ("base", "nothing"))
+            sides = {side: self.experiment["arms"].get(side, {}) for side in (arm, against)}
+            why = [f"`{side}` is vacuous: {why}" for side, of in sides.items() if (why := outcomes.vacuous(of, self.arms.get(side, [])))]
+            yield judged._replace(verdict=f"is not decided: {why[0]}") if why else judged
 
     def judge(self, outcome, ours, theirs, is_fixed):
         expected = outcomes.expectation(outcome)
