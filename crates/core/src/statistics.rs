@@ -11,7 +11,7 @@ pub mod trial;
 
 pub use self::decision::{Expectation, Outcome, holm};
 pub use self::effect::{Effect, Pairing, Sample, Undecidable};
-pub use self::rate::Interval;
+pub use self::rate::{Clusters, Interval};
 pub use self::sequential::{Decision, MeanDifference, SequentialTest, Standing};
 
 use statrs::distribution::{ContinuousCDF as _, StudentsT};

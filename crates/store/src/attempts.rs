@@ -127,25 +127,36 @@ pub(crate) async fn write(
         insert.push(
             ")),
              sums AS (
-                 SELECT i.run_id, i.step, p.proposer_id, i.member_id, p.type, count(*), count(*) FILTER (WHERE i.correct)
-                 FROM solved i JOIN problems p ON p.id = i.problem_id WHERE p.proposer_id IS NOT NULL
-                 GROUP BY i.run_id, i.step, p.proposer_id, i.member_id, p.type)",
+                 SELECT run_id, step, proposer_id, member_id, type, sum(attempts)::bigint, sum(solved)::bigint, count(*),
+                     sum(solved * solved)::bigint, sum(solved * attempts)::bigint, sum(attempts * attempts)::bigint
+                 FROM (SELECT i.run_id, i.step, p.proposer_id, i.member_id, p.type, count(*) AS attempts,
+                           count(*) FILTER (WHERE i.correct) AS solved
+                       FROM solved i JOIN problems p ON p.id = i.problem_id WHERE p.proposer_id IS NOT NULL
+                       GROUP BY i.run_id, i.step, p.proposer_id, i.member_id, p.type, p.id) by_problem
+                 GROUP BY run_id, step, proposer_id, member_id, type)",
         );
+        const ADDED: &str = "DO UPDATE SET attempts = known.attempts + excluded.attempts, solved = known.solved + excluded.solved,
+            problems = known.problems + excluded.problems, solved_squared = known.solved_squared + excluded.solved_squared,
+            solved_attempts = known.solved_attempts + excluded.solved_attempts,
+            attempts_squared = known.attempts_squared + excluded.attempts_squared";
         match evaluation {
             None => {
                 insert.push(
-                    ", met AS (INSERT INTO cross_play AS known (run_id, step, teacher_id, student_id, type, attempts, solved)
-                         SELECT * FROM sums ON CONFLICT (run_id, step, teacher_id, student_id, type) DO UPDATE
-                         SET attempts = known.attempts + excluded.attempts, solved = known.solved + excluded.solved)
-                     UPDATE runs SET attempts = attempts + (SELECT count(*) FROM solved) WHERE id = ",
+                    ", met AS (INSERT INTO cross_play AS known (run_id, step, teacher_id, student_id, type, attempts, solved,
+                             problems, solved_squared, solved_attempts, attempts_squared)
+                         SELECT * FROM sums ON CONFLICT (run_id, step, teacher_id, student_id, type) ",
                 );
+                insert
+                    .push(ADDED)
+                    .push(") UPDATE runs SET attempts = attempts + (SELECT count(*) FROM solved) WHERE id = ");
                 insert.push_bind(at.run.0);
             }
             Some(id) => {
-                insert.push(" INSERT INTO evaluated_cross_play AS known SELECT ").push_bind(id.0).push(
-                    ", sums.* FROM sums ON CONFLICT (evaluation_id, step, teacher_id, student_id, type) DO UPDATE
-                     SET attempts = known.attempts + excluded.attempts, solved = known.solved + excluded.solved",
-                );
+                insert
+                    .push(" INSERT INTO evaluated_cross_play AS known SELECT ")
+                    .push_bind(id.0)
+                    .push(", sums.* FROM sums ON CONFLICT (evaluation_id, step, teacher_id, student_id, type) ");
+                insert.push(ADDED);
             }
         }
         insert.build().execute(&mut *tx).await?;

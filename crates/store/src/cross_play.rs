@@ -1,6 +1,7 @@
 //! Who solves whose problems: sums that are updated as attempts are written.
 
 use lyceum_core::id::{ExecutionId, MemberId, ProblemId};
+use lyceum_core::statistics::{Clusters, Interval};
 use serde::Serialize;
 use sqlx::{FromRow, PgPool, QueryBuilder};
 use uuid::Uuid;
@@ -9,7 +10,7 @@ use crate::Result;
 use crate::page::and;
 
 /// Attempts of a student at a teacher's problems.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, FromRow, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, FromRow, Serialize)]
 pub struct CrossPlay {
     /// Index of the window of steps, from 0.
     pub window: i32,
@@ -23,6 +24,46 @@ pub struct CrossPlay {
     pub solved: i64,
     /// How many of the attempts evaluations had made.
     pub evaluated: i64,
+    /// Problems that they were at, which go together; 0 for those written by a release that did not count them.
+    #[serde(skip)]
+    pub problems: i64,
+    #[serde(skip)]
+    pub solved_squared: i64,
+    #[serde(skip)]
+    pub solved_attempts: i64,
+    #[serde(skip)]
+    pub attempts_squared: i64,
+}
+
+impl CrossPlay {
+    /// The 95 % interval of the solve rate, with attempts clustered by problem.
+    pub fn interval(&self) -> Option<Interval> {
+        let count = |count: i64| count.max(0).cast_unsigned();
+        let sums = Clusters {
+            count: count(self.problems),
+            successes: count(self.solved),
+            trials: count(self.attempts),
+            successes_squared: count(self.solved_squared),
+            products: count(self.solved_attempts),
+            trials_squared: count(self.attempts_squared),
+        };
+        sums.interval(Interval::Z_95)
+    }
+
+    /// Counts the attempts of another row of the same pair.
+    pub fn add(&mut self, other: &Self) {
+        for (sum, more) in [
+            (&mut self.attempts, other.attempts),
+            (&mut self.solved, other.solved),
+            (&mut self.evaluated, other.evaluated),
+            (&mut self.problems, other.problems),
+            (&mut self.solved_squared, other.solved_squared),
+            (&mut self.solved_attempts, other.solved_attempts),
+            (&mut self.attempts_squared, other.attempts_squared),
+        ] {
+            *sum += more;
+        }
+    }
 }
 
 /// Selects attempts.
@@ -47,14 +88,18 @@ pub async fn pairs(db: &PgPool, run: ExecutionId, filter: &CrossPlayFilter) -> R
     query.push_bind(filter.from.cast_signed());
     query.push("::int) / ").push_bind(filter.width.unwrap_or(1).max(1).cast_signed());
     query.push(
-        "::int END)::int AS window, teacher_id, student_id, sum(attempts)::bigint AS attempts, sum(solved)::bigint AS solved, ",
+        "::int END)::int AS window, teacher_id, student_id, sum(attempts)::bigint AS attempts, sum(solved)::bigint AS solved,
+             sum(problems)::bigint AS problems, sum(solved_squared)::bigint AS solved_squared,
+             sum(solved_attempts)::bigint AS solved_attempts, sum(attempts_squared)::bigint AS attempts_squared, ",
     );
     query.push(match filter.evaluations {
         false => "0::bigint AS evaluated FROM cross_play WHERE run_id = ",
         true => {
             "sum(evaluated)::bigint AS evaluated FROM (
-                 SELECT run_id, step, teacher_id, student_id, type, attempts, solved, 0 AS evaluated FROM cross_play
-                 UNION ALL SELECT run_id, step, teacher_id, student_id, type, attempts, solved, attempts
+                 SELECT run_id, step, teacher_id, student_id, type, attempts, solved, problems, solved_squared, solved_attempts,
+                     attempts_squared, 0 AS evaluated FROM cross_play
+                 UNION ALL SELECT run_id, step, teacher_id, student_id, type, attempts, solved, problems, solved_squared,
+                     solved_attempts, attempts_squared, attempts
                  FROM evaluated_cross_play) met WHERE run_id = "
         }
     });

@@ -1,6 +1,7 @@
 //! Sums that are kept, and what views read of them.
 
 use lyceum_core::id::ExecutionId;
+use lyceum_core::statistics::Interval;
 use lyceum_store::attempts::{self, AttemptFilter};
 use lyceum_store::cross_play::{self, CrossPlayFilter};
 use lyceum_store::page::{Order, Window};
@@ -20,6 +21,16 @@ async fn sums_are_kept_with_the_rows_that_they_are_over() {
     let all = cross_play::pairs(db, made.run, &CrossPlayFilter::default()).await.expect("pairs");
     assert_eq!((all.len(), all[0].attempts, all[0].solved), (1, 12, 6));
     assert_eq!((all[0].teacher_id, all[0].student_id), (made.teacher.0, made.student.0));
+    let by_problem: Vec<(i64, i64)> = sqlx::query_as(
+        "SELECT count(*) FILTER (WHERE correct), count(*) FROM attempts WHERE run_id = $1 AND role = 'student' GROUP BY problem_id",
+    )
+    .bind(made.run.0)
+    .fetch_all(db)
+    .await
+    .expect("attempts");
+    let by_problem: Vec<(u64, u64)> =
+        by_problem.into_iter().map(|(solved, attempts)| (solved.cast_unsigned(), attempts.cast_unsigned())).collect();
+    assert_eq!(all[0].interval(), Interval::clustered(&by_problem, Interval::Z_95), "{by_problem:?}");
     let code_i =
         CrossPlayFilter { problem_type: Some("code_i".to_owned()), width: Some(1), ..CrossPlayFilter::default() };
     assert_eq!(cross_play::pairs(db, made.run, &code_i).await.expect("pairs")[0].attempts, 4);

@@ -28,25 +28,9 @@ impl Interval {
     /// binomial variance over the variance estimated from the clusters (Dean and Pagano 2015): at most the number of
     /// trials, and the number of clusters if all trials succeed or all fail. `None` without trials.
     pub fn clustered(clusters: &[(u64, u64)], z: f64) -> Option<Self> {
-        let clusters: Vec<(f64, f64)> = clusters
-            .iter()
-            .filter(|(_, trials)| *trials > 0)
-            .map(|(successes, trials)| (*successes as f64, *trials as f64))
-            .collect();
-        let count = clusters.len() as f64;
-        let trials: f64 = clusters.iter().map(|(_, trials)| trials).sum();
-        if clusters.is_empty() {
-            return None;
-        }
-        let share = clusters.iter().map(|(successes, _)| successes).sum::<f64>() / trials;
-        let squares: f64 = clusters.iter().map(|(successes, trials)| (successes - share * trials).powi(2)).sum();
-        let binomial = share * (1.0 - share);
-        let effective = match clusters.len() {
-            _ if binomial == 0.0 => count,
-            1 => 1.0,
-            _ => (binomial * trials * trials * (count - 1.0) / (count * squares)).clamp(1.0, trials),
-        };
-        Some(Self::score(share, effective, z))
+        let mut sums = Clusters::default();
+        clusters.iter().for_each(|(successes, trials)| sums.add(*successes, *trials));
+        sums.interval(z)
     }
 
     /// The interval of 95 % of the mean of shares with this standard error over `rows`: normal, cut off at 0 and 1. Where all
@@ -68,6 +52,52 @@ impl Interval {
             low: if share <= 0.0 { 0.0 } else { middle - half },
             high: if share >= 1.0 { 1.0 } else { middle + half },
         }
+    }
+}
+
+/// Sums over clusters of trials, which suffice for [`Interval::clustered`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Clusters {
+    /// Clusters with trials; 0 if they are not known, though there are trials.
+    pub count: u64,
+    pub successes: u64,
+    pub trials: u64,
+    /// Of each cluster's successes.
+    pub successes_squared: u64,
+    /// Of each cluster's successes times its trials.
+    pub products: u64,
+    /// Of each cluster's trials.
+    pub trials_squared: u64,
+}
+
+impl Clusters {
+    /// Adds a cluster.
+    pub fn add(&mut self, successes: u64, trials: u64) {
+        self.count += u64::from(trials > 0);
+        self.successes += successes;
+        self.trials += trials;
+        self.successes_squared += successes * successes;
+        self.products += successes * trials;
+        self.trials_squared += trials * trials;
+    }
+
+    /// See [`Interval::clustered`]. Where the clusters are not known, every trial counts as one.
+    pub fn interval(&self, z: f64) -> Option<Interval> {
+        if self.count == 0 {
+            return Interval::wilson(self.successes, self.trials, z);
+        }
+        let [count, trials] = [self.count, self.trials].map(|sum| sum as f64);
+        let share = self.successes as f64 / trials;
+        // Σ (successes − share · trials)².
+        let squares = self.successes_squared as f64 - 2.0 * share * self.products as f64
+            + share * share * self.trials_squared as f64;
+        let binomial = share * (1.0 - share);
+        let effective = match self.count {
+            _ if binomial == 0.0 => count,
+            1 => 1.0,
+            _ => (binomial * trials * trials * (count - 1.0) / (count * squares.max(0.0))).clamp(1.0, trials),
+        };
+        Some(Interval::score(share, effective, z))
     }
 }
 
@@ -121,5 +151,8 @@ mod tests {
         assert_eq!(clustered(&[(0, 8); 5]), Interval::wilson(0, 5, Interval::Z_95).unwrap());
         assert_eq!(clustered(&[(0, 0), (8, 8)]).high, 1.0);
         assert_eq!(Interval::clustered(&[(0, 0)], 2.0), None);
+        // Clusters that nobody counted.
+        let unknown = Clusters { successes: 3, trials: 8, ..Clusters::default() };
+        assert_eq!(unknown.interval(Interval::Z_95), Interval::wilson(3, 8, Interval::Z_95));
     }
 }

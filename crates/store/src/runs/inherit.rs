@@ -43,8 +43,10 @@ const COPIES: [&str; 13] = [
          m.teacher_reward, m.predicted, m.winner
      FROM matchups m JOIN pairs teacher ON teacher.old = m.teacher_id JOIN pairs student ON student.old = m.student_id
      WHERE m.run_id = $2 AND m.step < $3 ORDER BY m.seq",
-    "INSERT INTO cross_play (run_id, step, teacher_id, student_id, type, attempts, solved)
-     SELECT $1, c.step, teacher.new, student.new, c.type, c.attempts, c.solved
+    "INSERT INTO cross_play (run_id, step, teacher_id, student_id, type, attempts, solved, problems, solved_squared,
+         solved_attempts, attempts_squared)
+     SELECT $1, c.step, teacher.new, student.new, c.type, c.attempts, c.solved, c.problems, c.solved_squared,
+         c.solved_attempts, c.attempts_squared
      FROM cross_play c JOIN pairs teacher ON teacher.old = c.teacher_id JOIN pairs student ON student.old = c.student_id
      WHERE c.run_id = $2 AND c.step < $3",
     "INSERT INTO archive_insertions (run_id, step, cell, problem_id, status, objective)

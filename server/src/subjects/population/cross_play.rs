@@ -66,7 +66,7 @@ pub(crate) struct MatrixFilter {
 #[derive(Clone, Debug, Serialize)]
 struct Cell {
     solve_rate: f64,
-    /// The 95 % interval (Wilson 1927).
+    /// The 95 % interval, with attempts clustered by problem.
     low: f64,
     high: f64,
     attempts: i64,
@@ -178,23 +178,15 @@ pub(crate) async fn show_cross_play(
     let order = asked.order.unwrap_or_default();
     let names: HashMap<Uuid, String> = members.iter().map(|member| (member.id, member.name.clone())).collect();
     let solves: HashMap<(Uuid, Uuid), Solves> = pairs.iter().map(solves_of).collect();
-    let of_evaluations = pairs.iter().map(|pair| ((pair.teacher_id, pair.student_id), pair.evaluated));
-    let of_evaluations: HashMap<(Uuid, Uuid), i64> = of_evaluations.collect();
+    let met: HashMap<(Uuid, Uuid), &CrossPlay> =
+        pairs.iter().map(|pair| ((pair.teacher_id, pair.student_id), pair)).collect();
     let (teachers, students) = sides(&pairs, &members, &solves, order);
     let side_names = SideNames::of(&members::names(db, *id, MEMBERS).await?);
     let figures = parallels(&windows, [&teachers, &students], &side_names.proposer, &names, from..=last, width);
     let query = Query { run: *id, asked: &asked };
     let cells: Vec<Vec<Option<Cell>>> = teachers
         .iter()
-        .map(|teacher| {
-            students
-                .iter()
-                .map(|student| {
-                    let evaluated = of_evaluations.get(&(*teacher, *student)).copied().unwrap_or_default();
-                    query.cell(*teacher, *student, &solves, evaluated)
-                })
-                .collect()
-        })
+        .map(|teacher| students.iter().map(|student| query.cell(met.get(&(*teacher, *student))?)).collect())
         .collect();
     let link =
         |id: &Uuid| Link { id: *id, name: names.get(id).cloned().unwrap_or_else(|| crate::frame::format::id(id)) };
@@ -232,15 +224,11 @@ fn over_windows(windows: &[CrossPlay]) -> Vec<CrossPlay> {
     let mut pairs: HashMap<(Uuid, Uuid), CrossPlay> = HashMap::new();
     for pair in windows {
         let sum = pairs.entry((pair.teacher_id, pair.student_id)).or_insert(CrossPlay {
-            window: 0,
-            attempts: 0,
-            solved: 0,
-            evaluated: 0,
-            ..*pair
+            teacher_id: pair.teacher_id,
+            student_id: pair.student_id,
+            ..CrossPlay::default()
         });
-        sum.attempts += pair.attempts;
-        sum.solved += pair.solved;
-        sum.evaluated += pair.evaluated;
+        sum.add(pair);
     }
     pairs.into_values().collect()
 }
@@ -269,15 +257,9 @@ struct Query<'a> {
 }
 
 impl Query<'_> {
-    fn cell(
-        &self,
-        teacher: Uuid,
-        student: Uuid,
-        solves: &HashMap<(Uuid, Uuid), Solves>,
-        evaluated: i64,
-    ) -> Option<Cell> {
-        let solves = solves.get(&(teacher, student))?;
-        let interval = solves.interval()?;
+    fn cell(&self, pair: &CrossPlay) -> Option<Cell> {
+        let &CrossPlay { teacher_id: teacher, student_id: student, evaluated, attempts, solved, .. } = pair;
+        let interval = pair.interval()?;
         let mut address = format!("/runs/{}/attempts?teacher={teacher}&student={student}&side=solves", self.run);
         if let Some(problem_type) = &self.asked.problem_type {
             let encoded = percent_encoding::utf8_percent_encode(problem_type, percent_encoding::NON_ALPHANUMERIC);
@@ -293,11 +275,11 @@ impl Query<'_> {
         }
         Some(Cell {
             evaluated,
-            solve_rate: solves.rate()?,
+            solve_rate: solved as f64 / attempts as f64,
             low: interval.low,
             high: interval.high,
-            attempts: solves.attempts.cast_signed(),
-            solved: solves.solved.cast_signed(),
+            attempts,
+            solved,
             address,
         })
     }

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 use crate::id::MemberId;
-use crate::statistics::Interval;
 use crate::verify::ProblemKind;
 
 /// A student's attempts at a teacher's problems, and how many solved theirs.
@@ -20,12 +19,6 @@ impl Solves {
     /// Share of attempts that solved; `None` without attempts.
     pub fn rate(&self) -> Option<f64> {
         (self.attempts > 0).then(|| self.solved as f64 / self.attempts as f64)
-    }
-
-    /// The 95 % interval around the rate (Wilson 1927); `None` without attempts. Attempts at one problem are not
-    /// independent, so the true interval is wider.
-    pub fn interval(&self) -> Option<Interval> {
-        Interval::wilson(self.solved, self.attempts, Interval::Z_95)
     }
 
     fn add(&mut self, other: Self) {
@@ -100,8 +93,6 @@ mod tests {
         assert_eq!(matrix.cells().count(), 3);
         assert_eq!(matrix.sum(|key| key.teacher == first).rate(), Some(0.5));
         assert_eq!(matrix.sum(|key| key.kind == ProblemKind::CodeO).rate(), Some(0.25));
-        assert_eq!(matrix.sum(|key| key.student == first).interval().unwrap().low, 0.0);
-        assert_eq!(matrix.sum(|key| key.kind == ProblemKind::Math).interval(), None);
         let json = serde_json::to_value(&matrix).unwrap();
         assert_eq!(serde_json::from_value::<CrossPlay>(json).unwrap(), matrix);
     }
