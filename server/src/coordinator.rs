@@ -52,6 +52,7 @@ impl Coordinator {
         let tasks = TaskTracker::new();
         let planner = Arc::new(Planner::new(store.clone(), registry, begin_scheduled));
         tasks.spawn(dispatch::run(store.clone(), planner, notifications, pace.look, stop.clone()));
+        tasks.spawn(housekeeping::renew_results(store.clone(), pace.tidy, stop.clone()));
         tasks.spawn(housekeeping::run(store, pace, stop.clone()));
         tasks.spawn(housekeeping::collect(artifacts, pace.tidy, stop.clone()));
         tasks.close();

@@ -1,6 +1,7 @@
 //! Results of benchmarks, and their samples.
 
 mod progress;
+mod renew;
 mod results;
 mod run_results;
 mod samples;
@@ -9,6 +10,8 @@ pub use progress::{
     Answered, LevelAtStep, MeasuredRun, Measurement, Pace, ScoreAtStep, SuiteUse, answered, has_accelerator,
     measured_runs, measurements, pace, scores_by_level, scores_by_step, use_of_suites,
 };
+pub(crate) use renew::renew_held_out;
+pub use renew::{renew, renew_next};
 pub use results::{
     BenchmarkFilter, BenchmarkResult, leaderboard, measured_suites, population_results, results, results_by_step,
 };

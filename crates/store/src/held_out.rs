@@ -7,9 +7,9 @@ use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
-use crate::Result;
 use crate::page::{Page, Window, by_seq, keyed_by_seq};
 use crate::steps::StepRef;
+use crate::{Result, benchmarks};
 
 /// A member's answers to the held-out rows in a step.
 #[derive(Clone, Debug, FromRow, Serialize, ToSchema)]
@@ -51,8 +51,8 @@ pub(crate) async fn write(tx: &mut PgConnection, at: StepRef, records: &[HeldOut
             .push_bind(correct);
     });
     insert.push(" ON CONFLICT DO NOTHING");
-    insert.build().execute(tx).await?;
-    Ok(())
+    insert.build().execute(&mut *tx).await?;
+    benchmarks::renew_held_out(tx, at.run).await
 }
 
 /// Measurements of `run`, by age.

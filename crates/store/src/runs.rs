@@ -194,6 +194,13 @@ pub async fn remove(db: &PgPool, id: ExecutionId) -> Result<()> {
             action: "deleted",
         });
     }
+    sqlx::query(
+        "INSERT INTO results_to_renew SELECT DISTINCT b.run_id, b.suite, b.row_set, b.decoding
+         FROM benchmark_results b JOIN evaluations v ON v.id = b.evaluation_id WHERE v.run_id = $1 AND b.run_id <> $1",
+    )
+    .bind(id.0)
+    .execute(&mut *tx)
+    .await?;
     // Before the run's own row is locked, as plans of evaluations lock them in this order.
     sqlx::query("DELETE FROM executions WHERE id IN (SELECT id FROM evaluations WHERE run_id = $1)")
         .bind(id.0)

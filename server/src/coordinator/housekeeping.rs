@@ -2,7 +2,7 @@
 //! the items of lost workers.
 
 use lyceum_store::artifact::{self, ArtifactStore};
-use lyceum_store::{Store, alerts, crashes, queue, work, workers};
+use lyceum_store::{Store, alerts, benchmarks, crashes, queue, work, workers};
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -47,6 +47,28 @@ pub(super) async fn run(store: Store, pace: Pace, stop: CancellationToken) {
             }
         }
     }
+}
+
+/// Computes results again, those whose statistics were others or which lost a measurement, one transaction each, until `stop`.
+pub(super) async fn renew_results(store: Store, every: Duration, stop: CancellationToken) {
+    let mut tick = interval(every);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let renewing = async {
+        loop {
+            tick.tick().await;
+            loop {
+                match benchmarks::renew_next(store.pool()).await {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot compute results again");
+                        break;
+                    }
+                }
+            }
+        }
+    };
+    stop.run_until_cancelled(renewing).await;
 }
 
 /// Removes artifacts that nothing refers to until `stop`, which also ends a removal in progress.

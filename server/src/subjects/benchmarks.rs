@@ -63,7 +63,7 @@ pub(crate) struct LeaderboardQuery {
 /// Results, best first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Leaderboard {
-    /// The best result of each member and each base.
+    /// The best result of each member and each base, chosen on these rows.
     items: Vec<BenchmarkResult>,
 }
 

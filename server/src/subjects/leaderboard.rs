@@ -63,7 +63,7 @@ struct LeaderboardPage {
     pager: Pager,
     /// The benchmark of `measured`.
     suite: Option<String>,
-    /// The best result of each member and each base.
+    /// The best result of each member and each base, chosen on these rows.
     measured: Vec<BenchmarkResult>,
     /// The latest result of each run.
     ranked_runs: Vec<RankedRun>,

@@ -78,10 +78,11 @@ async fn pages_have_the_table_the_curves_and_every_sample() {
         page["table"]["notes"].to_string()
     };
     assert!(!notes().await.contains("temperature"), "all were measured alike");
-    sqlx::query("UPDATE benchmark_results SET protocol = protocol || '{\"temperature\": 0.5}' WHERE role = 'base'")
+    sqlx::query("UPDATE benchmark_results SET protocol = protocol || '{\"temperature\": 0.5}', decoding = 'another way' WHERE role = 'base'")
         .execute(server.store.pool())
         .await
         .expect("another protocol");
+    server.renew_results().await;
     let told = notes().await;
     assert!(told.contains("GSM8K") && told.contains("temperature"), "{told}");
 
@@ -170,6 +171,7 @@ async fn compared_runs_have_paired_differences_from_the_baseline() {
         .execute(server.store.pool())
         .await
         .expect("right answers");
+    server.renew_results().await;
     let address = format!("/compare?runs={base},{other}");
     let page = |query: &str| {
         let (writer, address) = (writer.clone(), format!("{}{query}", address.replace("/compare", "/compare.json")));
@@ -190,11 +192,14 @@ async fn compared_runs_have_paired_differences_from_the_baseline() {
     let html = browser.get(&format!("{address}&baseline={base}")).await.expect(200).text();
     assert_reads_like("compare.beside-a-baseline", &html);
 
-    sqlx::query("UPDATE benchmark_results SET protocol = protocol || '{\"temperature\": 0.5}' WHERE run_id = $1")
-        .bind(other.0)
-        .execute(server.store.pool())
-        .await
-        .expect("another protocol");
+    sqlx::query(
+        "UPDATE benchmark_results SET protocol = protocol || '{\"temperature\": 0.5}', decoding = 'another way' WHERE run_id = $1",
+    )
+    .bind(other.0)
+    .execute(server.store.pool())
+    .await
+    .expect("another protocol");
+    server.renew_results().await;
     let against = page(&format!("&baseline={base}")).await;
     let value = &against["scores"][0]["values"][1];
     assert!(value.get("difference").is_none() && value["is_incomparable"] == true, "{value}");
@@ -218,6 +223,7 @@ async fn a_second_measurement_of_a_member_replaces_the_first_in_the_table_of_run
             .execute(server.store.pool())
             .await
             .expect("a score");
+        server.renew_results().await;
     }
     let page = writer.get("/runs.json?columns=benchmarks.gsm8k").await.expect(200).json();
     assert_eq!(page["items"][0]["values"]["benchmarks.gsm8k"], json!(2.0 / 3.0), "{page}");
@@ -239,7 +245,7 @@ async fn of_two_measurements_of_a_checkpoint_the_larger_counts() {
         let id: ExecutionId = made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id");
         measured(&server, id).await;
         sqlx::query(
-            "UPDATE benchmark_results SET pass_at_1 = $2, rows = $3, samples = samples[1:$3], correct = $4
+            "UPDATE benchmark_results SET pass_at_1 = $2, rows = $3, samples = samples[1:$3], correct = $4, row_set = ''
              WHERE evaluation_id = $1",
         )
         .bind(id.0)
@@ -249,6 +255,7 @@ async fn of_two_measurements_of_a_checkpoint_the_larger_counts() {
         .execute(server.store.pool())
         .await
         .expect("a score");
+        server.renew_results().await;
     }
     let runs = writer.get("/runs.json?columns=benchmarks.gsm8k").await.expect(200).json();
     assert_eq!(runs["items"][0]["values"]["benchmarks.gsm8k"], json!(0.5));

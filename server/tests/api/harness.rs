@@ -4,6 +4,7 @@ use actix_web::http::header::HeaderMap;
 use actix_web::http::{Method, StatusCode};
 use actix_web::web::Bytes;
 use awc::{Client, ClientResponse, Connector};
+use lyceum_core::id::ExecutionId;
 use lyceum_core::recipe::{
     Azr, BenchmarkEvaluation, DatasetCheckEvaluation, FrozenSideEvaluation, Gasp, GoalpostsEvaluation,
     MajorityVoteEvaluation, OperatorRetentionEvaluation, RZero, RegenerateEvaluation, Registry, Rlvr, Sage,
@@ -12,9 +13,9 @@ use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_server::lab::LabSettings;
 use lyceum_server::serve::{Server, Serving};
 use lyceum_server::token;
-use lyceum_store::Store;
 use lyceum_store::artifact::ArtifactStore;
 use lyceum_store::tokens::Scope;
+use lyceum_store::{Store, benchmarks};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -22,6 +23,7 @@ use std::net::SocketAddr;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use crate::recipe::Scripted;
 
@@ -138,6 +140,23 @@ impl TestServer {
     /// The address of its database.
     pub(crate) fn database_url(&self) -> &str {
         self.database.url()
+    }
+
+    /// Computes results again, after a test has written itself what was measured. Where it left the row set empty, that is named.
+    pub(crate) async fn renew_results(&self) {
+        let db = self.store.pool();
+        let mut tx = db.begin().await.expect("a transaction");
+        let unnamed = "SELECT DISTINCT evaluation_id FROM benchmark_results WHERE row_set = ''";
+        let unnamed: Vec<Uuid> = sqlx::query_scalar(unnamed).fetch_all(&mut *tx).await.expect("evaluations");
+        for evaluation in unnamed {
+            benchmarks::renew(&mut tx, ExecutionId(evaluation)).await.expect("results");
+        }
+        let all = "INSERT INTO results_to_renew SELECT run_id, suite, row_set, decoding FROM benchmark_results WHERE role <> 'base'
+            UNION SELECT run_id, suite, row_set, decoding FROM run_results
+            UNION SELECT run_id, 'held-out rows', '', '' FROM held_out_results";
+        sqlx::query(all).execute(&mut *tx).await.expect("results to renew");
+        tx.commit().await.expect("a commit");
+        while benchmarks::renew_next(db).await.expect("results") {}
     }
 
     pub(crate) async fn stop(mut self) {

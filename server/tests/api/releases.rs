@@ -6,9 +6,9 @@
 use flate2::read::GzDecoder;
 use lyceum_core::evaluation::EvaluationType;
 use lyceum_core::recipe::Registry;
-use lyceum_postgres::TestCluster;
-use lyceum_store::Store;
+use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_store::tokens::Scope;
+use lyceum_store::{Store, benchmarks};
 use serde_json::Value;
 use sqlx::Connection as _;
 use std::collections::BTreeSet;
@@ -17,7 +17,8 @@ use strum::VariantArray as _;
 
 use crate::harness::TestServer;
 
-async fn server_on_72beba27() -> TestServer {
+/// Its database, migrated, and a connection to it.
+async fn migrated_72beba27() -> (TestDatabase, Store) {
     let mut dump = String::new();
     GzDecoder::new(&include_bytes!("releases/72beba27.sql.gz")[..]).read_to_string(&mut dump).expect("a dump");
     let database = TestCluster::shared().await.expect("a Postgres").database().await.expect("a database");
@@ -26,6 +27,11 @@ async fn server_on_72beba27() -> TestServer {
     connection.close().await.expect("an end");
     let store = Store::connect(database.url(), 2).await.expect("a connection");
     store.migrate().await.expect("newer tables");
+    (database, store)
+}
+
+async fn server_on_72beba27() -> TestServer {
+    let (database, store) = migrated_72beba27().await;
     store.pool().close().await;
     TestServer::on(database, Registry::shipped(), |settings| settings).await
 }
@@ -66,4 +72,42 @@ async fn every_evaluation_and_run_of_an_earlier_release_opens() {
         }
     }
     server.stop().await;
+}
+
+/// Results but for their intervals, rounded, since Postgres and the server add numbers in another order.
+const RESULTS: &str = "
+    SELECT concat_ws('|', 'run', run_id, suite, row_set, decoding, step, of_suite, base_model, temperature, n, rows, members,
+        round(pass_at_1::numeric, 12), round(standard_error::numeric, 12), round(reference::numeric, 12), reference_step)
+    FROM run_results UNION ALL
+    SELECT concat_ws('|', 'member', seq, row_set, decoding, round(reference::numeric, 12)) FROM benchmark_results UNION ALL
+    SELECT concat_ws('|', 'latest', run_id, of_run, suite, row_set, decoding, step, rows, round(pass_at_1::numeric, 12),
+        round(reference::numeric, 12)) FROM latest_results UNION ALL
+    SELECT concat_ws('|', 'outcome', run_id, of_run, suite, row_set, decoding, step, round(difference::numeric, 12))
+    FROM run_outcomes ORDER BY 1";
+
+#[actix_web::test]
+async fn results_of_an_earlier_release_are_compared_anew_one_after_the_other_and_stay_what_they_were() {
+    let (database, store) = migrated_72beba27().await;
+    let read = async |query: &'static str| -> Vec<String> {
+        sqlx::query_scalar(query).fetch_all(store.pool()).await.expect("rows")
+    };
+    let intervals = "SELECT concat_ws('|', run_id, suite, step, difference_low, difference_high) FROM run_results
+        WHERE reference IS NOT NULL ORDER BY 1";
+    let (results, before) = (read(RESULTS).await, read(intervals).await);
+    let waiting = read("SELECT run_id::text FROM results_to_renew").await.len();
+    assert!(waiting > 0 && !before.is_empty() && results.iter().any(|one| one.starts_with("outcome")), "{waiting}");
+
+    // Once more, so that somebody can be stopped on the way.
+    read("INSERT INTO results_to_renew SELECT * FROM results_to_renew RETURNING run_id::text").await;
+    let waiting = 2 * waiting;
+    assert!(benchmarks::renew_next(store.pool()).await.expect("a first one"));
+    let left = read("SELECT run_id::text FROM results_to_renew").await.len();
+    assert_eq!(left, waiting - 1, "whoever is stopped here goes on with the others");
+    while benchmarks::renew_next(store.pool()).await.expect("another one") {}
+    assert_eq!(read(RESULTS).await, results);
+    let after = read(intervals).await;
+    assert_eq!(after.len(), before.len());
+    assert!(before.iter().all(|one| !after.contains(one)), "{before:#?}\n{after:#?}");
+    store.pool().close().await;
+    drop(database);
 }

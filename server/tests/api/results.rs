@@ -28,11 +28,12 @@ impl Written<'_> {
                  VALUES (gen_random_uuid(), 'evaluation', 'evaluation/benchmark', '{}', 'completed', 1, 1, now()) RETURNING id),
              v AS (INSERT INTO evaluations (id, run_id, spec) SELECT id, $1, '{\"type\": \"benchmark\"}' FROM e RETURNING id)
              INSERT INTO benchmark_results (id, evaluation_id, suite, subject, name, role, run_id, member_id, step, base_model,
-                 dataset_id, protocol, n, rows, samples, correct, pass_at_1, standard_error, completion_tokens, seconds)
+                 dataset_id, protocol, n, rows, samples, correct, pass_at_1, standard_error, completion_tokens, seconds,
+                 row_set, decoding)
              SELECT gen_random_uuid(), v.id, 'gsm8k', 0, $2, split_part($2, '-', 1), $1,
                  (SELECT id FROM members WHERE run_id = $1 AND name = $2), $3, 'seedling', $4,
                  jsonb_build_object('prompts', 'azr', 'temperature', $5::float8), 1, cardinality($6),
-                 array_fill(1, ARRAY[cardinality($6)]), $6, (SELECT avg(c) FROM unnest($6) c), 0.1, 10, 1 FROM v",
+                 array_fill(1, ARRAY[cardinality($6)]), $6, (SELECT avg(c) FROM unnest($6) c), 0.1, 10, 1, '', '' FROM v",
         )
         .bind(self.run.0)
         .bind(self.name)
@@ -43,6 +44,7 @@ impl Written<'_> {
         .execute(server.store.pool())
         .await
         .expect("a result");
+        server.renew_results().await;
     }
 }
 
@@ -262,6 +264,7 @@ async fn what_a_fork_copied_is_in_its_results_once() {
         .await
         .expect("measurements");
     }
+    server.renew_results().await;
     sqlx::query("UPDATE run_results SET row_set = 'the same rows'")
         .execute(server.store.pool())
         .await

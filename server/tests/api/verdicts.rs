@@ -149,6 +149,7 @@ async fn a_run_that_warmed_up_is_also_compared_with_itself_at_the_end_of_the_war
         measured(&server, made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id")).await;
         let moved = sqlx::query("UPDATE benchmark_results SET step = step + $2 WHERE run_id = $1 AND step < $2");
         moved.bind(run.0).bind(later).execute(server.store.pool()).await.expect("a later measurement");
+        server.renew_results().await;
     }
     assert_eq!(states(&verdict(&writer, run).await).len(), 1, "it has no warm-up");
     let ended = "INSERT INTO steps (execution_id, step, stage, finished_at) SELECT $1, 0, 'warm-up', now()
@@ -211,6 +212,7 @@ async fn a_recipe_without_suites_is_judged_by_the_rows_that_it_holds_out() {
         .await
         .expect("a measurement");
     }
+    server.renew_results().await;
     let found = verdict(&writer, made.run).await;
     assert_eq!(states(&found), ["learning"]);
     let finding = &found["findings"][0];

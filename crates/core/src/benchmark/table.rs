@@ -102,9 +102,9 @@ pub struct Table {
     pub rows: Vec<TableRow>,
     /// Summaries over all members, students and teachers, as far as there are any.
     pub summaries: Vec<Summary>,
-    /// The student with the highest overall average.
+    /// The student with the highest overall average, chosen on these rows.
     pub best_student: Option<String>,
-    /// The teacher with the highest overall average.
+    /// The teacher with the highest overall average, chosen on these rows.
     pub best_teacher: Option<String>,
     /// Notes for the reader.
     pub notes: Vec<String>,
@@ -282,7 +282,7 @@ impl Table {
         lines.push(String::new());
         let best = [("student", &self.best_student), ("teacher", &self.best_teacher)];
         for (role, name) in best {
-            lines.extend(name.as_ref().map(|name| format!("Best {role}: {}.", escaped(name))));
+            lines.extend(name.as_ref().map(|name| format!("Best {role}, chosen on these rows: {}.", escaped(name))));
         }
         lines.extend(
             self.notes.iter().enumerate().map(|(at, note)| format!("{}{note}.", if at == 0 { "\\* " } else { "" })),

@@ -28,8 +28,9 @@ pub enum Pairing {
 ///
 /// `SE² = SE²(seeds) + SE²(problems)`: over seeds `s²/n` of each arm (Welch 1947), or of the differences of paired seeds; over
 /// problems `s²/m` of the differences by problem, which are means over seeds. An arm all of whose scores are 0, or all 1, adds
-/// `p (1 − p) / (m + 4)` with `p = (x + 2) / (m + 4)` (Agresti and Coull 1998) instead of an error of 0. The degrees of freedom
-/// are Satterthwaite's (1946): `(Σ vᵢ)² / Σ (vᵢ² / fᵢ)`.
+/// `p (1 − p) / (m + 4)` with `p = (x + 2) / (m + 4)` (Agresti and Coull 1998) instead of an error of 0. Two arms without seeds
+/// that differ alike at every problem have the error `1 / (m + 2)`, as if half a problem more had changed either way (Agresti
+/// and Min 2005). The degrees of freedom are Satterthwaite's (1946): `(Σ vᵢ)² / Σ (vᵢ² / fᵢ)`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Effect {
     pub difference: f64,
@@ -123,6 +124,11 @@ impl Effect {
             parts.extend(
                 Part::over(&differences, false).map(|part| Part { variance: part.variance.max(saturated), ..part }),
             );
+        }
+        if let ([part], [0, 0]) = (&mut parts[..], counts)
+            && part.variance <= ALIKE
+        {
+            part.variance = (problems as f64 + 2.0).powi(-2);
         }
         let total: f64 = parts.iter().map(|part| part.variance).sum();
         if total <= ALIKE {

@@ -77,6 +77,17 @@ fn what_cannot_be_judged_is_refused() {
     assert_eq!(of(Sample::Seeds(&alike), Sample::Seeds(&alike), Pairing::Independent), Undecidable::Alike);
 }
 
+/// t(59) at .975 is 2.0010, times 1 / 62.
+#[test]
+fn two_models_that_answer_alike_may_still_differ() {
+    let answers: Vec<f64> = (0..60).map(|problem| f64::from(problem % 3 == 0)).collect();
+    let found = Effect::of(Sample::Fixed(&answers), Sample::Fixed(&answers), Pairing::Independent).unwrap();
+    close(found.low, -0.032_274_119_001_423_664);
+    close(found.high, 0.032_274_119_001_423_664);
+    let one = Effect::of(Sample::Fixed(&[1.0]), Sample::Fixed(&[1.0]), Pairing::Independent);
+    assert_eq!(one.unwrap_err(), Undecidable::Alike);
+}
+
 /// Two arms of 60 problems that are all solved: each could have failed at two of 64.
 #[test]
 fn arms_at_a_bound_are_no_certainty() {

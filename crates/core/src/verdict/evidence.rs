@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::contract::Metric;
-use crate::statistics::Interval;
+use crate::statistics::{Effect, Interval, Pairing, Sample, Undecidable};
 
 // Early and late values of the metrics that a verdict looks at.
 
@@ -122,31 +122,16 @@ pub struct Comparison {
 }
 
 impl Comparison {
-    /// Compares shares of correct answers to the same problems, in the same order; `None` without problems, or if there
-    /// are not equally many.
-    ///
-    /// The interval is that of Agresti and Min (2005, "Simple improved confidence intervals for comparing matched
-    /// proportions"): half a problem is added to each of the four outcomes before the paired differences are averaged.
-    /// Unlike the plain standard error it is never zero, even if no answer has changed.
+    /// Compares shares of correct answers to the same problems, in the same order, by the interval of [`Effect`]; `None` without
+    /// problems, or if there are not equally many. One problem says nothing: its interval is from −1 to 1.
     pub fn paired(against: Against, step: i32, reference: &[f64], value: &[f64]) -> Option<Self> {
-        if value.is_empty() || value.len() != reference.len() {
-            return None;
-        }
-        let n = value.len() as f64;
-        let differences = || value.iter().zip(reference).map(|(value, reference)| value - reference);
-        // Of the two problems added, one changed: half of it for the better, half for the worse.
-        let padded = n + 2.0;
-        let mean = differences().sum::<f64>() / padded;
-        let squares = (differences().map(|each| each * each).sum::<f64>() + 1.0) / padded;
-        let reach = Interval::Z_95 * ((squares - mean * mean) / padded).sqrt();
-        Some(Self {
-            against,
-            step,
-            value: value.iter().sum::<f64>() / n,
-            reference: reference.iter().sum::<f64>() / n,
-            difference: Interval { low: (mean - reach).max(-1.0), high: (mean + reach).min(1.0) },
-            n: value.len() as u64,
-        })
+        let difference = match Effect::of(Sample::Fixed(value), Sample::Fixed(reference), Pairing::Independent) {
+            Ok(effect) => Interval { low: effect.low.max(-1.0), high: effect.high.min(1.0) },
+            Err(Undecidable::Alike) => Interval { low: -1.0, high: 1.0 },
+            Err(_) => return None,
+        };
+        let mean = |shares: &[f64]| shares.iter().sum::<f64>() / shares.len() as f64;
+        Some(Self { against, step, value: mean(value), reference: mean(reference), difference, n: value.len() as u64 })
     }
 
     /// The difference that was measured.

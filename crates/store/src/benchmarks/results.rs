@@ -13,6 +13,7 @@ use sqlx::{FromRow, PgConnection, PgPool, QueryBuilder};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::renew::renew;
 use crate::page::{Page, Window, and, by_seq, keyed_by_seq};
 use crate::text::storable;
 use crate::{Result, runs};
@@ -78,7 +79,7 @@ pub struct BenchmarkResult {
     pub standard_error: f64,
     /// pass@1 of the base on the same rows with the same decoding; none if it was not measured so.
     pub reference: Option<f64>,
-    /// The interval of 95 % of `pass_at_1 - reference`, paired by row (Agresti and Min 2005).
+    /// The interval of 95 % of `pass_at_1 - reference`, paired by row (docs/STATISTICS.md).
     pub difference_low: Option<f64>,
     /// Its upper end.
     pub difference_high: Option<f64>,
@@ -251,9 +252,9 @@ pub(crate) async fn write_results(
         let inserted = sqlx::query(
             "INSERT INTO benchmark_results (id, evaluation_id, suite, subject, name, role, run_id, member_id, version_id, step,
                  base_model, dataset_id, protocol, n, rows, samples, correct, base_correct, pass_at_1, standard_error,
-                 completion_tokens, seconds, entropy, truncated, without_solution, other_rules)
+                 completion_tokens, seconds, entropy, row_set, decoding, truncated, without_solution, other_rules)
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, (SELECT id FROM datasets WHERE id = $12), $13, $14, $15,
-                 $16, $17, $18, $19, $20, $21, $22, $23,
+                 $16, $17, $18, $19, $20, $21, $22, $23, '', '',
                  (SELECT count(*) FROM benchmark_samples
                   WHERE evaluation_id = $2 AND suite = $3 AND subject = $4 AND finish_reason = 'length'),
                  (SELECT count(*) FROM benchmark_samples
@@ -291,6 +292,9 @@ pub(crate) async fn write_results(
         .execute(&mut *tx)
         .await?;
         new += inserted.rows_affected();
+    }
+    if new > 0 {
+        renew(tx, evaluation).await?;
     }
     Ok(new)
 }

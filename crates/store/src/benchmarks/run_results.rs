@@ -1,5 +1,5 @@
 //! Results of runs: the mean over the members that solve, on a suite's row set with a decoding, and its difference from the
-//! base on exactly these rows. Triggers keep them.
+//! base on exactly these rows.
 
 use lyceum_core::id::ExecutionId;
 use lyceum_core::statistics::Interval;
@@ -50,7 +50,7 @@ pub struct RunResult {
     pub reference: Option<f64>,
     /// The step of that first measurement; none if the reference is the base.
     pub reference_step: Option<i32>,
-    /// The interval of 95 % of `pass_at_1 - reference`, paired by row (Agresti and Min 2005).
+    /// The interval of 95 % of `pass_at_1 - reference`, paired by row (docs/STATISTICS.md).
     pub difference_low: Option<f64>,
     /// Its upper end.
     pub difference_high: Option<f64>,

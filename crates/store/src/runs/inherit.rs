@@ -4,7 +4,7 @@
 use sqlx::{AssertSqlSafe, PgConnection};
 
 use super::Fork;
-use crate::Result;
+use crate::{Result, benchmarks};
 
 /// Pairs each member of the original run, `old`, with the fork's, `new`, which has its name.
 const MEMBERS: &str = "WITH pairs AS (SELECT o.id AS old, n.id AS new FROM members o
@@ -90,6 +90,7 @@ pub(super) async fn inherit(tx: &mut PgConnection, fork: &Fork<'_>) -> Result<()
             .execute(&mut *tx)
             .await?;
     }
+    benchmarks::renew_held_out(tx, fork.id).await?;
     let names: Vec<String> = sqlx::query_scalar("SELECT unnest(metrics) FROM executions WHERE id = $1")
         .bind(fork.from.0)
         .fetch_all(&mut *tx)
