@@ -57,6 +57,26 @@ pub struct RunConfig {
     /// Benchmarks that measure the members during the run and at its end; left out, none do.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub benchmarks: Option<BenchmarkSchedule>,
+    /// Limits at which the run ends before its last step; none by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+}
+
+/// Limits at which a run ends before its last step, so that arms whose steps cost differently can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Budget {
+    /// Ends the run after the step in which its members have generated this many tokens, proposals and answers that nobody learns
+    /// from among them. Answers to held-out rows and benchmarks do not count.
+    #[schemars(range(min = 1))]
+    pub generated_tokens: u64,
+}
+
+impl RunConfig {
+    /// Whether a run is over that has done this many steps and generated this many tokens.
+    pub fn is_over(&self, steps: u32, generated_tokens: u64) -> bool {
+        steps >= self.steps || self.budget.is_some_and(|budget| generated_tokens >= budget.generated_tokens)
+    }
 }
 
 /// The benchmarks of a run and when they are due. Measuring does not change the run.

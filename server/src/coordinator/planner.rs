@@ -184,8 +184,7 @@ impl Planner {
         plan.work.retain(|item| !cache.view.work.contains_key(&item.key));
         plan.records.retain_new(&mut cache.written);
         let carried = carry_out(&mut tx, &locked, &plan, started.elapsed().as_secs_f64()).await?;
-        if carried.finished && locked.is_run {
-            let next = plan.finish.as_ref().map_or("", |next| &next.stage);
+        if let Some(next) = plan.finish.as_ref().filter(|_| locked.is_run) {
             self.measure(&mut tx, &locked, next).await?;
         }
         plan::end(&mut tx, id).await?;
@@ -205,13 +204,13 @@ impl Planner {
         Ok(Some(Planned { finished: (carried.finished && locked.is_run).then_some(locked.state.step), carried }))
     }
 
-    /// Begins the benchmarks that are due after this step, as they also are at the end of a warm-up. `next`: the stage of
-    /// the next step.
-    async fn measure(&self, tx: &mut PgConnection, locked: &Locked, next: &str) -> Result<(), StoreError> {
+    /// Begins the benchmarks that are due after this step, as they also are at the end of a warm-up and of a budget. `next`: the
+    /// state before the next step.
+    async fn measure(&self, tx: &mut PgConnection, locked: &Locked, next: &RunState) -> Result<(), StoreError> {
         let (config, done) = (&locked.state.config, locked.state.step + 1);
         let schedule = config.benchmarks.as_ref();
-        let has_warmed_up = locked.state.stage == WARM_UP && next != WARM_UP;
-        if schedule.is_some_and(|schedule| has_warmed_up || schedule.is_due(done, config.steps)) {
+        let is_end = next.completed || locked.state.stage == WARM_UP && next.stage != WARM_UP;
+        if schedule.is_some_and(|schedule| is_end || schedule.is_due(done, config.steps)) {
             let from = (self.store.pool(), &self.registry);
             (self.begin_scheduled)(tx, from, locked.state.run, config, done).await?;
         }

@@ -45,6 +45,7 @@ impl Planner for Scripted {
             step: 0,
             stage: String::new(),
             completed: false,
+            generated_tokens: 0,
             artifacts: vec![],
             memory_version: 1,
             memory: json!({}),

@@ -71,6 +71,9 @@ pub struct RunState {
     /// Whether the run is over.
     #[serde(default)]
     pub completed: bool,
+    /// Tokens that members have generated; counted only if the config has a budget.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub generated_tokens: u64,
     /// Artifacts that `memory` refers to besides versions, such as embeddings of a buffer; kept as long as the run.
     #[serde(default)]
     pub artifacts: Vec<Digest>,
@@ -78,6 +81,11 @@ pub struct RunState {
     pub memory_version: u32,
     /// Data of the recipe: members and their versions, problem pool, ratings, archive, schedules.
     pub memory: serde_json::Value,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 impl RunState {
@@ -92,6 +100,7 @@ impl RunState {
             step: 0,
             stage: String::new(),
             completed: false,
+            generated_tokens: 0,
             artifacts: Vec::new(),
             memory_version: 1,
             memory: serde_json::to_value(memory)?,
@@ -124,13 +133,21 @@ impl RunState {
         Ok(T::deserialize(&self.memory)?)
     }
 
+    /// The state once the step before it has generated `tokens` more.
+    #[must_use]
+    pub fn having_generated(mut self, tokens: u64) -> Self {
+        self.generated_tokens += tokens;
+        self.completed |= self.config.is_over(self.step, self.generated_tokens);
+        self
+    }
+
     /// The state before the next step, in `stage` and with this `memory`; completed if this was the config's last step.
     pub fn next<T: Serialize>(&self, stage: impl Into<String>, memory: &T) -> Result<Self, PlanError> {
         let step = self.step + 1;
         Ok(Self {
             step,
             stage: stage.into(),
-            completed: step >= self.config.steps,
+            completed: self.config.is_over(step, self.generated_tokens),
             memory: serde_json::to_value(memory)?,
             ..self.clone()
         })

@@ -13,14 +13,15 @@ pub use self::update::{Learner, Lesson, Sequence};
 use super::{Pause, Progress};
 use crate::artifact::Digest;
 use crate::config::PopulationConfig;
-use crate::contract::{DatasetRow, Plan, PlanError, RunState, StepView, Want, WorkItem};
+use crate::contract::phase::MEASURE;
+use crate::contract::{DatasetRow, Plan, PlanError, RunState, StepView, Want, WorkItem, WorkState};
 use crate::footprint::{BaseShape, UpdateShape};
 use crate::id::{DatasetId, ProblemId};
 use crate::seed::derive;
 use crate::verify::{Task, Verdict};
 use crate::work::{
-    EvolvePayload, EvolveResult, Payload, Requirements, RolloutPayload, RolloutResult, SequenceRef, UpdatePayload,
-    VerifyPayload, WorkKey,
+    EvolvePayload, EvolveResult, Outcome, Payload, Requirements, RolloutPayload, RolloutResult, SequenceRef,
+    UpdatePayload, VerifyPayload, WorkKey,
 };
 
 /// A step being planned: its view, and the plan so far.
@@ -48,11 +49,24 @@ impl<'a> Draft<'a> {
     pub fn close(mut self, outcome: Progress<RunState>) -> Result<Plan, PlanError> {
         self.view.unwritten(&mut self.plan.records);
         match outcome {
-            Ok(next) => self.plan.finish = Some(next),
+            Ok(next) => self.plan.finish = Some(next.having_generated(self.generated_tokens())),
             Err(Pause::Waiting) => {}
             Err(Pause::Failed(error)) => return Err(error),
         }
         Ok(self.plan)
+    }
+
+    /// Tokens that the step has generated so far, if the run has a budget of them.
+    fn generated_tokens(&self) -> u64 {
+        if self.run.config.budget.is_none() {
+            return 0;
+        }
+        let counted = self.view.work.iter().filter(|(key, _)| key.phase != MEASURE.name);
+        let tokens = counted.map(|(_, state)| match state {
+            WorkState::Done(Outcome::Rollout(rollout)) => rollout.usage.completion_tokens,
+            _ => 0,
+        });
+        tokens.sum()
     }
 
     pub fn key(&self, phase: impl Into<String>, chunk: u32) -> WorkKey {

@@ -1,6 +1,7 @@
 //! Dataset rows as problems, shared by recipes that learn from a fixed set (RLVR, the real-data stage of GASP).
 
 mod answer;
+mod groups;
 mod held_out;
 mod judge;
 mod metrics;
@@ -8,6 +9,8 @@ mod question;
 mod reward;
 
 pub use self::answer::Answer;
+pub use self::groups::{DynamicSampling, GroupFilter};
+pub(crate) use self::groups::{drop_groups, groups};
 pub use self::held_out::{HeldOut, Measured};
 pub(crate) use self::judge::JUDGE;
 pub use self::judge::JudgeConfig;
@@ -58,7 +61,7 @@ impl<'a> Rows<'a> {
         Self { oracle, ..self }
     }
 
-    /// The first `members` members, each with its own answers and their advantages.
+    /// The first `members` members, each with its own answers that are learned from, and their advantages.
     pub fn learners(
         &self,
         members: usize,
@@ -68,7 +71,7 @@ impl<'a> Rows<'a> {
     ) -> Vec<Learner> {
         let members = self.draft.members.iter().take(members).enumerate();
         let learner = members.map(|(place, member)| {
-            let own = answers.iter().filter(|answer| answer.member == place);
+            let own = answers.iter().filter(|answer| answer.member == place && !answer.is_dropped);
             let sequences: Vec<Sequence> = own.map(|answer| answer.sequence.clone()).collect();
             let mut batch: Vec<((), Sampled)> = sequences.iter().map(|sequence| ((), sequence.sampled)).collect();
             learning.alter(&mut batch, self.draft.run, &member.name);
@@ -93,6 +96,11 @@ impl Sampler {
     /// The rows of a step's batch, out of `rows`. `path` names the batch. The same arguments give the same rows, so no
     /// state of the draws needs to be kept.
     pub fn draw(self, rows: Range<u32>, batch: u32, seed: u64, path: &str, step: u32) -> Vec<u32> {
+        self.draw_after(u64::from(step) * u64::from(batch), rows, batch, seed, path, step)
+    }
+
+    /// The same, where `drawn` rows were drawn before.
+    pub fn draw_after(self, drawn: u64, rows: Range<u32>, batch: u32, seed: u64, path: &str, step: u32) -> Vec<u32> {
         if rows.is_empty() {
             return Vec::new();
         }
@@ -103,8 +111,7 @@ impl Sampler {
             }
             Self::Epochs => {
                 let count = rows.len() as u64;
-                let first = u64::from(step) * u64::from(batch);
-                let places = first..first + u64::from(batch);
+                let places = drawn..drawn + u64::from(batch);
                 let mut drawn = Vec::with_capacity(batch as usize);
                 for epoch in places.start / count..=(places.end - 1) / count {
                     let mut order: Vec<u32> = rows.clone().collect();

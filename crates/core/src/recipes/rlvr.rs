@@ -21,7 +21,9 @@ use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RowsAsk
 use crate::dataset::DatasetUse;
 use crate::fault::{Fault, Faults};
 use crate::kit::config::{MAX_BATCH, MAX_SAMPLES};
-use crate::kit::rows::{Asking, HeldOut, RewardConfig, Sampler, TrainingSet, all_metrics, metrics};
+use crate::kit::rows::{
+    Asking, DynamicSampling, GroupFilter, HeldOut, RewardConfig, Sampler, TrainingSet, all_metrics, metrics,
+};
 use crate::kit::{
     ItemConfig, LearningConfig, Names, founders, population_faults, resolved, sampling_faults, single_population_fault,
 };
@@ -44,7 +46,7 @@ impl contract::TypedPlanner for Rlvr {
 
     fn first_memory(&self, config: &RunConfig, _: &Parameters) -> Memory {
         let members = founders(config, &mut Names::default());
-        Memory { members, fitted: None }
+        Memory { members, ..Memory::default() }
     }
 
     fn held(&self, parameters: &Parameters) -> Result<Vec<Digest>, PlanError> {
@@ -105,7 +107,7 @@ impl contract::TypedRecipe for Rlvr {
     }
 
     fn recorded_metrics(&self, parameters: &Parameters) -> Vec<Metric> {
-        metrics(parameters.held_out)
+        metrics(parameters.held_out, parameters.selects_groups())
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -133,6 +135,12 @@ pub struct Parameters {
     #[serde(default = "defaults::batch")]
     #[schemars(range(min = 1, max = MAX_BATCH))]
     pub batch: u32,
+    /// Groups of answers that are not learned from; none by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<GroupFilter>,
+    /// Asks rows in rounds until a batch of groups has answers that earned differently; left out, one round is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dynamic: Option<DynamicSampling>,
     /// Answers to each row.
     #[serde(default = "defaults::n")]
     #[schemars(range(min = 1, max = MAX_SAMPLES))]
@@ -216,6 +224,11 @@ impl Parameters {
         })
     }
 
+    /// Whether some groups of answers are not learned from.
+    pub(crate) fn selects_groups(&self) -> bool {
+        self.filter.is_some() || self.dynamic.is_some()
+    }
+
     /// How the rows that are learned from are answered.
     pub(crate) fn asking(&self) -> Asking<'_> {
         Asking {
@@ -224,6 +237,7 @@ impl Parameters {
             sampling: &self.sampling,
             reward: &self.reward,
             draws: None,
+            round: 0,
             is_learned: true,
         }
     }
@@ -273,6 +287,12 @@ impl Parameters {
             let detail = "1 answer is not a group to compare with: at least 2 is valid, or an estimator without groups, such as \
                           `reinforce_plus_plus`";
             fault("n", detail.to_owned());
+        }
+        if self.selects_groups() && !self.advantages.estimator.compares_samples() {
+            let pointer = if self.dynamic.is_some() { "dynamic" } else { "filter" };
+            let detail = "answers to a row teach by what they earn compared with others: `group_relative` and `reinforce_plus_plus_baseline` are \
+                          valid estimators";
+            fault(pointer, detail.to_owned());
         }
         faults.extend(sampling_faults(&format!("{at}/sampling"), &self.sampling, true));
         let sequences = self.batch.saturating_mul(self.n);

@@ -74,6 +74,7 @@ impl House {
             step: 0,
             stage: String::new(),
             completed: false,
+            generated_tokens: 0,
             artifacts: Vec::new(),
             memory_version: 1,
             memory: serde_json::Value::Null,

@@ -103,6 +103,7 @@ impl<'a> Step<'a> {
             sampling: &training.sampling,
             reward: &RewardConfig::default(),
             draws: Some("measured"),
+            round: 0,
             is_learned: false,
         };
         let answers = self.rows.answers_in(asking, parts.iter().map(|(_, part)| *part))?;

@@ -32,6 +32,8 @@ pub struct Answer {
     pub entropy: Option<f32>,
     /// The parts of its reward that are charted, by name.
     pub parts: BTreeMap<String, f64>,
+    /// Whether it is not learned from, as its group was left out.
+    pub is_dropped: bool,
 }
 
 /// An answer as it is read and judged.
@@ -63,7 +65,7 @@ impl<'a> Rows<'a> {
             let solved = self.solve(asking, chunk, questions)?;
             let scores = match &asking.reward.judge {
                 Some(judge) => {
-                    let key = self.draft.key(JUDGE, chunk);
+                    let key = self.draft.key(JUDGE, chunk).round(asking.round);
                     self.judged(judge, &key, questions, solved).map(Some)
                 }
                 None => Ok(None),
@@ -73,7 +75,7 @@ impl<'a> Rows<'a> {
     }
 
     fn solve(&mut self, asking: Asking<'_>, chunk: u32, questions: &[Question]) -> Progress<&'a RolloutResult> {
-        let key = self.draft.key(asking.phases[0], chunk);
+        let key = self.draft.key(asking.phases[0], chunk).round(asking.round);
         let samples = asking.n;
         self.draft.generate(&key, [questions.len(), samples as usize], || {
             let requests = questions.iter().map(|question| {
@@ -105,7 +107,7 @@ impl<'a> Rows<'a> {
         solved: &RolloutResult,
         scores: Progress<Option<Vec<Score>>>,
     ) -> Progress<Arc<Vec<Answer>>> {
-        let [source, key] = asking.phases.map(|phase| self.draft.key(phase, chunk));
+        let [source, key] = asking.phases.map(|phase| self.draft.key(phase, chunk).round(asking.round));
         let view = self.draft.view;
         let own = self.own(&key, questions)?;
         let questions = own.as_ref().map_or(questions, |own| own.as_slice());
@@ -206,6 +208,7 @@ impl Judged<'_> {
             correct: self.graded.correct,
             entropy: self.completion.entropy,
             parts: self.charted(),
+            is_dropped: false,
         }
     }
 

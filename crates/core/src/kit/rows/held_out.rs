@@ -103,6 +103,7 @@ impl Rows<'_> {
                 sampling: &held_out.sampling(sampling),
                 reward: &RewardConfig::default(),
                 draws: None,
+                round: 0,
                 is_learned: false,
             };
             let answers = self.answers(asking, &questions, size)?;

@@ -21,6 +21,8 @@ charts! {
     chart REWARD SOLVING "Reward": "Mean reward of an answer, before it is scaled.";
     chart SAMPLED_ENTROPY LEARNING "Sampled entropy": "Mean entropy of the model over its answers, in nats.";
     chart TRUNCATED LEARNING "Truncated share": "Answers that were cut at the limit of tokens.";
+    chart DROPPED LEARNING "Dropped answers": "Answers that were generated and not learned from.";
+    chart ROUNDS LEARNING "Rounds": "Rounds in which rows were asked until enough groups of answers differed.";
 }
 
 type Measures<'t> = Vec<Measure<'t, Tally<'t>>>;
@@ -36,17 +38,18 @@ struct Tally<'t> {
 }
 
 /// The metrics of a run with this setting, in the order of their values.
-pub(crate) fn metrics(held_out: Option<HeldOut>) -> Vec<Metric> {
-    metric::metrics(&measures(held_out.map(|held_out| held_out.n)))
+pub(crate) fn metrics(held_out: Option<HeldOut>, selects_groups: bool) -> Vec<Metric> {
+    metric::metrics(&measures(held_out.map(|held_out| held_out.n), selects_groups))
 }
 
 /// The metrics that any run may have.
 pub(crate) fn all_metrics() -> Vec<Metric> {
-    metric::metrics(&measures(Some(MAX_HELD_OUT)))
+    metric::metrics(&measures(Some(MAX_HELD_OUT), true))
 }
 
-/// The measures of a run with `held_out` answers to each held-out row, which are its first ones.
-fn measures<'t>(held_out: Option<u32>) -> Measures<'t> {
+/// The measures of a run with `held_out` answers to each held-out row, which are its first ones, and those of a run that does
+/// not learn from all groups, which are its last.
+fn measures<'t>(held_out: Option<u32>, selects_groups: bool) -> Measures<'t> {
     let mut measures = held_out.map_or_else(Vec::new, pass_at_k_measures);
     measures.extend(of_answers());
     measures.extend(policy());
@@ -59,7 +62,19 @@ fn measures<'t>(held_out: Option<u32>) -> Measures<'t> {
     let truncated = Metric::share("truncated_share", &[&TRUNCATED]).summary("Answers cut at the limit of tokens.");
     measures
         .push(truncated.of(|of: &Tally<'t>| mean(of.answers.iter().map(|answer| share(answer.sequence.truncated)))));
+    if selects_groups {
+        measures.extend(of_groups());
+    }
     measures
+}
+
+fn of_groups<'t>() -> Measures<'t> {
+    table! {
+        share "dropped_share" [DROPPED] "Answers that were generated and not learned from, as their group has no signal or enough others have."
+            => |of| mean(of.answers.iter().map(|answer| share(answer.is_dropped)));
+        number "rounds" [ROUNDS] "Rounds in which rows were asked."
+            => |of| of.answers.iter().map(|answer| f64::from(answer.sequence.source.round + 1)).fold(f64::NAN, f64::max);
+    }
 }
 
 fn of_answers<'t>() -> Measures<'t> {
@@ -88,6 +103,7 @@ pub(crate) fn records(
     draft: &Draft<'_>,
     outcomes: Outcomes<'_>,
     held_out: Option<HeldOut>,
+    selects_groups: bool,
 ) -> Result<Vec<MetricRecord>, PlanError> {
     let Outcomes { answers, updated, measured } = outcomes;
     let members = draft.members.iter().enumerate().map(|(place, member)| {
@@ -106,7 +122,7 @@ pub(crate) fn records(
         updated: updated.to_vec(),
         costs: Costs::of(draft.view, &PHASES)?,
     };
-    let measures = measures(held_out.map(|held_out| held_out.n));
+    let measures = measures(held_out.map(|held_out| held_out.n), selects_groups);
     let names: BTreeSet<&String> = answers.iter().flat_map(|answer| answer.parts.keys()).collect();
     let rows: Vec<_> = members.chain([(None, run)]).collect();
     let parts: Vec<_> = rows.iter().map(|(_, tally)| tally.reward_parts(&names)).collect();

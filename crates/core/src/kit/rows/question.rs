@@ -33,11 +33,17 @@ pub struct Question {
 
 impl Rows<'_> {
     /// Gives the rows at `places` of a dataset to members, in order, once they are in the view; writes the problems. A
-    /// row is the same problem each time it is drawn.
-    pub fn questions(&mut self, dataset: DatasetId, places: &[(usize, u32)]) -> Progress<Arc<Vec<Question>>> {
+    /// row is the same problem each time it is drawn. The requests' numbers begin with `first`.
+    pub fn questions(
+        &mut self,
+        dataset: DatasetId,
+        places: &[(usize, u32)],
+        first: u32,
+    ) -> Progress<Arc<Vec<Question>>> {
         let view = self.draft.view;
-        view.once("questions", || {
-            let questions = self.read(dataset, places)?;
+        view.once(&format!("questions/{first}"), || {
+            let mut questions = self.read(dataset, places)?;
+            questions.iter_mut().for_each(|question| question.number += first);
             let distinct: BTreeMap<u32, &PlacedRow> =
                 questions.iter().map(|question| (question.row.place, question.row.as_ref())).collect();
             for row in distinct.values() {
@@ -213,6 +219,8 @@ pub struct Asking<'p> {
     /// Names the draws, so that answers to a row are drawn alike by every member and in every step; left out, each item
     /// has draws of its own.
     pub draws: Option<&'static str>,
+    /// The round of the step's questions that these are.
+    pub round: u32,
     /// Whether members learn from the answers. Only such answers are recorded as attempts, and their tokens kept.
     pub is_learned: bool,
 }

@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use strum::{IntoStaticStr, VariantArray};
 
@@ -128,6 +129,9 @@ pub struct Memory {
     /// The rows of real data that are known to fit into the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fitted: Option<Fitted>,
+    /// How many real rows the student was asked, where they are asked in rounds.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) asked: BTreeMap<String, u64>,
 }
 
 /// An accepted lemma, and the axis that its lifts inherit.
@@ -206,7 +210,8 @@ impl<'a> RealData<'a> {
         let members = std::mem::take(&mut memory.members);
         let rows = Rows::new(run, view, &real.prompts, members)?;
         let batches = stage.iteration * stage.of + stage.index;
-        Ok(Self { rlvr: rlvr::step::Step::within(rows, real, memory.fitted.take(), batches), parameters, memory })
+        let before = (memory.fitted.take(), std::mem::take(&mut memory.asked));
+        Ok(Self { rlvr: rlvr::step::Step::within(rows, real, before, batches), parameters, memory })
     }
 
     /// Draw → solve → grade → update, once every row is known to fit into the context.
@@ -221,6 +226,7 @@ impl<'a> RealData<'a> {
         draft.plan.records.metrics = records;
         self.memory.members = std::mem::take(&mut draft.members);
         self.memory.fitted = self.rlvr.fitted.take();
+        self.memory.asked = std::mem::take(&mut self.rlvr.asked);
         self.parameters.next(self.rlvr.rows.draft.run, &self.memory)
     }
 

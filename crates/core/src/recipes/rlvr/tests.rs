@@ -1,6 +1,7 @@
 //! Runs with scripted players.
 
 mod advantages;
+mod groups;
 mod held_out;
 mod judge;
 
@@ -57,11 +58,15 @@ fn resolved(document: &Value) -> Result<RunConfig, Faults> {
 }
 
 fn steps(overrides: &[(&str, Value)], order: Order) -> Vec<Step> {
+    steps_of(Skill(0.0), overrides, order)
+}
+
+fn steps_of(skill: Skill, overrides: &[(&str, Value)], order: Order) -> Vec<Step> {
     let mut document = document();
     let overrides = overrides.iter().map(|(path, value)| ((*path).to_owned(), value.clone()));
     apply_overrides(&mut document, &overrides.collect()).unwrap();
     let config = resolved(&document).unwrap();
-    let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
+    let players = Players::new(vec![skill, skill]);
     let mut simulation = Simulation::new(&Rlvr, &config, players, order).unwrap().with_dataset(DATASET, rows());
     let steps = (0..config.steps).map(|_| simulation.step().unwrap()).collect();
     assert!(simulation.state.completed);
@@ -162,10 +167,17 @@ fn members_with_slices_answer_rows_of_their_own() {
     assert_eq!(halves, [(0..12).collect::<Vec<_>>(), (12..24).collect()]);
 }
 
+/// Samplers, and whether rows are asked in rounds.
+const DRAWS: [(&str, bool); 4] = [("epochs", false), ("uniform", false), ("epochs", true), ("uniform", true)];
+
+fn rounds(dynamic: bool) -> Value {
+    if dynamic { json!({"max_rounds": 3}) } else { Value::Null }
+}
+
 /// Both samplers wrap: 6 steps of 8 are two passes over the 24 rows.
 #[test]
 fn rows_do_not_depend_on_the_order_in_which_work_ends() {
-    for sampler in ["epochs", "uniform"] {
+    for (sampler, dynamic) in DRAWS {
         let rows = |order| -> Vec<_> {
             let of = |step: &Step| {
                 let mut rows: Vec<_> =
@@ -173,8 +185,8 @@ fn rows_do_not_depend_on_the_order_in_which_work_ends() {
                 rows.sort_unstable();
                 rows
             };
-            let sampler = [("parameters.sampler", json!(sampler))];
-            steps(&sampler, order).iter().map(of).collect()
+            let drawn = [("parameters.sampler", json!(sampler)), ("parameters.dynamic", rounds(dynamic))];
+            steps(&drawn, order).iter().map(of).collect()
         };
         assert_eq!(rows(Order::Together), rows(Order::Shuffled(3)), "{sampler}");
     }
@@ -183,9 +195,10 @@ fn rows_do_not_depend_on_the_order_in_which_work_ends() {
 /// A run whose memory is written and read before every step, as after a kill, draws the same rows.
 #[test]
 fn either_sampler_goes_on_where_it_was_after_a_kill() {
-    for sampler in ["epochs", "uniform"] {
+    for (sampler, dynamic) in DRAWS {
         let mut document = document();
         document["parameters"]["sampler"] = json!(sampler);
+        document["parameters"]["dynamic"] = rounds(dynamic);
         let config = resolved(&document).unwrap();
         let drawn = |is_killed: bool| -> Vec<Vec<u32>> {
             let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
@@ -233,6 +246,8 @@ fn what_cannot_work_is_refused_with_the_cure() {
         ("parameters.batch", json!(25), "/parameters/batch", "1 to 24"),
         ("parameters.prompts", json!("seedlin"), "/parameters/prompts", "seedling"),
         ("populations.main.members.0.roles", json!(["teacher"]), "/populations/main/members/0/roles", "solver"),
+        ("parameters.dynamic", json!({"max_rounds": 1}), "/parameters/dynamic/max_rounds", "2"),
+        ("parameters.filter", json!("none"), "/parameters/filter", "no_signal"),
         ("parameters.sampling.temperature", json!(0.0), "/parameters/sampling/temperature", "more than 0"),
     ] {
         let mut document = document();
@@ -252,6 +267,14 @@ fn what_cannot_work_is_refused_with_the_cure() {
         let faults = resolved(&document).unwrap_err();
         let fault = faults.0.iter().find(|fault| fault.pointer == pointer);
         assert!(fault.is_some_and(|fault| fault.detail.contains(says)), "{rows}: {faults}");
+    }
+    for (field, value) in [("dynamic", rounds(true)), ("filter", json!("no_signal"))] {
+        let mut document = document();
+        document["parameters"][field] = value;
+        document["parameters"]["advantages"] = json!({"estimator": "reinforce_plus_plus"});
+        let faults = resolved(&document).unwrap_err();
+        assert_eq!(faults.0[0].pointer, format!("/parameters/{field}"));
+        assert!(faults.to_string().contains("group_relative"), "{faults}");
     }
     let mut greedy = document();
     greedy["parameters"]["held_out"] = json!({"rows": 4, "n": 2, "temperature": 0.0});

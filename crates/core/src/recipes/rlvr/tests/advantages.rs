@@ -26,7 +26,7 @@ fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
     let run = Rlvr.begin(ExecutionId(Uuid::from_u128(1)), &config).unwrap();
     let (view, parameters): (_, Parameters) =
         (StepView::default(), serde_json::from_value(config.parameters.clone()).unwrap());
-    let step = Step::new(&run, &view, &parameters, run.memory().unwrap()).unwrap();
+    let mut step = Step::new(&run, &view, &parameters, run.memory().unwrap()).unwrap();
     let answer = |(sample, &(group, reward)): (u32, &(u32, f32))| Answer {
         member: 1,
         place: group,
@@ -43,11 +43,13 @@ fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
         correct: reward > 0.0,
         entropy: None,
         parts: BTreeMap::new(),
+        is_dropped: false,
     };
-    let answers: Vec<Answer> = (0..).zip(rewards).map(answer).collect();
+    let mut answers: Vec<Answer> = (0..).zip(rewards).map(answer).collect();
+    step.select(&mut answers);
     let learners = step.learners(&answers);
     assert!(learners[0].sequences.is_empty(), "answers are their member's own");
-    assert_eq!(learners[1].sequences.len(), rewards.len());
+    assert_eq!(learners[1].sequences.len(), learners[1].advantages.len());
     learners[1].advantages.clone()
 }
 
@@ -67,6 +69,26 @@ fn a_batch_by_hand() {
     near(advantages(&turned, &batch), wanted.map(|advantage| -advantage));
     let centred = json!({"advantages": {"divide_by_std": false}});
     near(advantages(&centred, &batch), [0.5, -0.5, -0.5, 0.5, 0.0, 0.0, 0.583_333, 0.083_333, -0.666_667]);
+}
+
+#[test]
+fn groups_that_are_left_out_leave_the_others_advantages_alone() {
+    let batch = [(0, 1.0), (0, 0.0), (1, 1.0), (1, 1.0), (2, 0.0), (2, 1.0)];
+    let half = std::f32::consts::FRAC_1_SQRT_2;
+    let near = |own: Value, wanted: &[f32]| {
+        let found = advantages(&own, &batch);
+        let differ = found.iter().zip(wanted).any(|(found, wanted)| (found - wanted).abs() > 2e-6);
+        assert!(found.len() == wanted.len() && !differ, "{own}: {found:?}");
+    };
+    near(json!({}), &[half, -half, 0.0, 0.0, -half, half]);
+    near(json!({"filter": "no_signal"}), &[half, -half, -half, half]);
+    near(json!({"dynamic": {"max_rounds": 2}, "batch": 1}), &[half, -half]);
+    // Over the batch: the mean of ±1/2 is 0, and their standard deviation √(4 · 1/4 / 3) with two groups, √(1/3) over six with three.
+    let whitened = json!({"estimator": "reinforce_plus_plus_baseline"});
+    let over = |all: f32| 0.5 / (1.0 / (all - 1.0)).sqrt();
+    near(json!({"advantages": whitened}), &[over(6.0), -over(6.0), 0.0, 0.0, -over(6.0), over(6.0)]);
+    let four = over(4.0);
+    near(json!({"advantages": whitened, "filter": "no_signal"}), &[four, -four, -four, four]);
 }
 
 #[test]
@@ -98,7 +120,7 @@ fn shuffled_rewards_change_places_within_the_batch() {
 #[test]
 fn a_single_answer_to_a_row_is_no_group_without_signal() {
     let shares = |overrides: &[(&str, Value)]| -> Vec<f64> {
-        let recorded = crate::kit::rows::metrics(None);
+        let recorded = crate::kit::rows::metrics(None, false);
         let place = recorded.iter().position(|metric| metric.name == "no_signal_share").unwrap();
         let steps = super::steps(overrides, Order::Together);
         let rows = steps.iter().flat_map(|step| &step.records.metrics);
