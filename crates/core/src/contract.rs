@@ -32,4 +32,4 @@ pub use self::registry::{Registry, UnknownRecipe};
 pub use self::role::{Role, Side};
 pub use self::stages::{Stage, Stages, WARM_UP};
 pub use self::typed::{TypedPlanner, TypedRecipe, parameters};
-pub use self::view::{DatasetRow, StepView, Want, WorkState};
+pub use self::view::{DatasetRow, RowTags, StepView, Want, WorkState};

@@ -86,6 +86,18 @@ pub struct DatasetUse {
     pub allow_overlap: bool,
     /// What is allowed of the tests of its rows.
     pub tests: TestPolicy,
+    /// The tag that every row needs.
+    pub tag: Option<TagUse>,
+}
+
+/// A tag by which rows are chosen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TagUse {
+    /// JSON pointer to the sampler.
+    pub pointer: String,
+    pub tag: String,
+    /// Values that some rows need to have.
+    pub values: Vec<String>,
 }
 
 /// What a config allows of rows whose tests were not tried, or cannot be used. Nothing by default.

@@ -10,6 +10,7 @@ pub use self::player::{Players, Skill};
 
 use rand::seq::SliceRandom as _;
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::sync::Arc;
 use uuid::Uuid;
 
 use crate::config::RunConfig;
@@ -193,6 +194,15 @@ impl<'r> Simulation<'r> {
                 let row = self.datasets.get(&dataset).and_then(|rows| rows.get(index as usize));
                 let row = row.ok_or(SimulationError::Missing(want))?;
                 view.rows.insert((dataset, index), row.clone());
+                Ok(())
+            }
+            Want::Tag(dataset, tag) => {
+                let rows = self
+                    .datasets
+                    .get(&dataset)
+                    .ok_or_else(|| SimulationError::Missing(Want::Tag(dataset, tag.clone())))?;
+                let tags = rows.iter().map(|row| row.0["tags"][&tag].as_str().map(str::to_owned)).collect();
+                view.tags.insert((dataset, tag), Arc::new(tags));
                 Ok(())
             }
             Want::Reward(digest) => {

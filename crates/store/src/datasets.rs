@@ -13,6 +13,7 @@ use chrono::{DateTime, Utc};
 use lyceum_core::benchmark::reader::self_play;
 use lyceum_core::dataset::{ImportReport, Purpose};
 use lyceum_core::id::DatasetId;
+use lyceum_core::recipe::RowTags;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sqlx::types::Json;
@@ -161,6 +162,18 @@ pub async fn slice(db: impl PgExecutor<'_>, id: DatasetId, first: u32, count: u3
     .bind(first.saturating_add(count).cast_signed())
     .fetch_all(db)
     .await?)
+}
+
+/// The value of a tag of every row. What tells apart problems of code, such as their level, is a tag of them too.
+pub async fn tags(db: impl PgExecutor<'_>, id: DatasetId, tag: &str) -> Result<RowTags> {
+    let values: Vec<Option<String>> = sqlx::query_scalar(
+        "SELECT coalesce(row #>> ARRAY['tags', $2], row ->> $2) FROM dataset_rows WHERE dataset_id = $1 ORDER BY index",
+    )
+    .bind(id.0)
+    .bind(tag)
+    .fetch_all(db)
+    .await?;
+    Ok(values.into_iter().collect())
 }
 
 /// The first row of each kind among the first `count` rows, with its place.

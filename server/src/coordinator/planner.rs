@@ -172,7 +172,7 @@ impl Planner {
         let mut plan = loop {
             let (plan, view) = ask(Arc::clone(&recipe), &locked, std::mem::take(&mut cache.view)).await?;
             cache.view = view;
-            let missing: Vec<Want> = plan.wants.iter().copied().filter(|want| !has(&cache.view, want)).collect();
+            let missing: Vec<Want> = plan.wants.iter().filter(|want| !has(&cache.view, want)).cloned().collect();
             if missing.is_empty() && !plan.wants.is_empty() {
                 return Err(Fault::WantsAgain(plan.wants));
             }
@@ -277,6 +277,7 @@ fn has(view: &StepView, want: &Want) -> bool {
         Want::Problem(id) => view.problems.contains_key(id),
         Want::Row(dataset, index) => view.rows.contains_key(&(*dataset, *index)),
         Want::Reward(digest) => view.rewards.contains_key(digest),
+        Want::Tag(dataset, tag) => view.tags.contains_key(&(*dataset, tag.clone())),
     }
 }
 

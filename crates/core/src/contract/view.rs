@@ -24,6 +24,8 @@ pub struct StepView {
     pub rows: BTreeMap<(DatasetId, u32), DatasetRow>,
     /// Texts of rewards that the recipe requested.
     pub rewards: BTreeMap<Digest, String>,
+    /// Values of tags of datasets that the recipe requested.
+    pub tags: BTreeMap<(DatasetId, String), Arc<RowTags>>,
     memo: Memo,
 }
 
@@ -41,7 +43,7 @@ pub enum WorkState {
 }
 
 /// A row that a recipe must see before it can plan further. None of them changes once written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Want {
     /// A problem of the run, or of the run it was forked from.
@@ -50,6 +52,39 @@ pub enum Want {
     Row(DatasetId, u32),
     /// The text of a reward.
     Reward(Digest),
+    /// The values of a tag of a dataset's rows.
+    Tag(DatasetId, String),
+}
+
+/// The value of a tag of every row of a dataset.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RowTags {
+    /// The values that there are.
+    pub values: Vec<String>,
+    /// The place of a row's value among them; [`RowTags::NONE`] if it has none.
+    pub of_row: Vec<u32>,
+}
+
+impl RowTags {
+    /// What stands for no value.
+    pub const NONE: u32 = u32::MAX;
+}
+
+impl FromIterator<Option<String>> for RowTags {
+    fn from_iter<T: IntoIterator<Item = Option<String>>>(rows: T) -> Self {
+        let mut places = HashMap::new();
+        let mut tags = Self::default();
+        for value in rows {
+            let place = value.map(|value| {
+                *places.entry(value).or_insert_with_key(|value: &String| {
+                    tags.values.push(value.clone());
+                    tags.values.len() as u32 - 1
+                })
+            });
+            tags.of_row.push(place.unwrap_or(Self::NONE));
+        }
+        tags
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

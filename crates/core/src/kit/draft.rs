@@ -10,11 +10,13 @@ pub use self::members::{
 };
 pub use self::update::{Learner, Lesson, Sequence};
 
+use std::sync::Arc;
+
 use super::{Pause, Progress};
 use crate::artifact::Digest;
 use crate::config::PopulationConfig;
 use crate::contract::phase::MEASURE;
-use crate::contract::{DatasetRow, Plan, PlanError, RunState, StepView, Want, WorkItem, WorkState};
+use crate::contract::{DatasetRow, Plan, PlanError, RowTags, RunState, StepView, Want, WorkItem, WorkState};
 use crate::footprint::{BaseShape, UpdateShape};
 use crate::id::{DatasetId, ProblemId};
 use crate::seed::derive;
@@ -168,6 +170,14 @@ impl<'a> Draft<'a> {
         let missing = !view.rewards.contains_key(&digest);
         self.want(missing.then_some(Want::Reward(digest)).into_iter())?;
         view.rewards.get(&digest).map(String::as_str).ok_or(Pause::Waiting)
+    }
+
+    /// The values of a tag of a dataset's rows.
+    pub fn tags(&mut self, dataset: DatasetId, tag: &str) -> Progress<Arc<RowTags>> {
+        let (view, key) = (self.view, (dataset, tag.to_owned()));
+        let missing = !view.tags.contains_key(&key);
+        self.want(missing.then(|| Want::Tag(key.0, key.1.clone())).into_iter())?;
+        view.tags.get(&key).cloned().ok_or(Pause::Waiting)
     }
 
     fn want(&mut self, wants: impl Iterator<Item = Want>) -> Progress<()> {

@@ -18,7 +18,7 @@ use crate::benchmark::{OwnOracle, PromptStyle};
 use crate::config::{Ancestor, RunConfig, pointer_token};
 use crate::contract::phase::{GRADE, SOLVE};
 use crate::contract::{self, Capabilities, Metric, Plan, PlanError, Role, RowsAsked, RunState, StepView};
-use crate::dataset::DatasetUse;
+use crate::dataset::{DatasetUse, TagUse};
 use crate::fault::{Fault, Faults};
 use crate::kit::config::{MAX_BATCH, MAX_SAMPLES};
 use crate::kit::rows::{
@@ -208,7 +208,12 @@ impl Parameters {
     pub(crate) fn usage(&self, at: &str) -> Option<DatasetUse> {
         let reward = self.oracle.as_ref().map(|oracle| (format!("{at}/oracle/file"), oracle.file));
         let usage = self.dataset.usage(&format!("{at}/dataset"))?;
-        Some(DatasetUse { reward, ..usage })
+        let tag = self.sampler.tag().map(|tag| TagUse {
+            pointer: format!("{at}/sampler"),
+            tag: tag.to_owned(),
+            values: self.sampler.values(),
+        });
+        Some(DatasetUse { reward, tag, ..usage })
     }
 
     /// The rows that members answer; `pointer` is that of these parameters.
@@ -257,6 +262,7 @@ impl Parameters {
     pub(crate) fn faults(&mut self, at: &str, members: u32, compute: Compute) -> Vec<Fault> {
         let mut faults = self.dataset.faults(&format!("{at}/dataset"));
         faults.extend(self.reward.resolve(&format!("{at}/reward")));
+        faults.extend(self.sampler.faults(&format!("{at}/sampler")));
         let mut fault = |pointer: &str, detail: String| faults.push(Fault::new(format!("{at}/{pointer}"), detail));
         if let Err(unknown) = PromptStyle::shipped(&self.prompts) {
             fault("prompts", unknown.to_string());

@@ -9,9 +9,10 @@ use serde_json::Value;
 use sqlx::types::Json;
 use sqlx::{FromRow, PgConnection};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 use uuid::Uuid;
 
-use crate::{Result, StoreError, rewards};
+use crate::{Result, StoreError, datasets, rewards};
 
 /// The view of an execution's current step. It only grows from rows, so a coordinator that was restarted or overtaken
 /// gets the same view.
@@ -29,7 +30,10 @@ impl ViewCache {
     /// has locked the execution.
     pub async fn refresh(&mut self, tx: &mut PgConnection, execution: ExecutionId, step: u32) -> Result<()> {
         if self.step != Some(step) {
+            // Rows of a dataset do not change.
+            let tags = std::mem::take(&mut self.view.tags);
             *self = Self { step: Some(step), ..Self::default() };
+            self.view.tags = tags;
             let open: Vec<(String, i32, i32)> = sqlx::query_as(
                 "SELECT phase, round, chunk FROM work WHERE execution_id = $1 AND step = $2 AND state <> 'done'",
             )
@@ -79,6 +83,10 @@ pub async fn wanted(tx: &mut PgConnection, wants: &[Want], view: &mut StepView) 
         match want {
             Want::Problem(id) => problems.push(id.0),
             Want::Row(dataset, index) => rows.entry(*dataset).or_default().push(*index),
+            Want::Tag(dataset, tag) => {
+                let tags = datasets::tags(&mut *tx, *dataset, tag).await?;
+                view.tags.insert((*dataset, tag.clone()), Arc::new(tags));
+            }
             Want::Reward(digest) => {
                 let reward = rewards::find(&mut *tx, *digest).await?;
                 view.rewards.insert(*digest, reward.source);

@@ -1,9 +1,10 @@
 //! Which datasets a run can use.
 
 use lyceum_core::config::{RunConfig, resolve};
-use lyceum_core::dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy, problem};
+use lyceum_core::dataset::{DatasetRef, DatasetUse, Purpose, TagUse, TestPolicy, problem};
 use lyceum_core::fault::{Fault, Faults};
 use lyceum_core::id::DatasetId;
+use lyceum_core::recipe::RowTags;
 use lyceum_store::datasets::{self, BadRow, CheckState, Dataset, DatasetCheck};
 use lyceum_store::page::{Order, Window};
 use lyceum_store::{StoreError, rewards};
@@ -120,6 +121,7 @@ async fn misfits(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> 
         faults.push(Fault::new(format!("{}/rows", one.pointer), detail));
     }
     faults.extend(kind_fault(&mut *db, one, dataset).await?);
+    faults.extend(tag_fault(&mut *db, one, dataset).await?);
     if !one.allow_overlap {
         let id = DatasetId(dataset.id);
         for overlap in datasets::overlaps(&mut *db, id).await? {
@@ -175,6 +177,31 @@ async fn kind_fault(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) 
         );
         Fault::new(format!("{}/{}", one.pointer, one.dataset.field()), detail)
     }))
+}
+
+/// The fault of a tag that some rows lack, or of a value that none has.
+async fn tag_fault(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> Result<Option<Fault>, StoreError> {
+    let Some(TagUse { pointer, tag, values }) = &one.tag else { return Ok(None) };
+    let rows = one.rows.unwrap_or(dataset.rows.cast_unsigned()) as usize;
+    let tags = datasets::tags(db, DatasetId(dataset.id), tag).await?;
+    let used = &tags.of_row[..rows.min(tags.of_row.len())];
+    let of_value = |value: &String| tags.values.iter().position(|known| known == value);
+    let is_used = |value: &String| of_value(value).is_some_and(|place| used.contains(&(place as u32)));
+    let detail = if let Some(row) = used.iter().position(|place| *place == RowTags::NONE) {
+        format!("row {row} of dataset `{}` has no tag `{tag}`, which every row needs", dataset.name)
+    } else if let Some(value) = values.iter().find(|value| !is_used(value)) {
+        let known: Vec<&str> =
+            tags.values.iter().filter(|value| is_used(value)).take(NAMED as usize).map(String::as_str).collect();
+        let more = if tags.values.len() > known.len() { " and more" } else { "" };
+        format!(
+            "no row of dataset `{}` has the tag `{tag}` with `{value}`: {}{more} are valid",
+            dataset.name,
+            known.join(", ")
+        )
+    } else {
+        return Ok(None);
+    };
+    Ok(Some(Fault::new(pointer, detail)))
 }
 
 /// The rows of `dataset` that may be used, or why none may. A check that is missing is planned, in a transaction of its own: the

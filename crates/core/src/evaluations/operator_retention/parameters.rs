@@ -97,8 +97,14 @@ impl RetentionParameters {
         let mut faults = Vec::new();
         let mut fault =
             |pointer: &str, detail: String| faults.push(Fault::new(format!("/parameters/{pointer}"), detail));
-        if let Err(error) = parameters.training() {
-            fault("training", error.to_string());
+        match parameters.training() {
+            Err(error) => fault("training", error.to_string()),
+            Ok(training) if training.sampler.plain().is_none() || training.selects_groups() => {
+                let detail = "retraining draws rows without regard to answers and learns from all of them: a run with the sampler \
+                              `uniform` or `epochs`, without `filter` and `dynamic`, is valid";
+                fault("training", detail.to_owned());
+            }
+            Ok(_) => {}
         }
         if config.populations.len() != 1 {
             fault("tasks", format!("{} populations: 1 is valid", config.populations.len()));

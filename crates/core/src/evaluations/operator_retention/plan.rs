@@ -265,13 +265,14 @@ impl<'a> Step<'a> {
     fn drawn(&self, task: usize) -> Vec<(usize, u32)> {
         let (training, run) = (self.training, self.rows.draft.run);
         let rows = self.parameters.tasks[task].places();
+        let draws = training.sampler.plain().unwrap_or_default();
         let own = self.children().enumerate().filter(|(_, child)| child.tasks().contains(&task));
         let drawn = own.flat_map(|(member, child)| {
             let tasks = child.tasks().len() as u32;
             // The first task of an odd batch has one row more.
             let share = (training.batch + tasks - 1 - task as u32) / tasks;
             let path = format!("rows/{task}/{}", child.seed);
-            let rows = training.sampler.draw(rows.clone(), share, run.config.seed, &path, run.step);
+            let rows = draws.draw(rows.clone(), share, run.config.seed, &path, run.step);
             rows.into_iter().map(move |row| (member, row))
         });
         drawn.collect()

@@ -95,6 +95,7 @@ impl ProblemConfig {
             // Nobody learns from seeds themselves.
             allow_overlap: true,
             tests: TestPolicy::default(),
+            tag: None,
         });
         seeds.into_iter().collect()
     }

@@ -14,7 +14,7 @@ use crate::dataset::Purpose;
 use crate::fault::Fault;
 use crate::kit::code::context_faults;
 use crate::kit::config::{MAX_BATCH, MAX_SAMPLES, player_faults};
-use crate::kit::rows::{Sampler, TrainingSet};
+use crate::kit::rows::{Draws, TrainingSet};
 use crate::kit::{ItemConfig, LearningConfig, SamplingConfig, population_faults, single_population_fault};
 use crate::prompt::{PromptConfig, PromptSet};
 use crate::recipes::rlvr;
@@ -47,7 +47,7 @@ pub struct Parameters {
     pub prompts: PromptConfig,
     /// How goalposts are drawn for lemmas, and lemmas for lifts.
     #[serde(default = "defaults::sampler")]
-    pub sampler: Sampler,
+    pub sampler: Draws,
     /// Along what difficulty is changed: each lemma draws one of these, and its lifts inherit it.
     #[serde(default = "defaults::axes")]
     #[schemars(length(min = 1, max = 2))]
@@ -203,7 +203,7 @@ impl Default for SolveStage {
 }
 
 mod defaults {
-    use super::{Axis, LearningConfig, Optimizer, PromptConfig, Sampler, Sampling, SamplingConfig};
+    use super::{Axis, Draws, LearningConfig, Optimizer, PromptConfig, Sampling, SamplingConfig};
 
     pub(super) fn iterations() -> u32 {
         50
@@ -213,8 +213,8 @@ mod defaults {
         PromptConfig { set: "gasp".to_owned(), ..PromptConfig::default() }
     }
 
-    pub(super) fn sampler() -> Sampler {
-        Sampler::Uniform
+    pub(super) fn sampler() -> Draws {
+        Draws::Uniform
     }
 
     pub(super) fn axes() -> Vec<Axis> {

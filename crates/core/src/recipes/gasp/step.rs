@@ -15,7 +15,7 @@ use crate::contract::{Plan, PlanError, Role, RunState, Stage, StepView};
 use crate::id::ProblemId;
 use crate::kit::code::Problem;
 use crate::kit::judge::prompt_error;
-use crate::kit::rows::{Fitted, Rows, row_answers};
+use crate::kit::rows::{Fitted, Rows, Sampled, row_answers};
 use crate::kit::{Draft, Member, Progress};
 use crate::prompt::PromptSet;
 use crate::recipes::rlvr;
@@ -129,9 +129,9 @@ pub struct Memory {
     /// The rows of real data that are known to fit into the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fitted: Option<Fitted>,
-    /// How many real rows the student was asked, where they are asked in rounds.
+    /// What the sampler of real rows knows of the student.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) asked: BTreeMap<String, u64>,
+    pub(super) sampled: BTreeMap<String, Sampled>,
 }
 
 /// An accepted lemma, and the axis that its lifts inherit.
@@ -210,7 +210,7 @@ impl<'a> RealData<'a> {
         let members = std::mem::take(&mut memory.members);
         let rows = Rows::new(run, view, &real.prompts, members)?;
         let batches = stage.iteration * stage.of + stage.index;
-        let before = (memory.fitted.take(), std::mem::take(&mut memory.asked));
+        let before = (memory.fitted.take(), std::mem::take(&mut memory.sampled));
         Ok(Self { rlvr: rlvr::step::Step::within(rows, real, before, batches), parameters, memory })
     }
 
@@ -226,7 +226,7 @@ impl<'a> RealData<'a> {
         draft.plan.records.metrics = records;
         self.memory.members = std::mem::take(&mut draft.members);
         self.memory.fitted = self.rlvr.fitted.take();
-        self.memory.asked = std::mem::take(&mut self.rlvr.asked);
+        self.memory.sampled = std::mem::take(&mut self.rlvr.sampled);
         self.parameters.next(self.rlvr.rows.draft.run, &self.memory)
     }
 

@@ -5,24 +5,23 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::Parameters;
-use crate::contract::{PlanError, RunState, Side, StepView};
+use crate::contract::{PlanError, RowTags, RunState, Side, StepView};
 use crate::kit::rows::{
-    Answer, Asking, Fitted, Measured, Outcomes, Rows, Sampler, drop_groups, groups, records, row_answers,
+    Answer, Asking, Batch, Fitted, Measured, Outcomes, Rows, Sampled, drop_groups, groups, records, row_answers,
 };
 use crate::kit::{Learner, Lesson, Member, Progress, both};
 use crate::work::MemberUpdated;
 
-/// What a run of RLVR remembers between steps: its members, which rows were checked, and how many were asked. Without dynamic
-/// sampling that follows from the step's number, so it is not kept.
+/// What a run of RLVR remembers between steps: its members, which rows were checked, and what the sampler knows.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     pub(super) members: Vec<Member>,
     /// The rows that are known to fit into the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fitted: Option<Fitted>,
-    /// How many rows each member was asked.
+    /// What the sampler knows of each member, by name. Nothing of uniform draws and of passes, unless they are asked in rounds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) asked: BTreeMap<String, u64>,
+    pub(super) sampled: BTreeMap<String, Sampled>,
 }
 
 /// The phases, in order.
@@ -30,8 +29,8 @@ pub(crate) struct Step<'a> {
     pub(crate) rows: Rows<'a>,
     parameters: &'a Parameters,
     pub(crate) fitted: Option<Fitted>,
-    /// How many rows each member was asked before, where it does not follow from `batches`.
-    pub(crate) asked: BTreeMap<String, u64>,
+    /// What the sampler knows of each member.
+    pub(crate) sampled: BTreeMap<String, Sampled>,
     /// How many batches were drawn before.
     batches: u32,
 }
@@ -43,19 +42,19 @@ impl<'a> Step<'a> {
         parameters: &'a Parameters,
         memory: Memory,
     ) -> Result<Self, PlanError> {
-        let Memory { members, fitted, asked } = memory;
+        let Memory { members, fitted, sampled } = memory;
         let rows = Rows::new(run, view, &parameters.prompts, members)?;
-        Ok(Self::within(rows, parameters, (fitted, asked), run.step))
+        Ok(Self::within(rows, parameters, (fitted, sampled), run.step))
     }
 
     /// A step among those of another recipe, after `batches` of its kind.
     pub(crate) fn within(
         rows: Rows<'a>,
         parameters: &'a Parameters,
-        (fitted, asked): (Option<Fitted>, BTreeMap<String, u64>),
+        (fitted, sampled): (Option<Fitted>, BTreeMap<String, Sampled>),
         batches: u32,
     ) -> Self {
-        Self { rows: rows.judged_by(parameters.oracle.as_ref()), parameters, fitted, asked, batches }
+        Self { rows: rows.judged_by(parameters.oracle.as_ref()), parameters, fitted, sampled, batches }
     }
 
     /// Draw → solve → grade → advantages → update; alongside, measure on the held-out rows. Before anything else, every
@@ -85,11 +84,12 @@ impl<'a> Step<'a> {
 
     /// The step's answers, and the updates from them.
     pub(crate) fn learn(&mut self) -> Progress<(Vec<Answer>, Vec<&'a MemberUpdated>)> {
-        let Parameters { dataset, items, learning, dynamic, .. } = self.parameters;
+        let Parameters { dataset, items, learning, dynamic, sampler, .. } = self.parameters;
         let dataset = dataset.settled()?.0;
+        let tags = sampler.tag().map(|tag| self.rows.draft.tags(dataset, tag)).transpose()?;
         let (mut answers, mut asked) = (Vec::new(), 0);
         for round in 0..dynamic.map_or(1, |dynamic| dynamic.max_rounds) {
-            let drawn = self.drawn(round, &answers)?;
+            let drawn = self.drawn(round, &answers, tags.as_deref())?;
             if drawn.is_empty() {
                 break;
             }
@@ -101,6 +101,7 @@ impl<'a> Step<'a> {
         self.select(&mut answers);
         let learners = self.learners(&answers);
         let updated = self.rows.draft.update(Lesson { learning, items }, &learners)?;
+        self.note(&answers, tags.as_deref());
         Ok((answers, updated))
     }
 
@@ -112,50 +113,65 @@ impl<'a> Step<'a> {
             records(draft, outcomes, self.parameters.held_out, self.parameters.selects_groups())?;
         draft.plan.records.row_answers = row_answers(outcomes.answers);
         let members = std::mem::take(&mut draft.members);
-        let (fitted, asked) = (self.fitted.take(), std::mem::take(&mut self.asked));
-        Ok(draft.run.next("", &Memory { members, fitted, asked })?)
+        let (fitted, sampled) = (self.fitted.take(), std::mem::take(&mut self.sampled));
+        Ok(draft.run.next("", &Memory { members, fitted, sampled })?)
     }
 
-    /// Counts what every member was asked, and drops the answers that are not learned from.
-    pub(super) fn select(&mut self, answers: &mut [Answer]) {
-        let Parameters { batch, dynamic, .. } = self.parameters;
-        if !self.parameters.selects_groups() {
-            return;
-        }
-        for (place, member) in self.rows.draft.members.iter().enumerate() {
-            if dynamic.is_some() {
-                let before = self.asked_before(&member.name);
-                self.asked.insert(member.name.clone(), before + groups(answers, place).len() as u64);
+    /// Drops the answers that are not learned from.
+    pub(super) fn select(&self, answers: &mut [Answer]) {
+        if self.parameters.selects_groups() {
+            for member in 0..self.rows.draft.members.len() {
+                drop_groups(answers, member, self.parameters.batch as usize);
             }
-            drop_groups(answers, place, *batch as usize);
+        }
+    }
+
+    /// Lets the sampler take note of the answers.
+    fn note(&mut self, answers: &[Answer], tags: Option<&RowTags>) {
+        let Parameters { sampler, dynamic, .. } = self.parameters;
+        for (place, member) in self.rows.draft.members.iter().enumerate() {
+            let mut known = self.sampled.get(&member.name).cloned().unwrap_or_default();
+            if dynamic.is_some() {
+                known.asked = Some(self.asked_before(&member.name) + groups(answers, place).len() as u64);
+            }
+            let mut rows: BTreeMap<u32, [u32; 2]> = BTreeMap::new();
+            for answer in answers.iter().filter(|answer| answer.member == place) {
+                rows.entry(answer.place).or_default()[usize::from(!answer.correct)] += 1;
+            }
+            sampler.note(&rows.into_iter().collect::<Vec<_>>(), tags, &mut known);
+            if known != Sampled::default() {
+                self.sampled.insert(member.name.clone(), known);
+            }
         }
     }
 
     /// How many rows a member was asked in earlier steps.
     fn asked_before(&self, member: &str) -> u64 {
         let of_steps = u64::from(self.batches) * u64::from(self.parameters.batch);
-        self.asked.get(member).copied().unwrap_or(of_steps)
+        self.sampled.get(member).and_then(|known| known.asked).unwrap_or(of_steps)
     }
 
     /// The rows that every member that solves is asked in a round, each with the member's place: out of all that are learned
     /// from, or out of the member's slice. In the first round that is a batch, later what it lacks after these `answers`.
-    fn drawn(&self, round: u32, answers: &[Answer]) -> Result<Vec<(usize, u32)>, PlanError> {
-        let Parameters { sampler, batch, .. } = self.parameters;
+    fn drawn(&self, round: u32, answers: &[Answer], tags: Option<&RowTags>) -> Result<Vec<(usize, u32)>, PlanError> {
         let draft = &self.rows.draft;
         let mut drawn = Vec::new();
         let members = draft.members.iter().enumerate();
         for (place, member) in members.filter(|(_, member)| member.role_of(Side::Solves).is_some()) {
-            let rows = self.parameters.task(place, draft.members.len())?;
             let known = groups(answers, place);
             let differing = known.iter().filter(|(_, differs)| *differs).count() as u32;
-            let before = self.asked_before(&member.name) + known.len() as u64;
-            // The order of a pass is the same in every round.
-            let path = match (sampler, round) {
-                (Sampler::Epochs, _) | (_, 0) => format!("rows/{}", member.name),
-                (Sampler::Uniform, _) => format!("rows/{}/round-{round}", member.name),
+            let batch = Batch {
+                rows: self.parameters.task(place, draft.members.len())?,
+                count: self.parameters.batch.saturating_sub(differing),
+                before: self.asked_before(&member.name) + known.len() as u64,
+                seed: draft.run.config.seed,
+                path: &format!("rows/{}", member.name),
+                step: self.batches,
+                round,
+                tags,
             };
-            let lacking = batch.saturating_sub(differing);
-            let rows = sampler.draw_after(before, rows, lacking, draft.run.config.seed, &path, self.batches);
+            let nothing = Sampled::default();
+            let rows = self.parameters.sampler.draw(&batch, self.sampled.get(&member.name).unwrap_or(&nothing));
             drawn.extend(rows.into_iter().map(|row| (place, row)));
         }
         Ok(drawn)

@@ -46,6 +46,7 @@ fn rows() -> Vec<Value> {
         json!({
             "task_id": format!("toy/{number}"),
             "question": format!("what is row {number}?"),
+            "tags": {"level": (number % 3).to_string()},
             "canonical": "1",
             "oracle": {"type": "code_o", "program": format!("def f(a):\n d='level 0'\n return a+{number}"), "input": "1"},
         })
@@ -167,8 +168,17 @@ fn members_with_slices_answer_rows_of_their_own() {
     assert_eq!(halves, [(0..12).collect::<Vec<_>>(), (12..24).collect()]);
 }
 
-/// Samplers, and whether rows are asked in rounds.
-const DRAWS: [(&str, bool); 4] = [("epochs", false), ("uniform", false), ("epochs", true), ("uniform", true)];
+/// Samplers, each with rows that are asked in one round and in several.
+fn draws() -> impl Iterator<Item = (Value, bool)> {
+    let samplers = [
+        json!("epochs"),
+        json!("uniform"),
+        json!({"weighted": {"tag": "level", "weights": {"1": 2.0, "2": 1.0}}}),
+        json!({"staircase": {"batches": 1, "up": 0.4, "down": 0.39}}),
+        json!({"band": {}}),
+    ];
+    samplers.into_iter().flat_map(|sampler| [(sampler.clone(), false), (sampler, true)])
+}
 
 fn rounds(dynamic: bool) -> Value {
     if dynamic { json!({"max_rounds": 3}) } else { Value::Null }
@@ -177,7 +187,7 @@ fn rounds(dynamic: bool) -> Value {
 /// Both samplers wrap: 6 steps of 8 are two passes over the 24 rows.
 #[test]
 fn rows_do_not_depend_on_the_order_in_which_work_ends() {
-    for (sampler, dynamic) in DRAWS {
+    for (sampler, dynamic) in draws() {
         let rows = |order| -> Vec<_> {
             let of = |step: &Step| {
                 let mut rows: Vec<_> =
@@ -185,7 +195,7 @@ fn rows_do_not_depend_on_the_order_in_which_work_ends() {
                 rows.sort_unstable();
                 rows
             };
-            let drawn = [("parameters.sampler", json!(sampler)), ("parameters.dynamic", rounds(dynamic))];
+            let drawn = [("parameters.sampler", sampler.clone()), ("parameters.dynamic", rounds(dynamic))];
             steps(&drawn, order).iter().map(of).collect()
         };
         assert_eq!(rows(Order::Together), rows(Order::Shuffled(3)), "{sampler}");
@@ -194,10 +204,10 @@ fn rows_do_not_depend_on_the_order_in_which_work_ends() {
 
 /// A run whose memory is written and read before every step, as after a kill, draws the same rows.
 #[test]
-fn either_sampler_goes_on_where_it_was_after_a_kill() {
-    for (sampler, dynamic) in DRAWS {
+fn a_sampler_goes_on_where_it_was_after_a_kill() {
+    for (sampler, dynamic) in draws() {
         let mut document = document();
-        document["parameters"]["sampler"] = json!(sampler);
+        document["parameters"]["sampler"] = sampler.clone();
         document["parameters"]["dynamic"] = rounds(dynamic);
         let config = resolved(&document).unwrap();
         let drawn = |is_killed: bool| -> Vec<Vec<u32>> {

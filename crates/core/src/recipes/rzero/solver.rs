@@ -8,7 +8,7 @@ use crate::contract::phase::{GRADE, SOLVE};
 use crate::contract::{AttemptRecord, PlanError, Role};
 use crate::id::ProblemId;
 use crate::kit::judge::{given, question_of, read_answer, solve_prompt};
-use crate::kit::rows::Sampler;
+use crate::kit::rows::in_epochs;
 use crate::kit::{Generation, Progress, Sample, Sequence, completions, join};
 
 /// A question of the curriculum that is put to a solver.
@@ -60,7 +60,7 @@ impl<'a> Step<'a> {
         let mut places = Vec::new();
         for solver in &self.solvers {
             let path = format!("curriculum/{}/{}", self.stage.iteration, self.draft.members[*solver].name);
-            let drawn = Sampler::Epochs.draw(0..of, batch, run.config.seed, &path, self.stage.index);
+            let drawn = in_epochs(u64::from(self.stage.index) * u64::from(batch), 0..of, batch, run.config.seed, &path);
             let question = |at: u32| self.memory.curriculum.get(*self.memory.pool.get(at as usize)? as usize).copied();
             places.extend(drawn.into_iter().filter_map(|at| Some((*solver, question(at)?))));
         }

@@ -11,7 +11,7 @@ use crate::benchmark::Question;
 use crate::contract::{PlanError, StepView};
 use crate::id::ProblemId;
 use crate::kit::judge::{is_right, prompt_error};
-use crate::kit::rows::{PlacedRow, Sampler};
+use crate::kit::rows::{PlacedRow, in_epochs};
 use crate::kit::{Member, Pool, Progress};
 use crate::problem::Values;
 use crate::verify::ProblemKind;
@@ -83,7 +83,7 @@ impl Step<'_> {
         let run = self.draft.run;
         let size = u32::try_from(self.size()?).unwrap_or(u32::MAX);
         let path = format!("{name}/{}", run.step);
-        let drawn = Sampler::Epochs.draw(0..size, count, run.config.seed, &path, 0);
+        let drawn = in_epochs(0, 0..size, count, run.config.seed, &path);
         let (dataset, rows) = self.parameters.dataset.settled()?;
         let pool = &self.memory.pool;
         let places = drawn.into_iter().filter_map(|place| match place.checked_sub(rows) {

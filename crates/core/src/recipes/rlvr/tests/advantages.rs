@@ -26,7 +26,7 @@ fn advantages(own: &Value, rewards: &[(u32, f32)]) -> Vec<f32> {
     let run = Rlvr.begin(ExecutionId(Uuid::from_u128(1)), &config).unwrap();
     let (view, parameters): (_, Parameters) =
         (StepView::default(), serde_json::from_value(config.parameters.clone()).unwrap());
-    let mut step = Step::new(&run, &view, &parameters, run.memory().unwrap()).unwrap();
+    let step = Step::new(&run, &view, &parameters, run.memory().unwrap()).unwrap();
     let answer = |(sample, &(group, reward)): (u32, &(u32, f32))| Answer {
         member: 1,
         place: group,
