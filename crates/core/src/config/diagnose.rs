@@ -29,16 +29,16 @@ pub(super) fn faults(error: &ValidationError<'_>, schema: &Value) -> Vec<Fault> 
             let names: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
             vec![Fault::new(place, not_one_of(error.instance().as_ref(), &names))]
         }
+        ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context }
+            if let Some(errors) = meant(error, context) =>
+        {
+            errors.iter().flat_map(|error| faults(error, schema)).collect()
+        }
         // schemars turns an enum whose variants have docs into a choice between constants.
         ValidationErrorKind::OneOfNotValid { .. } | ValidationErrorKind::AnyOf { .. }
             if let Some(names) = constants(schema.pointer(&error.schema_path().to_string())) =>
         {
             vec![Fault::new(place, not_one_of(error.instance().as_ref(), &names))]
-        }
-        ValidationErrorKind::OneOfNotValid { context } | ValidationErrorKind::AnyOf { context }
-            if let Some(errors) = meant(error, context) =>
-        {
-            errors.iter().flat_map(|error| faults(error, schema)).collect()
         }
         ValidationErrorKind::Minimum { limit } => {
             vec![Fault::new(place, format!("{} is too small: at least {limit} is valid", error.instance()))]
@@ -91,7 +91,7 @@ fn with_article(of: JsonType) -> &'static str {
     }
 }
 
-/// The errors of the one alternative that the value is meant to be: that of its JSON type, with its tag.
+/// The errors of the one alternative that the value is meant to be: that of its JSON type, with its tag, or whose only field it has.
 fn meant<'e>(
     error: &ValidationError<'_>,
     alternatives: &'e [Vec<ValidationError<'_>>],
@@ -101,9 +101,13 @@ fn meant<'e>(
         ValidationErrorKind::Constant { .. } => true,
         _ => false,
     };
-    let mut fitting = alternatives.iter().filter(|errors| !errors.iter().any(is_other));
-    match (fitting.next(), fitting.next()) {
-        (Some(only), None) => Some(only),
+    let lacks = |inner: &ValidationError<'_>| {
+        matches!(inner.kind(), ValidationErrorKind::Required { .. }) && inner.instance_path() == error.instance_path()
+    };
+    let fitting: Vec<_> = alternatives.iter().filter(|errors| !errors.iter().any(is_other)).collect();
+    let named: Vec<_> = fitting.iter().copied().filter(|errors| !errors.iter().any(lacks)).collect();
+    match (&fitting[..], &named[..]) {
+        ([only], _) | (_, [only]) => Some(only),
         _ => None,
     }
 }
@@ -114,17 +118,24 @@ fn not_one_of(given: &Value, names: &[&str]) -> String {
     format!("{} is not one of {}{hint}", shorten(given), names.join(", "))
 }
 
-/// The constants to choose from, if `choices` has only constants (and null, for optional values).
+/// The constants to choose from, if `choices` has only constants, objects with the one field that names them, and null.
 fn constants(choices: Option<&Value>) -> Option<Vec<&str>> {
     let mut names = Vec::new();
     for choice in choices?.as_array()? {
-        if let Some(name) = choice["const"].as_str() {
+        if let Some(name) = choice["const"].as_str().or_else(|| only_field(choice)) {
             names.push(name);
         } else if choice["type"] != "null" {
             names.extend(constants(choice.get("oneOf").or_else(|| choice.get("anyOf")))?);
         }
     }
     Some(names)
+}
+
+/// The field of an object that has just one, which is required and no tag.
+fn only_field(schema: &Value) -> Option<&str> {
+    let fields = schema["properties"].as_object().filter(|fields| fields.len() == 1)?;
+    let (name, field) = fields.iter().next()?;
+    (schema["required"][0] == name.as_str() && field["const"].is_null()).then_some(name.as_str())
 }
 
 /// The known fields of the object that has the unknown one.
@@ -160,6 +171,25 @@ fn shorten_text(text: &str) -> String {
 mod tests {
     use crate::config::Schema;
     use serde_json::json;
+
+    #[test]
+    fn a_choice_of_names_and_of_objects_by_name_says_which_there_are() {
+        let band = json!({"type": "object", "properties": {"target": {"type": "number", "maximum": 1}}});
+        let object = |name: &str, of: &serde_json::Value| {
+            json!({"type": "object", "properties": {name: of}, "required": [name],
+            "additionalProperties": false})
+        };
+        let schema = json!({"oneOf": [{"const": "epochs"}, object("band", &band), object("weighted", &json!({"type": "object"}))]});
+        let told = |value: serde_json::Value| {
+            let faults = Schema::new(schema.clone()).diagnose(&value);
+            faults.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(told(json!("epoch")), ["\"epoch\" is not one of epochs, band, weighted; did you mean `epochs`?"]);
+        assert_eq!(told(json!({"bands": {}})), ["{\"bands\":{}} is not one of epochs, band, weighted"]);
+        let within = told(json!({"band": {"target": 2}}));
+        assert!(within.len() == 1 && within[0].starts_with("/band/target: "), "{within:?}");
+        assert!(told(json!({"band": {}})).is_empty() && told(json!("epochs")).is_empty());
+    }
 
     #[test]
     fn a_fault_within_an_alternative_is_told_at_its_own_place() {

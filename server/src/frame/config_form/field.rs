@@ -78,7 +78,8 @@ pub(super) fn field(path: &str, name: &str, schema: &Value, value: &Value) -> Op
     let choices = choices(schema);
     let list = list(schema, value);
     let input = match value {
-        _ if !choices.is_empty() => Input::Choice(choices),
+        // An object that stands in the place of a name, such as a sampler with fields, is not among the names.
+        _ if !choices.is_empty() && !value.is_object() => Input::Choice(choices),
         _ if list.is_some() => list.unwrap_or(Input::Json),
         Value::Array(_) | Value::Object(_) => Input::Json,
         _ if has("array") || has("object") || is_object(schema) => Input::Json,
@@ -215,5 +216,18 @@ mod tests {
         };
         assert_eq!((field.pointer.as_str(), field.range.as_deref()), ("/a/b~1c", Some("1 to 9")));
         assert!(field.optional && field.input == Input::Number && field.about == "How many.");
+    }
+
+    #[test]
+    fn an_object_among_names_is_edited_as_json() {
+        let band = serde_json::json!({"type": "object", "properties": {"band": {"type": "object"}}});
+        let schema = serde_json::json!({"oneOf": [{"const": "epochs", "description": "In passes."}, band]});
+        let input = |value: Value| match field("sampler", "sampler", &schema, &value) {
+            Some(Line::Field(field)) => (field.input, field.value),
+            _ => panic!("a field"),
+        };
+        let names = vec![("epochs".to_owned(), "In passes.".to_owned())];
+        assert_eq!(input(serde_json::json!("epochs")), (Input::Choice(names), "epochs".to_owned()));
+        assert_eq!(input(serde_json::json!({"band": {}})), (Input::Json, r#"{"band":{}}"#.to_owned()));
     }
 }

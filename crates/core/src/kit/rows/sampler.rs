@@ -101,7 +101,7 @@ pub struct Staircase {
 
 /// Thompson sampling of difficulty (MoPPS, arXiv 2507.04632): of `candidates · batch` rows drawn uniformly, each with a pass rate
 /// drawn from its own `Beta(1 + a, 1 + b)`, those nearest to `target`. After a step with s right and f wrong answers to a row,
-/// `a ← decay · a + s` and `b ← decay · b + f`. The two numbers of every row that was asked are in the run's state.
+/// `a ← decay · a + s` and `b ← decay · b + f`. Both numbers of every row that was asked are in the run's state.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Band {
