@@ -2,7 +2,7 @@
 
 use lyceum_core::id::ProblemId;
 use lyceum_core::recipe::phase::{GRADE, SOLVE};
-use lyceum_core::recipe::rows::{Asking, RewardConfig, Rows, Sampler};
+use lyceum_core::recipe::rows::{Asking, Draws, RewardConfig, Rows};
 use lyceum_core::recipe::{Learner, Lesson, Pause, PlanError, Progress, Role, RunState, Sequence, StepView, both};
 use lyceum_core::work::Sampling;
 
@@ -75,11 +75,11 @@ impl<'a> Step<'a> {
     fn study(&mut self) -> Progress<Lessons> {
         let (dataset, rows) = self.parameters.dataset.settled()?;
         let run = self.rows.draft.run;
-        let drawn = Sampler::Epochs.draw(0..rows, ROWS.min(rows), run.config.seed, "rows", run.step);
+        let drawn = Draws::Epochs.draw(0..rows, ROWS.min(rows), run.config.seed, "rows", run.step);
         let solvers = self.playing(Role::Solver);
         let places: Vec<(usize, u32)> =
             solvers.iter().flat_map(|solver| drawn.iter().map(|row| (*solver, *row))).collect();
-        let questions = self.rows.questions(dataset, &places)?;
+        let questions = self.rows.questions(dataset, &places, 0)?;
         let asked: Vec<_> = questions[..drawn.len()]
             .iter()
             .map(|question| (question.row.problem, question.row.row.question.clone()))
@@ -91,6 +91,7 @@ impl<'a> Step<'a> {
             sampling: &Sampling::default(),
             reward: &RewardConfig::default(),
             draws: None,
+            round: 0,
             is_learned: true,
         };
         // An item has the questions of one solver, who has a base of its own.
