@@ -22,3 +22,4 @@ INSERT INTO results_to_renew
 SELECT run_id, suite, row_set, decoding FROM benchmark_results WHERE role <> 'base' AND reference IS NOT NULL
 UNION
 SELECT run_id, suite, row_set, decoding FROM run_results WHERE reference IS NOT NULL;
+CREATE INDEX results_to_renew_by_run ON results_to_renew (run_id);
