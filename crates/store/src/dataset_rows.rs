@@ -1,6 +1,6 @@
 //! Rows of a dataset in the runs that learn from them: their answers over time.
 
-use lyceum_core::id::ExecutionId;
+use lyceum_core::id::{DatasetId, ExecutionId};
 use lyceum_core::recipe::RowAnswersRecord;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -173,6 +173,44 @@ pub async fn difficulty(db: &PgPool, run: ExecutionId, steps: Stretch) -> Result
     .bind(width)
     .bind(from)
     .bind(to)
+    .fetch_all(db)
+    .await?)
+}
+
+/// What was asked of rows with one value of a tag, in some steps.
+#[derive(Clone, Debug, PartialEq, FromRow, Serialize, ToSchema)]
+pub struct AskedRows {
+    /// The first step.
+    pub step: i32,
+    /// The tag's value; none for rows without it.
+    pub value: Option<String>,
+    /// Answers.
+    pub answers: i64,
+    /// How many are correct.
+    pub correct: i64,
+}
+
+/// What was asked of the rows of `dataset`, by the values of a tag, in every `steps.width` steps.
+pub async fn asked_by_tag(
+    db: &PgPool,
+    run: ExecutionId,
+    dataset: DatasetId,
+    tag: &str,
+    steps: Stretch,
+) -> Result<Vec<AskedRows>> {
+    let [from, to, width] = steps.binds();
+    Ok(sqlx::query_as(
+        "SELECT a.step / $2 * $2 AS step, coalesce(d.row #>> ARRAY['tags', $6], d.row ->> $6) AS value,
+             sum(a.answers)::bigint AS answers, sum(a.correct)::bigint AS correct
+         FROM row_answers a JOIN dataset_rows d ON d.dataset_id = $5 AND d.index = a.row
+         WHERE a.run_id = $1 AND a.step BETWEEN $3 AND $4 GROUP BY 1, 2 ORDER BY 1, 2",
+    )
+    .bind(run.0)
+    .bind(width)
+    .bind(from)
+    .bind(to)
+    .bind(dataset.0)
+    .bind(tag)
     .fetch_all(db)
     .await?)
 }

@@ -1,9 +1,11 @@
 //! The rows of a dataset in a run that learns from them: how often each is solved, and how many are over time.
 
+mod levels;
 pub(crate) mod page;
 
 use actix_web::{HttpRequest, HttpResponse, Responder as _, web};
 use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::RowsAsked;
 use lyceum_store::dataset_rows::{self, DifficultyWindow, RowFilter};
 use lyceum_store::runs::{self, RunDetail};
 use lyceum_store::steps::Stretch;
@@ -96,13 +98,13 @@ async fn show(
     if query.format == Some(Format::Csv) {
         return csv_of(&["step", "never", "sometimes", "always"], &items);
     }
-    let difficulty = Difficulty { rows: learned_rows(&lab, &run), width: steps.width, items };
+    let difficulty = Difficulty { rows: asked(&lab, &run).map(|rows| rows.learned), width: steps.width, items };
     Ok(Answer::ok(difficulty).respond_to(&request))
 }
 
-/// How many rows of its dataset a run learns from, if its recipe says so.
-fn learned_rows(lab: &Lab, run: &RunDetail) -> Option<u32> {
+/// The rows of a dataset that a run asks, if its recipe says so.
+fn asked(lab: &Lab, run: &RunDetail) -> Option<RowsAsked> {
     let recipe = lab.registry.get(&run.run.recipe).ok()?;
     let config = serde_json::from_value(run.config.clone()).ok()?;
-    Some(recipe.rows_asked(&config).ok()??.learned)
+    recipe.rows_asked(&config).ok()?
 }

@@ -223,6 +223,8 @@ pub struct RowsAsked {
     pub dataset: DatasetId,
     /// How many rows are answered, from the first.
     pub rows: u32,
+    /// The tag by which rows are chosen, if they are.
+    pub tag: Option<String>,
     /// How many of these are learned from, from the first; the others are held out.
     pub learned: u32,
     /// The style of their prompts.

@@ -22,7 +22,7 @@ use crate::dataset::{DatasetUse, TagUse};
 use crate::fault::{Fault, Faults};
 use crate::kit::config::{MAX_BATCH, MAX_SAMPLES};
 use crate::kit::rows::{
-    Asking, DynamicSampling, GroupFilter, HeldOut, RewardConfig, Sampler, TrainingSet, all_metrics, metrics,
+    Asking, DynamicSampling, GroupFilter, HeldOut, Recorded, RewardConfig, Sampler, TrainingSet, all_metrics, metrics,
 };
 use crate::kit::{
     ItemConfig, LearningConfig, Names, founders, population_faults, resolved, sampling_faults, single_population_fault,
@@ -107,7 +107,7 @@ impl contract::TypedRecipe for Rlvr {
     }
 
     fn recorded_metrics(&self, parameters: &Parameters) -> Vec<Metric> {
-        metrics(parameters.held_out, parameters.selects_groups())
+        metrics(parameters.recorded())
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -223,10 +223,20 @@ impl Parameters {
             pointer,
             dataset,
             rows,
+            tag: self.sampler.tag().map(str::to_owned),
             learned: self.learned_of(rows),
             prompts: self.prompts.clone(),
             max_tokens: self.sampling.max_tokens,
         })
+    }
+
+    /// What a run records.
+    pub(crate) fn recorded(&self) -> Recorded {
+        Recorded {
+            held_out: self.held_out,
+            selects_groups: self.selects_groups(),
+            has_levels: matches!(self.sampler, Sampler::Staircase(_)),
+        }
     }
 
     /// Whether some groups of answers are not learned from.

@@ -7,7 +7,7 @@ use lyceum_store::dataset_rows::{self, DifficultyWindow, LatestAnswers, RowFilte
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::learned_rows;
+use super::levels::{Known, Levels};
 use crate::api_error::ApiError;
 use crate::contract::{Filter as _, Listing};
 use crate::frame::figure::{Colour, Figure, Series, Style};
@@ -21,6 +21,8 @@ use crate::subjects::problems::list::Choice;
 
 /// Bars of the chart, at most.
 const BARS: u32 = 120;
+/// Columns of the table of levels, at most.
+const COLUMNS: u32 = 24;
 
 /// The steps of the chart, and filters of the rows.
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -56,6 +58,10 @@ struct DifficultyPage {
     rows: Option<u32>,
     /// The rows at the end of each bar's steps.
     windows: Vec<DifficultyWindow>,
+    /// What was asked by level; none where rows have none.
+    levels: Option<Levels>,
+    /// What the sampler knew of members after the last of the steps shown.
+    sampled: Vec<Known>,
     items: Vec<RowProgress>,
     #[serde(flatten)]
     pager: Pager,
@@ -134,12 +140,16 @@ pub(crate) async fn show_difficulty(
     let run = RunFrame::load(&lab, *id, Tab::Difficulty).await?;
     let steps = Steps { from: asked.from, to: asked.to };
     let stretch = steps.of_run(run.run().step, BARS)?;
-    let (windows, page) = futures::try_join!(
+    let rows = super::asked(&lab, &run.detail);
+    let end = steps.to.map_or(u32::MAX, |to| to.saturating_add(1)).min(run.run().step.cast_unsigned());
+    let (windows, page, levels, sampled) = futures::try_join!(
         dataset_rows::difficulty(db, *id, stretch),
-        dataset_rows::page(db, *id, &asked.rows, listing.window())
+        dataset_rows::page(db, *id, &asked.rows, listing.window()),
+        Levels::load(&lab.store, *id, rows.as_ref(), steps.of_run(run.run().step, COLUMNS)?),
+        Known::load(&lab.store, *id, end),
     )?;
     let page = listing.page(page);
-    let rows = learned_rows(&lab, &run.detail);
+    let rows = rows.map(|rows| rows.learned);
     view.show(&DifficultyPage {
         layout: view.layout(format!("Difficulty · {}", run.run().name), Section::Runs),
         figures: view.news(vec![chart(&windows, rows)], stretch.width),
@@ -149,6 +159,8 @@ pub(crate) async fn show_difficulty(
         steps,
         rows,
         windows,
+        levels,
+        sampled,
         asked,
         run,
     })

@@ -22,6 +22,7 @@ charts! {
     chart SAMPLED_ENTROPY LEARNING "Sampled entropy": "Mean entropy of the model over its answers, in nats.";
     chart TRUNCATED LEARNING "Truncated share": "Answers that were cut at the limit of tokens.";
     chart DROPPED LEARNING "Dropped answers": "Answers that were generated and not learned from.";
+    chart LEVEL SOLVING "Level": "The place of the level that a staircase asked, from 1.";
     chart ROUNDS LEARNING "Rounds": "Rounds in which rows were asked until enough groups of answers differed.";
 }
 
@@ -34,22 +35,33 @@ struct Tally<'t> {
     answers: Vec<&'t Answer>,
     measured: Vec<&'t Measured>,
     updated: Vec<&'t MemberUpdated>,
+    levels: Vec<f64>,
     costs: Costs,
 }
 
-/// The metrics of a run with this setting, in the order of their values.
-pub(crate) fn metrics(held_out: Option<HeldOut>, selects_groups: bool) -> Vec<Metric> {
-    metric::metrics(&measures(held_out.map(|held_out| held_out.n), selects_groups))
+/// What a run records besides what every run does.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Recorded {
+    pub(crate) held_out: Option<HeldOut>,
+    /// Whether it does not learn from all groups of answers.
+    pub(crate) selects_groups: bool,
+    /// Whether its sampler has levels.
+    pub(crate) has_levels: bool,
+}
+
+/// The metrics of a run, in the order of their values.
+pub(crate) fn metrics(recorded: Recorded) -> Vec<Metric> {
+    metric::metrics(&measures(recorded.held_out.map(|held_out| held_out.n), recorded))
 }
 
 /// The metrics that any run may have.
 pub(crate) fn all_metrics() -> Vec<Metric> {
-    metric::metrics(&measures(Some(MAX_HELD_OUT), true))
+    metric::metrics(&measures(Some(MAX_HELD_OUT), Recorded { held_out: None, selects_groups: true, has_levels: true }))
 }
 
-/// The measures of a run with `held_out` answers to each held-out row, which are its first ones, and those of a run that does
-/// not learn from all groups, which are its last.
-fn measures<'t>(held_out: Option<u32>, selects_groups: bool) -> Measures<'t> {
+/// The measures of a run with `held_out` answers to each held-out row, which are its first ones; those that only some runs
+/// record besides are the last.
+fn measures<'t>(held_out: Option<u32>, recorded: Recorded) -> Measures<'t> {
     let mut measures = held_out.map_or_else(Vec::new, pass_at_k_measures);
     measures.extend(of_answers());
     measures.extend(policy());
@@ -62,8 +74,11 @@ fn measures<'t>(held_out: Option<u32>, selects_groups: bool) -> Measures<'t> {
     let truncated = Metric::share("truncated_share", &[&TRUNCATED]).summary("Answers cut at the limit of tokens.");
     measures
         .push(truncated.of(|of: &Tally<'t>| mean(of.answers.iter().map(|answer| share(answer.sequence.truncated)))));
-    if selects_groups {
+    if recorded.selects_groups {
         measures.extend(of_groups());
+    }
+    if recorded.has_levels {
+        measures.extend(of_levels());
     }
     measures
 }
@@ -88,6 +103,13 @@ fn of_answers<'t>() -> Measures<'t> {
     }
 }
 
+fn of_levels<'t>() -> Measures<'t> {
+    table! {
+        number "sampler_level" [LEVEL] "The place of the level that a member was asked in its staircase, from 1."
+            => |of| mean(of.levels.iter().copied());
+    }
+}
+
 /// A step's outcome.
 #[derive(Clone, Copy)]
 pub(crate) struct Outcomes<'t> {
@@ -96,22 +118,24 @@ pub(crate) struct Outcomes<'t> {
     pub(crate) updated: &'t [&'t MemberUpdated],
     /// Measurements on held-out rows; none in most steps.
     pub(crate) measured: &'t [Measured],
+    /// The level that every member was asked, if the sampler has levels.
+    pub(crate) levels: &'t [f64],
 }
 
 /// The run's row and a row for each member.
 pub(crate) fn records(
     draft: &Draft<'_>,
     outcomes: Outcomes<'_>,
-    held_out: Option<HeldOut>,
-    selects_groups: bool,
+    recorded: Recorded,
 ) -> Result<Vec<MetricRecord>, PlanError> {
-    let Outcomes { answers, updated, measured } = outcomes;
+    let Outcomes { answers, updated, measured, levels } = outcomes;
     let members = draft.members.iter().enumerate().map(|(place, member)| {
         let id = member.id(draft.run.run);
         let tally = Tally {
             answers: answers.iter().filter(|answer| answer.member == place).collect(),
             measured: measured.iter().filter(|of| of.member == place).collect(),
             updated: updated.iter().copied().filter(|new| new.member == id).collect(),
+            levels: levels.get(place).copied().into_iter().collect(),
             costs: Costs::none(),
         };
         (Some(id), tally)
@@ -120,9 +144,10 @@ pub(crate) fn records(
         answers: answers.iter().collect(),
         measured: measured.iter().collect(),
         updated: updated.to_vec(),
+        levels: levels.to_vec(),
         costs: Costs::of(draft.view, &PHASES)?,
     };
-    let measures = measures(held_out.map(|held_out| held_out.n), selects_groups);
+    let measures = measures(recorded.held_out.map(|held_out| held_out.n), recorded);
     let names: BTreeSet<&String> = answers.iter().flat_map(|answer| answer.parts.keys()).collect();
     let rows: Vec<_> = members.chain([(None, run)]).collect();
     let parts: Vec<_> = rows.iter().map(|(_, tally)| tally.reward_parts(&names)).collect();

@@ -31,6 +31,8 @@ pub(crate) struct Step<'a> {
     pub(crate) fitted: Option<Fitted>,
     /// What the sampler knows of each member.
     pub(crate) sampled: BTreeMap<String, Sampled>,
+    /// The level that every member was asked in this step, from 1, where the sampler has levels.
+    levels: Vec<f64>,
     /// How many batches were drawn before.
     batches: u32,
 }
@@ -54,7 +56,14 @@ impl<'a> Step<'a> {
         (fitted, sampled): (Option<Fitted>, BTreeMap<String, Sampled>),
         batches: u32,
     ) -> Self {
-        Self { rows: rows.judged_by(parameters.oracle.as_ref()), parameters, fitted, sampled, batches }
+        Self {
+            rows: rows.judged_by(parameters.oracle.as_ref()),
+            parameters,
+            fitted,
+            sampled,
+            levels: Vec::new(),
+            batches,
+        }
     }
 
     /// Draw → solve → grade → advantages → update; alongside, measure on the held-out rows. Before anything else, every
@@ -64,7 +73,8 @@ impl<'a> Step<'a> {
         both(born, self.fit())?;
         let measured = self.measure();
         let (measured, (answers, updated)) = both(measured, self.learn())?;
-        self.finish(Outcomes { answers: &answers, updated: &updated, measured: &measured })
+        let levels = std::mem::take(&mut self.levels);
+        self.finish(Outcomes { answers: &answers, updated: &updated, measured: &measured, levels: &levels })
     }
 
     /// Every row that is learned from is known to fit into the context.
@@ -109,8 +119,7 @@ impl<'a> Step<'a> {
     fn finish(&mut self, outcomes: Outcomes<'_>) -> Progress<RunState> {
         let draft = &mut self.rows.draft;
         draft.adopt(outcomes.updated);
-        draft.plan.records.metrics =
-            records(draft, outcomes, self.parameters.held_out, self.parameters.selects_groups())?;
+        draft.plan.records.metrics = records(draft, outcomes, self.parameters.recorded())?;
         draft.plan.records.row_answers = row_answers(outcomes.answers);
         let members = std::mem::take(&mut draft.members);
         let (fitted, sampled) = (self.fitted.take(), std::mem::take(&mut self.sampled));
@@ -131,6 +140,7 @@ impl<'a> Step<'a> {
         let Parameters { sampler, dynamic, .. } = self.parameters;
         for (place, member) in self.rows.draft.members.iter().enumerate() {
             let mut known = self.sampled.get(&member.name).cloned().unwrap_or_default();
+            self.levels.push(known.level as f64 + 1.0);
             if dynamic.is_some() {
                 known.asked = Some(self.asked_before(&member.name) + groups(answers, place).len() as u64);
             }

@@ -120,7 +120,7 @@ fn shuffled_rewards_change_places_within_the_batch() {
 #[test]
 fn a_single_answer_to_a_row_is_no_group_without_signal() {
     let shares = |overrides: &[(&str, Value)]| -> Vec<f64> {
-        let recorded = crate::kit::rows::metrics(None, false);
+        let recorded = crate::kit::rows::metrics(crate::kit::rows::Recorded::default());
         let place = recorded.iter().position(|metric| metric.name == "no_signal_share").unwrap();
         let steps = super::steps(overrides, Order::Together);
         let rows = steps.iter().flat_map(|step| &step.records.metrics);

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 
 use super::{DATASET, document, resolved, rounds, rows, steps, steps_of};
 use crate::contract::MetricRecord;
-use crate::kit::rows::metrics;
+use crate::kit::rows::{Recorded, metrics};
 use crate::recipes::Rlvr;
 use crate::simulation::{Order, Players, Simulation, Skill, Step};
 
 fn value(record: &MetricRecord, name: &str) -> f64 {
-    let place = metrics(None, true).iter().position(|metric| metric.name == name).unwrap();
+    let place = metrics(Recorded { selects_groups: true, ..Recorded::default() })
+        .iter()
+        .position(|metric| metric.name == name)
+        .unwrap();
     record.values[place]
 }
 
@@ -91,4 +94,28 @@ fn a_run_ends_with_the_step_that_spends_its_budget() {
     assert_eq!(spent(Some(three)), whole[..3]);
     assert_eq!(spent(Some(three + 1)), whole[..4], "the step that spends the last token is the last");
     assert_eq!(spent(Some(u64::MAX)), whole);
+}
+
+#[test]
+fn the_level_of_a_staircase_is_recorded_as_it_was_asked() {
+    let staircase = json!({"staircase": {"batches": 1, "up": 0.4, "down": 0.2}});
+    let place = metrics(Recorded { has_levels: true, ..Recorded::default() })
+        .iter()
+        .position(|metric| metric.name == "sampler_level")
+        .unwrap();
+    let mut level = 1.0;
+    for step in steps(&[("parameters.sampler", staircase)], Order::Together) {
+        let record = of_members(&step).next().unwrap();
+        assert_eq!(record.values[place], level);
+        let own: Vec<_> =
+            step.records.attempts.iter().filter(|attempt| Some(attempt.solver.0) == record.member).collect();
+        let rate = own.iter().filter(|attempt| attempt.correct).count() as f64 / own.len() as f64;
+        level = if rate > 0.4 {
+            f64::min(level + 1.0, 3.0)
+        } else if rate < 0.2 {
+            f64::max(level - 1.0, 1.0)
+        } else {
+            level
+        };
+    }
 }

@@ -1,0 +1,147 @@
+//! What a run was asked, by the levels of its rows over its steps, and what its sampler knew.
+
+use lyceum_core::id::ExecutionId;
+use lyceum_core::recipe::RowsAsked;
+use lyceum_core::recipe::rows::Sampled;
+use lyceum_store::dataset_rows::{self, AskedRows};
+use lyceum_store::runs::state_at;
+use lyceum_store::steps::Stretch;
+use lyceum_store::{Store, StoreError};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+use crate::frame::format::percent;
+use crate::frame::sides::heat;
+
+/// What stands for the tag of rows where no sampler chooses by one.
+const LEVEL: &str = "level";
+
+/// What was asked, by the value of a tag over steps.
+#[derive(Serialize)]
+pub(super) struct Levels {
+    /// The tag.
+    pub(super) tag: String,
+    /// By step and value.
+    asked: Vec<AskedRows>,
+    /// The first step of each column.
+    #[serde(skip)]
+    pub(super) steps: Vec<i32>,
+    #[serde(skip)]
+    pub(super) lines: Vec<Line>,
+}
+
+/// A value of the tag, and how its rows were answered in each column.
+pub(super) struct Line {
+    pub(super) value: String,
+    pub(super) cells: Vec<Option<Cell>>,
+}
+
+pub(super) struct Cell {
+    pub(super) class: String,
+    /// The share of the column's answers.
+    pub(super) share: String,
+    /// In words, with the pass rate.
+    pub(super) title: String,
+}
+
+impl Levels {
+    /// None where rows have no such tag.
+    pub(super) async fn load(
+        store: &Store,
+        run: ExecutionId,
+        rows: Option<&RowsAsked>,
+        steps: Stretch,
+    ) -> Result<Option<Self>, StoreError> {
+        let Some(rows) = rows else { return Ok(None) };
+        let tag = rows.tag.clone().unwrap_or_else(|| LEVEL.to_owned());
+        let asked = dataset_rows::asked_by_tag(store.pool(), run, rows.dataset, &tag, steps).await?;
+        Ok(asked.iter().any(|one| one.value.is_some()).then(|| Self::of(tag, asked)))
+    }
+
+    fn of(tag: String, asked: Vec<AskedRows>) -> Self {
+        let mut steps: Vec<i32> = asked.iter().map(|one| one.step).collect();
+        steps.dedup();
+        let mut of_column: BTreeMap<i32, i64> = BTreeMap::new();
+        let mut of_value: BTreeMap<&Option<String>, BTreeMap<i32, &AskedRows>> = BTreeMap::new();
+        for one in &asked {
+            *of_column.entry(one.step).or_default() += one.answers;
+            of_value.entry(&one.value).or_default().insert(one.step, one);
+        }
+        let cell = |one: &&AskedRows| {
+            let rate = one.correct as f64 / one.answers.max(1) as f64;
+            let share = percent(&(one.answers as f64 / of_column[&one.step].max(1) as f64));
+            let title = format!("{share} of the answers, {} of them correct", percent(&rate));
+            Cell { class: heat(Some(rate), (0.0, 1.0)), share, title }
+        };
+        let mut lines: Vec<Line> = of_value
+            .iter()
+            .map(|(value, cells)| Line {
+                value: (*value).clone().unwrap_or_else(|| "none".to_owned()),
+                cells: steps.iter().map(|step| cells.get(step).map(cell)).collect(),
+            })
+            .collect();
+        let number = |line: &Line| line.value.parse::<f64>().unwrap_or(f64::INFINITY);
+        lines.sort_by(|a, b| number(a).total_cmp(&number(b)));
+        Self { tag, steps, lines, asked }
+    }
+}
+
+/// What the sampler knows of a member before a step.
+#[derive(Serialize)]
+pub(super) struct Known {
+    pub(super) member: String,
+    #[serde(flatten)]
+    pub(super) sampled: Sampled,
+}
+
+impl Known {
+    /// Nothing where the sampler remembers nothing, or the step has no state.
+    pub(super) async fn load(store: &Store, run: ExecutionId, step: u32) -> Result<Vec<Self>, StoreError> {
+        let state = match state_at(store.pool(), run, step).await {
+            Err(StoreError::NoSuchStep { .. }) => return Ok(Vec::new()),
+            state => state?,
+        };
+        let sampled: BTreeMap<String, Sampled> =
+            serde_json::from_value(state.memory["sampled"].clone()).unwrap_or_default();
+        Ok(sampled.into_iter().map(|(member, sampled)| Self { member, sampled }).collect())
+    }
+
+    /// What it remembers of rows, by the mean of what it expects of each.
+    pub(super) fn rows(&self) -> String {
+        let expected = |[right, wrong]: &[f64; 2]| (1.0 + right) / (2.0 + right + wrong);
+        let rows = &self.sampled.rows;
+        let inside = rows.values().map(expected).filter(|rate| (0.25..=0.75).contains(rate)).count();
+        format!("{} rows, {inside} of them expected to be solved in 25 to 75 % of answers", rows.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shares_are_of_a_column_and_levels_are_in_the_order_of_numbers() {
+        let asked =
+            |step, value: &str, answers, correct| AskedRows { step, value: Some(value.to_owned()), answers, correct };
+        let all = vec![asked(0, "10", 10, 5), asked(0, "9", 30, 30), asked(5, "10", 8, 0)];
+        let levels = Levels::of("level".to_owned(), all);
+        assert_eq!(levels.steps, [0, 5]);
+        let read: Vec<_> = levels
+            .lines
+            .iter()
+            .map(|line| {
+                let cells = line.cells.iter().flatten().map(|cell| (cell.share.clone(), cell.class.as_str()));
+                (line.value.as_str(), line.cells.len(), cells.collect::<Vec<_>>())
+            })
+            .collect();
+        assert_eq!(
+            read,
+            [
+                ("9", 2, vec![(percent(&0.75), "heat-10")]),
+                ("10", 2, vec![(percent(&0.25), "heat-5"), (percent(&1.0), "heat-0")]),
+            ]
+        );
+        let sampled = Sampled { rows: BTreeMap::from([(0, [1.0, 1.0]), (3, [8.0, 0.0])]), ..Sampled::default() };
+        assert!(Known { member: "student-0".to_owned(), sampled }.rows().starts_with("2 rows, 1 of them"));
+    }
+}
