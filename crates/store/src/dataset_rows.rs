@@ -177,7 +177,7 @@ pub async fn difficulty(db: &PgPool, run: ExecutionId, steps: Stretch) -> Result
     .await?)
 }
 
-/// What was asked of rows with one value of a tag, in some steps.
+/// Answers to rows with one value of a tag, in some steps.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize, ToSchema)]
 pub struct AskedRows {
     /// The first step.
@@ -190,7 +190,7 @@ pub struct AskedRows {
     pub correct: i64,
 }
 
-/// What was asked of the rows of `dataset`, by the values of a tag, in every `steps.width` steps.
+/// Answers to the rows of `dataset` by the values of a tag, in every `steps.width` steps.
 pub async fn asked_by_tag(
     db: &PgPool,
     run: ExecutionId,

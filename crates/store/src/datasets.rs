@@ -164,7 +164,7 @@ pub async fn slice(db: impl PgExecutor<'_>, id: DatasetId, first: u32, count: u3
     .await?)
 }
 
-/// The value of a tag of every row. What tells apart problems of code, such as their level, is a tag of them too.
+/// The value of a tag of every row. A field of a problem of code, such as its level, is a tag too.
 pub async fn tags(db: impl PgExecutor<'_>, id: DatasetId, tag: &str) -> Result<RowTags> {
     let values: Vec<Option<String>> = sqlx::query_scalar(
         "SELECT coalesce(row #>> ARRAY['tags', $2], row ->> $2) FROM dataset_rows WHERE dataset_id = $1 ORDER BY index",

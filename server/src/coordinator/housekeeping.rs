@@ -2,7 +2,7 @@
 //! the items of lost workers.
 
 use lyceum_store::artifact::{self, ArtifactStore};
-use lyceum_store::{Store, alerts, benchmarks, crashes, queue, work, workers};
+use lyceum_store::{Store, StoreError, alerts, benchmarks, crashes, queue, work, workers};
 use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -56,15 +56,12 @@ pub(super) async fn renew_results(store: Store, every: Duration, stop: Cancellat
     let renewing = async {
         loop {
             tick.tick().await;
-            loop {
-                match benchmarks::renew_next(store.pool()).await {
-                    Ok(true) => {}
-                    Ok(false) => break,
-                    Err(error) => {
-                        tracing::warn!(%error, "cannot compute results again");
-                        break;
-                    }
-                }
+            let all = async {
+                while benchmarks::renew_next(store.pool()).await? {}
+                Ok::<(), StoreError>(())
+            };
+            if let Err(error) = all.await {
+                tracing::warn!(%error, "cannot compute results again");
             }
         }
     };

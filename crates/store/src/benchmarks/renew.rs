@@ -1,4 +1,4 @@
-//! What measurements come to: each checkpoint's difference from its base, and the result of a run, which is the mean over its
+//! The results of measurements: each checkpoint's difference from its base, and the result of a run, which is the mean over its
 //! members that solve. Computed in the transaction that writes the measurements, from all of them that are of the same way.
 
 use std::collections::{BTreeMap, HashMap};
@@ -111,7 +111,7 @@ async fn lock(tx: &mut PgConnection) -> Result<()> {
     Ok(())
 }
 
-/// What was measured of a member.
+/// A measurement of a member.
 #[derive(Debug, FromRow)]
 struct Measured {
     seq: i64,
@@ -124,7 +124,8 @@ struct Measured {
     n: i32,
     samples: Vec<i32>,
     correct: Vec<i32>,
-    reference: Option<f64>,
+    #[sqlx(flatten)]
+    difference: Difference,
 }
 
 /// The share of right answers by row.
@@ -141,7 +142,7 @@ async fn renew_way(tx: &mut PgConnection, run: Option<Uuid>, way: &Way) -> Resul
     let measured: Vec<Measured> = sqlx::query_as(
         "SELECT seq, member_id, step, role IN ('student', 'member') AND step IS NOT NULL AS solves,
              coalesce(protocol ->> 'suite', suite) AS of_suite, base_model,
-             coalesce((protocol ->> 'temperature')::float8, 0) AS temperature, n, samples, correct, reference
+             coalesce((protocol ->> 'temperature')::float8, 0) AS temperature, n, samples, correct, reference, difference_low, difference_high
          FROM benchmark_results WHERE run_id IS NOT DISTINCT FROM $1 AND (suite, row_set, decoding) = ($2, $3, $4)
              AND role <> 'base' ORDER BY seq",
     )
@@ -157,19 +158,19 @@ async fn renew_way(tx: &mut PgConnection, run: Option<Uuid>, way: &Way) -> Resul
             bases.insert(&one.base_model, base(tx, run, way, &one.base_model).await?);
         }
         let reference = bases[one.base_model.as_str()].as_deref();
-        if reference.is_none() && one.reference.is_some() {
-            // The base's result was deleted with the run that measured it.
+        let difference = Difference::of(reference, &shares(&one.samples, &one.correct));
+        // The base's result may have been deleted with the run that measured it.
+        let is_lost = reference.is_none() && one.difference.reference.is_some();
+        if is_lost || difference == one.difference {
             continue;
         }
-        let difference = Difference::of(reference, &shares(&one.samples, &one.correct));
         sqlx::query(
-            "UPDATE benchmark_results SET reference = $2, difference_low = $3, difference_high = $4
-             WHERE seq = $1 AND (reference, difference_low, difference_high) IS DISTINCT FROM ($2, $3, $4)",
+            "UPDATE benchmark_results SET reference = $2, difference_low = $3, difference_high = $4 WHERE seq = $1",
         )
         .bind(one.seq)
         .bind(difference.reference)
-        .bind(difference.low)
-        .bind(difference.high)
+        .bind(difference.difference_low)
+        .bind(difference.difference_high)
         .execute(&mut *tx)
         .await?;
     }
@@ -223,7 +224,8 @@ pub(crate) async fn renew_held_out(tx: &mut PgConnection, run: ExecutionId) -> R
                  parameters #> '{held_out,temperature}')::text) AS decoding FROM shapes, config)
          SELECT $2 AS suite, coalesce(x.row_set, w.row_set) AS row_set, coalesce(x.decoding, w.decoding) AS decoding,
              h.seq, h.member_id, h.step, true AS solves, $2 AS of_suite, coalesce(p.base_model ->> 'name', '') AS base_model,
-             NULL::float8 AS temperature, h.n, array_fill(h.n, ARRAY[w.count]) AS samples, h.correct, NULL::float8 AS reference
+             NULL::float8 AS temperature, h.n, array_fill(h.n, ARRAY[w.count]) AS samples, h.correct,
+             NULL::float8 AS reference, NULL::float8 AS difference_low, NULL::float8 AS difference_high
          FROM held_out_results h JOIN ways w ON (w.n, w.first_row, w.count) = (h.n, h.first_row, cardinality(h.correct))
          JOIN members m ON m.id = h.member_id JOIN populations p ON p.id = m.population_id
          LEFT JOIN run_results x ON x.run_id = $1 AND x.suite = $2 AND x.step = h.step
@@ -286,11 +288,11 @@ impl<'a> Point<'a> {
 }
 
 /// How much shares exceed those of a reference.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, FromRow)]
 struct Difference {
     reference: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
+    difference_low: Option<f64>,
+    difference_high: Option<f64>,
 }
 
 impl Difference {
@@ -300,25 +302,24 @@ impl Difference {
         let interval = reference.and_then(|reference| Comparison::paired(Against::Base, 0, reference, shares));
         Self {
             reference: reference.and_then(Spread::of).map(|spread| spread.mean),
-            low: interval.map(|compared| compared.difference.low),
-            high: interval.map(|compared| compared.difference.high),
+            difference_low: interval.map(|compared| compared.difference.low),
+            difference_high: interval.map(|compared| compared.difference.high),
         }
     }
 }
 
 /// Writes the results of a run that have changed, and removes those of steps whose measurements are gone. They are compared
-/// with the base or, where it was not measured on these rows, with the first of them. What was compared with a base whose
-/// result was deleted stays as it is.
+/// with the base or, where it was not measured on these rows, with the first of them. A difference from a base whose result
+/// was deleted stays as it is.
 async fn keep(tx: &mut PgConnection, run: Uuid, way: &Way, points: &[Point<'_>], base: Option<&[f64]>) -> Result<()> {
     #[derive(FromRow)]
     struct Known {
         step: i32,
         members: i32,
         shares: Vec<f64>,
-        reference: Option<f64>,
         reference_step: Option<i32>,
-        difference_low: Option<f64>,
-        difference_high: Option<f64>,
+        #[sqlx(flatten)]
+        difference: Difference,
     }
     const WAY: &str = "(run_id, suite, row_set, decoding) = ($1, $2, $3, $4)";
     let removal = AssertSqlSafe(format!("DELETE FROM run_results WHERE {WAY} AND step <> ALL($5)"));
@@ -338,18 +339,14 @@ async fn keep(tx: &mut PgConnection, run: Uuid, way: &Way, points: &[Point<'_>],
         let reference_step = Some(first.step).filter(|step| is_later && *step > 0);
         let difference = Difference::of(reference, &point.shares);
         let reference_step = reference_step.filter(|_| difference.reference.is_some());
-        let Difference { reference, low, high } = difference;
-        let of_step = known.iter().find(|known| known.step == point.step && known.shares == point.shares);
-        if let Some(known) = of_step {
-            let was_of_base = known.reference.is_some() && known.reference_step.is_none();
-            let is_lost = base.is_none() && was_of_base && known.reference != reference;
-            let (before, after) = (
-                (known.members, known.reference, known.reference_step, known.difference_low, known.difference_high),
-                (point.members, reference, reference_step, low, high),
-            );
-            if is_lost || before == after {
-                continue;
-            }
+        let before = known.iter().find(|known| known.step == point.step && known.shares == point.shares);
+        if before.is_some_and(|before| {
+            let was_of_base = before.difference.reference.is_some() && before.reference_step.is_none();
+            let is_lost = base.is_none() && was_of_base && before.difference.reference != difference.reference;
+            let new = (point.members, reference_step, difference);
+            is_lost || (before.members, before.reference_step, before.difference) == new
+        }) {
+            continue;
         }
         sqlx::query(
             "INSERT INTO run_results (run_id, suite, row_set, decoding, step, of_suite, base_model, temperature, n, rows, members,
@@ -372,10 +369,10 @@ async fn keep(tx: &mut PgConnection, run: Uuid, way: &Way, points: &[Point<'_>],
         .bind(point.members)
         .bind(spread.mean)
         .bind(spread.standard_error)
-        .bind(reference)
+        .bind(difference.reference)
         .bind(reference_step)
-        .bind(low)
-        .bind(high)
+        .bind(difference.difference_low)
+        .bind(difference.difference_high)
         .execute(&mut *tx)
         .await?;
     }
