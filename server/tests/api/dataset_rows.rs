@@ -39,11 +39,11 @@ fn drawn() -> Answers {
     answers
 }
 
-fn problem_of(run: ExecutionId, row: u32) -> ProblemId {
+pub(crate) fn problem_of(run: ExecutionId, row: u32) -> ProblemId {
     ProblemId::of(WorkId::of(run, &WorkKey::new(0, "rows")), &row.to_string(), 0)
 }
 
-fn problem(run: ExecutionId, row: u32) -> ProblemRecord {
+pub(crate) fn problem(run: ExecutionId, row: u32) -> ProblemRecord {
     ProblemRecord {
         values: json!({"question": format!("<b>{row}</b>?"), "answer": "1"}),
         ..ProblemRecord::new(problem_of(run, row), row, ProblemKind::Math)
@@ -270,63 +270,5 @@ async fn the_page_shows_the_rows_and_links_to_their_problems() {
     let body = reader.get(&format!("{page}.json?sort=hardest")).await.expect(200).json();
     assert_eq!(body["items"][0]["row"], json!(7));
     assert_eq!(body["windows"].as_array().map(Vec::len), Some(STEPS as usize));
-    server.stop().await;
-}
-
-#[actix_web::test]
-async fn what_was_asked_is_shown_by_level_with_what_the_sampler_knows() {
-    let server = TestServer::start().await;
-    let writer = server.actor(Scope::Write).await;
-    let row = |level: &str, task: u32| {
-        json!({"task_id": task.to_string(), "question": format!("{task}?"), "tags": {"level": level},
-            "oracle": {"type": "math", "gold": "1"}})
-    };
-    let rows = json!([row("<9>", 0), row("10", 1), row("9", 2)]);
-    writer.post("/api/v1/datasets", &json!({"name": "mine", "purpose": "training", "rows": rows})).await.expect(201);
-    let mut document = config();
-    document["recipe"] = json!("rlvr");
-    document["populations"]["main"]["members"] = json!([{"roles": ["solver"], "count": 1}]);
-    document["parameters"] = json!({
-        "dataset": {"name": "mine"}, "sampler": {"staircase": {}}, "prompts": "azr", "batch": 1, "n": 2,
-        "sampling": {"max_tokens": 64},
-    });
-    let made = writer.post("/api/v1/runs", &json!({ "config": document })).await.expect(201).json();
-    let run = ExecutionId(made["id"].as_str().and_then(|id| id.parse().ok()).expect("an id"));
-    for (step, asked) in [(0, &[(0, 3), (2, 1)][..]), (1, &[(1, 0)])] {
-        let mut tx = server.store.pool().begin().await.expect("a transaction");
-        let locked = plan::lock(&mut tx, run).await.expect("a lock").expect("a due run");
-        let answers = asked.iter().map(|&(row, correct)| RowAnswersRecord {
-            problem: problem_of(run, row),
-            row,
-            answers: 4,
-            correct,
-        });
-        let records = Records {
-            problems: asked.iter().map(|(row, _)| problem(run, *row)).collect(),
-            row_answers: answers.collect(),
-            ..Records::default()
-        };
-        let memory = json!({"members": [], "sampled": {"solver-0": {"level": step, "recent": [0.25]}}});
-        let next = locked.state.next("", &memory).expect("a state");
-        let plan = Plan { records, finish: Some(next), ..Plan::default() };
-        plan::carry_out(&mut tx, &locked, &plan, 0.0).await.expect("a plan");
-        tx.commit().await.expect("a commit");
-    }
-    let page = format!("/runs/{run}/difficulty");
-    let read = async |query: &str| writer.get(&format!("{page}.json{query}")).await.expect(200).json();
-    let now = read("").await;
-    let asked: Vec<_> = now["levels"]["asked"]
-        .as_array()
-        .expect("answers by level")
-        .iter()
-        .map(|one| (one["step"].as_i64(), one["value"].as_str(), one["answers"].as_i64(), one["correct"].as_i64()))
-        .collect();
-    let by_level = [(0, "9", 1), (0, "<9>", 3), (1, "10", 0)];
-    assert_eq!(asked, by_level.map(|(step, level, correct)| (Some(step), Some(level), Some(4), Some(correct))));
-    assert_eq!(now["sampled"], json!([{"member": "solver-0", "level": 1, "recent": [0.25]}]));
-    assert_eq!(read("?to=0").await["sampled"], json!([{"member": "solver-0", "recent": [0.25]}]), "after step 0");
-    let html = browser(&writer).get(&page).await.expect(200).text();
-    assert_reads_like("difficulty.by-level", &html);
-    assert!(html.contains("heat-8") && !html.contains("<9>"), "{html}");
     server.stop().await;
 }

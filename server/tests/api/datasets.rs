@@ -11,15 +11,15 @@ use crate::fixtures::filled;
 use crate::harness::{Actor, TestServer};
 
 /// A problem of training that asks `question`.
-fn problem(task_id: &str, question: &str) -> Value {
+pub(crate) fn problem(task_id: &str, question: &str) -> Value {
     json!({"task_id": task_id, "question": question, "oracle": {"type": "math", "gold": "1"}})
 }
 
-fn dataset(name: &str, purpose: &str, rows: &Value) -> Value {
+pub(crate) fn dataset(name: &str, purpose: &str, rows: &Value) -> Value {
     json!({"name": name, "purpose": purpose, "rows": rows})
 }
 
-async fn imported(writer: &Actor, body: &Value) -> Value {
+pub(crate) async fn imported(writer: &Actor, body: &Value) -> Value {
     writer.post("/api/v1/datasets", body).await.expect(201).json()
 }
 
@@ -28,7 +28,7 @@ fn id(made: &Value) -> Uuid {
 }
 
 /// A config of one member of `recipe`.
-fn config(recipe: &str, roles: &Value, parameters: &Value) -> Value {
+pub(crate) fn config(recipe: &str, roles: &Value, parameters: &Value) -> Value {
     json!({
         "recipe": recipe,
         "steps": 2,
@@ -268,45 +268,6 @@ async fn goalposts_are_hard_programs_that_no_benchmark_asks_and_nobody_learns_fr
     let rlvr = json!({"config": config("rlvr", &json!(["solver"]), &rlvr)});
     let reply = writer.post("/api/v1/runs", &rlvr).await.expect(422);
     assert!(reply.text().contains("`hard` is for goalposts"), "{reply:?}");
-    server.stop().await;
-}
-
-#[actix_web::test]
-async fn a_sampler_finds_its_tag_in_every_row_and_its_values_in_some() {
-    let server = TestServer::start().await;
-    let writer = server.actor(Scope::Write).await;
-    let tagged = |task: &str, question: &str, level: &str| {
-        let mut row = problem(task, question);
-        row["tags"] = json!({ "level": level });
-        row
-    };
-    let all = json!([tagged("a", "1?", "1"), tagged("b", "2?", "2"), tagged("c", "3?", "3")]);
-    let some = json!([tagged("d", "4?", "1"), problem("e", "5?")]);
-    for (name, rows) in [("all", all), ("some", some)] {
-        imported(&writer, &dataset(name, "training", &rows)).await;
-    }
-    let body = |dataset: Value, sampler: &Value| {
-        let parameters = json!({
-            "dataset": dataset, "sampler": sampler, "prompts": "azr", "batch": 1, "n": 2, "sampling": {"max_tokens": 64},
-        });
-        json!({"config": config("rlvr", &json!(["solver"]), &parameters)})
-    };
-    let weighted = |value: &str| json!({"weighted": {"tag": "level", "weights": {(value): 1.0}}});
-    for (dataset, sampler, said) in [
-        (json!({"name": "some"}), json!({"staircase": {}}), "row 1 of dataset `some` has no tag `level`"),
-        (json!({"name": "all"}), weighted("4"), "with `4`: 1, 2, 3 are valid"),
-        (json!({"name": "all", "rows": 2}), weighted("3"), "with `3`: 1, 2"),
-        (json!({"name": "all"}), json!({"staircase": {"levels": ["1", "9"]}}), "with `9`"),
-        (json!({"name": "all"}), json!({"staircase": {"tag": "topic"}}), "row 0 of dataset `all` has no tag `topic`"),
-    ] {
-        let reply = writer.post("/api/v1/runs", &body(dataset, &sampler)).await.expect(422);
-        assert_eq!(reply.places(), ["/config/parameters/sampler"], "{reply:?}");
-        assert!(reply.text().contains(said), "{sampler}: {reply:?}");
-    }
-    for sampler in [weighted("2"), json!({"staircase": {}}), json!({"band": {}})] {
-        let made = writer.post("/api/v1/runs", &body(json!({"name": "all"}), &sampler)).await.expect(201).json();
-        assert_eq!(made["config"]["parameters"]["sampler"].as_object().map(|one| one.len()), Some(1), "{made}");
-    }
     server.stop().await;
 }
 

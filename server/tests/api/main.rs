@@ -61,6 +61,7 @@ mod rewards;
 mod rows_asked;
 mod run_table;
 mod runs;
+mod samplers;
 mod samples;
 mod schemathesis;
 mod search;

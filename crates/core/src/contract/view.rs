@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use std::any::{Any, type_name};
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::{fmt, mem};
 
@@ -66,8 +67,23 @@ pub struct RowTags {
 }
 
 impl RowTags {
-    /// What stands for no value.
+    /// Stands for no value.
     pub const NONE: u32 = u32::MAX;
+
+    /// The places of the values of these rows, of those that there are.
+    pub fn of_rows(&self, rows: &Range<u32>) -> &[u32] {
+        let end = self.of_row.len().min(rows.end as usize);
+        &self.of_row[end.min(rows.start as usize)..end]
+    }
+
+    /// How many of these rows have each value.
+    pub fn sizes(&self, rows: &Range<u32>) -> Vec<u32> {
+        let mut sizes = vec![0; self.values.len()];
+        for place in self.of_rows(rows).iter().filter(|place| **place != Self::NONE) {
+            sizes[*place as usize] += 1;
+        }
+        sizes
+    }
 }
 
 impl FromIterator<Option<String>> for RowTags {

@@ -1,6 +1,7 @@
 //! Dataset rows as problems, shared by recipes that learn from a fixed set (RLVR, the real-data stage of GASP).
 
 mod answer;
+mod draws;
 mod groups;
 mod held_out;
 mod judge;
@@ -10,6 +11,7 @@ mod reward;
 mod sampler;
 
 pub use self::answer::Answer;
+pub use self::draws::{Draws, in_epochs};
 pub use self::groups::{DynamicSampling, GroupFilter};
 pub(crate) use self::groups::{drop_groups, groups};
 pub use self::held_out::{HeldOut, Measured};
@@ -19,7 +21,7 @@ pub(crate) use self::metrics::{Outcomes, Recorded, all_metrics, metrics, records
 pub(crate) use self::question::FIT;
 pub use self::question::{Asking, Fitted, PlacedRow, Question};
 pub use self::reward::{Reward, RewardConfig, SolutionReward};
-pub use self::sampler::{Band, Batch, Draws, Sampled, Sampler, Staircase, Weighted, in_epochs};
+pub use self::sampler::{Band, Batch, Sampler, SamplerState, Staircase, Weighted, level_order};
 pub use crate::contract::RowsAsked;
 
 use schemars::JsonSchema;
@@ -27,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use super::{Draft, Learner, LearningConfig, Member, Sequence};
-use crate::advantage::{AdvantageConfig, Sampled as SampledAnswer};
+use crate::advantage::{AdvantageConfig, Sampled};
 use crate::benchmark::{OwnOracle, PromptStyle};
 use crate::contract::{PlanError, RunState, StepView};
 use crate::dataset::{DatasetRef, DatasetUse, Purpose, TestPolicy};
@@ -71,7 +73,7 @@ impl<'a> Rows<'a> {
         let learner = members.map(|(place, member)| {
             let own = answers.iter().filter(|answer| answer.member == place && !answer.is_dropped);
             let sequences: Vec<Sequence> = own.map(|answer| answer.sequence.clone()).collect();
-            let mut batch: Vec<((), SampledAnswer)> = sequences.iter().map(|sequence| ((), sequence.sampled)).collect();
+            let mut batch: Vec<((), Sampled)> = sequences.iter().map(|sequence| ((), sequence.sampled)).collect();
             learning.alter(&mut batch, self.draft.run, &member.name);
             Learner { member: place, advantages: advantages.advantages(&batch), sequences, ..Learner::default() }
         });

@@ -230,7 +230,7 @@ impl Parameters {
         })
     }
 
-    /// What a run records.
+    /// The metrics that it records and others do not.
     pub(crate) fn recorded(&self) -> Recorded {
         Recorded {
             held_out: self.held_out,

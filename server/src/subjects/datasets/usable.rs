@@ -10,6 +10,7 @@ use lyceum_store::page::{Order, Window};
 use lyceum_store::{StoreError, rewards};
 use serde_json::{Value, json};
 use sqlx::{PgConnection, PgPool};
+use std::collections::BTreeSet;
 
 use crate::api_error::ApiError;
 use crate::contract::document::apart;
@@ -182,17 +183,16 @@ async fn kind_fault(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) 
 /// The fault of a tag that some rows lack, or of a value that none has.
 async fn tag_fault(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> Result<Option<Fault>, StoreError> {
     let Some(TagUse { pointer, tag, values }) = &one.tag else { return Ok(None) };
-    let rows = one.rows.unwrap_or(dataset.rows.cast_unsigned()) as usize;
+    let rows = 0..one.rows.unwrap_or(dataset.rows.cast_unsigned());
     let tags = datasets::tags(db, DatasetId(dataset.id), tag).await?;
-    let used = &tags.of_row[..rows.min(tags.of_row.len())];
-    let of_value = |value: &String| tags.values.iter().position(|known| known == value);
-    let is_used = |value: &String| of_value(value).is_some_and(|place| used.contains(&(place as u32)));
-    let detail = if let Some(row) = used.iter().position(|place| *place == RowTags::NONE) {
+    let sizes = tags.sizes(&rows);
+    let used: BTreeSet<&String> =
+        tags.values.iter().zip(&sizes).filter(|(_, size)| **size > 0).map(|(value, _)| value).collect();
+    let detail = if let Some(row) = tags.of_rows(&rows).iter().position(|place| *place == RowTags::NONE) {
         format!("row {row} of dataset `{}` has no tag `{tag}`, which every row needs", dataset.name)
-    } else if let Some(value) = values.iter().find(|value| !is_used(value)) {
-        let known: Vec<&str> =
-            tags.values.iter().filter(|value| is_used(value)).take(NAMED as usize).map(String::as_str).collect();
-        let more = if tags.values.len() > known.len() { " and more" } else { "" };
+    } else if let Some(value) = values.iter().find(|value| !used.contains(value)) {
+        let known: Vec<&str> = used.iter().take(NAMED as usize).map(|value| value.as_str()).collect();
+        let more = if used.len() > known.len() { " and more" } else { "" };
         format!(
             "no row of dataset `{}` has the tag `{tag}` with `{value}`: {}{more} are valid",
             dataset.name,

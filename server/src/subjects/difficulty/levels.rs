@@ -1,8 +1,8 @@
-//! What a run was asked, by the levels of its rows over its steps, and what its sampler knew.
+//! Answers of a run by the levels of their rows over its steps, and the state of its sampler.
 
 use lyceum_core::id::ExecutionId;
 use lyceum_core::recipe::RowsAsked;
-use lyceum_core::recipe::rows::Sampled;
+use lyceum_core::recipe::rows::{SamplerState, level_order};
 use lyceum_store::dataset_rows::{self, AskedRows};
 use lyceum_store::runs::state_at;
 use lyceum_store::steps::Stretch;
@@ -13,16 +13,18 @@ use std::collections::BTreeMap;
 use crate::frame::format::percent;
 use crate::frame::sides::heat;
 
-/// What stands for the tag of rows where no sampler chooses by one.
+/// The tag where no sampler chooses by one.
 const LEVEL: &str = "level";
 
-/// What was asked, by the value of a tag over steps.
+/// Answers by the value of their rows' tag, over steps.
 #[derive(Serialize)]
 pub(super) struct Levels {
     /// The tag.
     pub(super) tag: String,
     /// By step and value.
     asked: Vec<AskedRows>,
+    /// Steps per column.
+    pub(super) width: u32,
     /// The first step of each column.
     #[serde(skip)]
     pub(super) steps: Vec<i32>,
@@ -55,10 +57,10 @@ impl Levels {
         let Some(rows) = rows else { return Ok(None) };
         let tag = rows.tag.clone().unwrap_or_else(|| LEVEL.to_owned());
         let asked = dataset_rows::asked_by_tag(store.pool(), run, rows.dataset, &tag, steps).await?;
-        Ok(asked.iter().any(|one| one.value.is_some()).then(|| Self::of(tag, asked)))
+        Ok(asked.iter().any(|one| one.value.is_some()).then(|| Self::of(tag, steps.width, asked)))
     }
 
-    fn of(tag: String, asked: Vec<AskedRows>) -> Self {
+    fn of(tag: String, width: u32, asked: Vec<AskedRows>) -> Self {
         let mut steps: Vec<i32> = asked.iter().map(|one| one.step).collect();
         steps.dedup();
         let mut of_column: BTreeMap<i32, i64> = BTreeMap::new();
@@ -80,18 +82,17 @@ impl Levels {
                 cells: steps.iter().map(|step| cells.get(step).map(cell)).collect(),
             })
             .collect();
-        let number = |line: &Line| line.value.parse::<f64>().unwrap_or(f64::INFINITY);
-        lines.sort_by(|a, b| number(a).total_cmp(&number(b)));
-        Self { tag, steps, lines, asked }
+        lines.sort_by(|a, b| level_order(&a.value, &b.value));
+        Self { tag, width, steps, lines, asked }
     }
 }
 
-/// What the sampler knows of a member before a step.
+/// The state of the sampler for a member before a step.
 #[derive(Serialize)]
 pub(super) struct Known {
     pub(super) member: String,
     #[serde(flatten)]
-    pub(super) sampled: Sampled,
+    pub(super) state: SamplerState,
 }
 
 impl Known {
@@ -101,15 +102,15 @@ impl Known {
             Err(StoreError::NoSuchStep { .. }) => return Ok(Vec::new()),
             state => state?,
         };
-        let sampled: BTreeMap<String, Sampled> =
-            serde_json::from_value(state.memory["sampled"].clone()).unwrap_or_default();
-        Ok(sampled.into_iter().map(|(member, sampled)| Self { member, sampled }).collect())
+        let states: BTreeMap<String, SamplerState> =
+            serde_json::from_value(state.memory["sampler"].clone()).unwrap_or_default();
+        Ok(states.into_iter().map(|(member, state)| Self { member, state }).collect())
     }
 
-    /// What it remembers of rows, by the mean of what it expects of each.
+    /// The rows of a band, by the mean of each row's distribution.
     pub(super) fn rows(&self) -> String {
         let expected = |[right, wrong]: &[f64; 2]| (1.0 + right) / (2.0 + right + wrong);
-        let rows = &self.sampled.rows;
+        let rows = &self.state.rows;
         let inside = rows.values().map(expected).filter(|rate| (0.25..=0.75).contains(rate)).count();
         format!("{} rows, {inside} of them expected to be solved in 25 to 75 % of answers", rows.len())
     }
@@ -124,7 +125,7 @@ mod tests {
         let asked =
             |step, value: &str, answers, correct| AskedRows { step, value: Some(value.to_owned()), answers, correct };
         let all = vec![asked(0, "10", 10, 5), asked(0, "9", 30, 30), asked(5, "10", 8, 0)];
-        let levels = Levels::of("level".to_owned(), all);
+        let levels = Levels::of("level".to_owned(), 5, all);
         assert_eq!(levels.steps, [0, 5]);
         let read: Vec<_> = levels
             .lines
@@ -141,7 +142,8 @@ mod tests {
                 ("10", 2, vec![(percent(&0.25), "heat-5"), (percent(&1.0), "heat-0")]),
             ]
         );
-        let sampled = Sampled { rows: BTreeMap::from([(0, [1.0, 1.0]), (3, [8.0, 0.0])]), ..Sampled::default() };
-        assert!(Known { member: "student-0".to_owned(), sampled }.rows().starts_with("2 rows, 1 of them"));
+        let rows = BTreeMap::from([(0, [1.0, 1.0]), (3, [8.0, 0.0])]);
+        let state = SamplerState { rows, ..SamplerState::default() };
+        assert!(Known { member: "student-0".to_owned(), state }.rows().starts_with("2 rows, 1 of them"));
     }
 }

@@ -58,10 +58,10 @@ struct DifficultyPage {
     rows: Option<u32>,
     /// The rows at the end of each bar's steps.
     windows: Vec<DifficultyWindow>,
-    /// What was asked by level; none where rows have none.
+    /// Answers by level; none where rows have none.
     levels: Option<Levels>,
-    /// What the sampler knew of members after the last of the steps shown.
-    sampled: Vec<Known>,
+    /// The state of the sampler after the last of the steps shown, by member.
+    sampler: Vec<Known>,
     items: Vec<RowProgress>,
     #[serde(flatten)]
     pager: Pager,
@@ -142,7 +142,7 @@ pub(crate) async fn show_difficulty(
     let stretch = steps.of_run(run.run().step, BARS)?;
     let rows = super::asked(&lab, &run.detail);
     let end = steps.to.map_or(u32::MAX, |to| to.saturating_add(1)).min(run.run().step.cast_unsigned());
-    let (windows, page, levels, sampled) = futures::try_join!(
+    let (windows, page, levels, sampler) = futures::try_join!(
         dataset_rows::difficulty(db, *id, stretch),
         dataset_rows::page(db, *id, &asked.rows, listing.window()),
         Levels::load(&lab.store, *id, rows.as_ref(), steps.of_run(run.run().step, COLUMNS)?),
@@ -160,7 +160,7 @@ pub(crate) async fn show_difficulty(
         rows,
         windows,
         levels,
-        sampled,
+        sampler,
         asked,
         run,
     })

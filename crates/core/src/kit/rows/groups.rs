@@ -11,15 +11,14 @@ use crate::advantage::has_signal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupFilter {
-    /// Those whose answers all earned the same, and whose advantages are 0. The loss is then a mean over the others alone, so
-    /// that a step is as large with few of them as with many.
+    /// Those whose answers all earned the same, and whose advantages are 0. The loss is then a mean over the others, so a
+    /// step is as large with few of them as with many.
     NoSignal,
 }
 
 /// Dynamic sampling (DAPO, arXiv 2503.14476, section 3.2): rows are asked until `batch` groups have answers that earned
 /// differently, and only those are learned from. A round asks as many rows as are lacking. After the last round the step
-/// learns from what there is, and a member without any such group does not learn in it. What was generated for the others counts
-/// in tokens and cost.
+/// learns from what there is, and a member without any such group does not learn in it. The tokens of the others count as generated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DynamicSampling {

@@ -39,7 +39,7 @@ struct Tally<'t> {
     costs: Costs,
 }
 
-/// What a run records besides what every run does.
+/// The metrics that only some runs record.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Recorded {
     pub(crate) held_out: Option<HeldOut>,

@@ -15,7 +15,7 @@ use crate::contract::{Plan, PlanError, Role, RunState, Stage, StepView};
 use crate::id::ProblemId;
 use crate::kit::code::Problem;
 use crate::kit::judge::prompt_error;
-use crate::kit::rows::{Fitted, Rows, Sampled, row_answers};
+use crate::kit::rows::{Fitted, Rows, SamplerState, row_answers};
 use crate::kit::{Draft, Member, Progress};
 use crate::prompt::PromptSet;
 use crate::recipes::rlvr;
@@ -129,9 +129,9 @@ pub struct Memory {
     /// The rows of real data that are known to fit into the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fitted: Option<Fitted>,
-    /// What the sampler of real rows knows of the student.
+    /// The state of the sampler of real rows, by member.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) sampled: BTreeMap<String, Sampled>,
+    pub(super) sampler: BTreeMap<String, SamplerState>,
 }
 
 /// An accepted lemma, and the axis that its lifts inherit.
@@ -210,7 +210,7 @@ impl<'a> RealData<'a> {
         let members = std::mem::take(&mut memory.members);
         let rows = Rows::new(run, view, &real.prompts, members)?;
         let batches = stage.iteration * stage.of + stage.index;
-        let before = (memory.fitted.take(), std::mem::take(&mut memory.sampled));
+        let before = (memory.fitted.take(), std::mem::take(&mut memory.sampler));
         Ok(Self { rlvr: rlvr::step::Step::within(rows, real, before, batches), parameters, memory })
     }
 
@@ -226,7 +226,7 @@ impl<'a> RealData<'a> {
         draft.plan.records.metrics = records;
         self.memory.members = std::mem::take(&mut draft.members);
         self.memory.fitted = self.rlvr.fitted.take();
-        self.memory.sampled = std::mem::take(&mut self.rlvr.sampled);
+        self.memory.sampler = std::mem::take(&mut self.rlvr.sampler);
         self.parameters.next(self.rlvr.rows.draft.run, &self.memory)
     }
 

@@ -2,26 +2,27 @@
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::Parameters;
 use crate::contract::{PlanError, RowTags, RunState, Side, StepView};
 use crate::kit::rows::{
-    Answer, Asking, Batch, Fitted, Measured, Outcomes, Rows, Sampled, drop_groups, groups, records, row_answers,
+    Answer, Asking, Batch, Fitted, Measured, Outcomes, Rows, SamplerState, drop_groups, groups, records, row_answers,
 };
 use crate::kit::{Learner, Lesson, Member, Progress, both};
 use crate::work::MemberUpdated;
 
-/// What a run of RLVR remembers between steps: its members, which rows were checked, and what the sampler knows.
+/// The memory of a run of RLVR between steps: its members, which rows were checked, and the state of its sampler.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
     pub(super) members: Vec<Member>,
     /// The rows that are known to fit into the context.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) fitted: Option<Fitted>,
-    /// What the sampler knows of each member, by name. Nothing of uniform draws and of passes, unless they are asked in rounds.
+    /// The state of the sampler, by member; uniform draws and passes have none, unless rows are asked in rounds.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub(super) sampled: BTreeMap<String, Sampled>,
+    pub(super) sampler: BTreeMap<String, SamplerState>,
 }
 
 /// The phases, in order.
@@ -29,10 +30,8 @@ pub(crate) struct Step<'a> {
     pub(crate) rows: Rows<'a>,
     parameters: &'a Parameters,
     pub(crate) fitted: Option<Fitted>,
-    /// What the sampler knows of each member.
-    pub(crate) sampled: BTreeMap<String, Sampled>,
-    /// The level that every member was asked in this step, from 1, where the sampler has levels.
-    levels: Vec<f64>,
+    /// The state of the sampler, by member.
+    pub(crate) sampler: BTreeMap<String, SamplerState>,
     /// How many batches were drawn before.
     batches: u32,
 }
@@ -44,26 +43,19 @@ impl<'a> Step<'a> {
         parameters: &'a Parameters,
         memory: Memory,
     ) -> Result<Self, PlanError> {
-        let Memory { members, fitted, sampled } = memory;
+        let Memory { members, fitted, sampler } = memory;
         let rows = Rows::new(run, view, &parameters.prompts, members)?;
-        Ok(Self::within(rows, parameters, (fitted, sampled), run.step))
+        Ok(Self::within(rows, parameters, (fitted, sampler), run.step))
     }
 
     /// A step among those of another recipe, after `batches` of its kind.
     pub(crate) fn within(
         rows: Rows<'a>,
         parameters: &'a Parameters,
-        (fitted, sampled): (Option<Fitted>, BTreeMap<String, Sampled>),
+        (fitted, sampler): (Option<Fitted>, BTreeMap<String, SamplerState>),
         batches: u32,
     ) -> Self {
-        Self {
-            rows: rows.judged_by(parameters.oracle.as_ref()),
-            parameters,
-            fitted,
-            sampled,
-            levels: Vec::new(),
-            batches,
-        }
+        Self { rows: rows.judged_by(parameters.oracle.as_ref()), parameters, fitted, sampler, batches }
     }
 
     /// Draw → solve → grade → advantages → update; alongside, measure on the held-out rows. Before anything else, every
@@ -71,9 +63,9 @@ impl<'a> Step<'a> {
     pub(super) fn play(&mut self) -> Progress<RunState> {
         let born = self.rows.draft.born();
         both(born, self.fit())?;
+        let levels = self.levels();
         let measured = self.measure();
         let (measured, (answers, updated)) = both(measured, self.learn())?;
-        let levels = std::mem::take(&mut self.levels);
         self.finish(Outcomes { answers: &answers, updated: &updated, measured: &measured, levels: &levels })
     }
 
@@ -111,7 +103,7 @@ impl<'a> Step<'a> {
         self.select(&mut answers);
         let learners = self.learners(&answers);
         let updated = self.rows.draft.update(Lesson { learning, items }, &learners)?;
-        self.note(&answers, tags.as_deref());
+        self.note(&answers, tags.as_deref())?;
         Ok((answers, updated))
     }
 
@@ -122,8 +114,8 @@ impl<'a> Step<'a> {
         draft.plan.records.metrics = records(draft, outcomes, self.parameters.recorded())?;
         draft.plan.records.row_answers = row_answers(outcomes.answers);
         let members = std::mem::take(&mut draft.members);
-        let (fitted, sampled) = (self.fitted.take(), std::mem::take(&mut self.sampled));
-        Ok(draft.run.next("", &Memory { members, fitted, sampled })?)
+        let (fitted, sampler) = (self.fitted.take(), std::mem::take(&mut self.sampler));
+        Ok(draft.run.next("", &Memory { members, fitted, sampler })?)
     }
 
     /// Drops the answers that are not learned from.
@@ -135,30 +127,38 @@ impl<'a> Step<'a> {
         }
     }
 
-    /// Lets the sampler take note of the answers.
-    fn note(&mut self, answers: &[Answer], tags: Option<&RowTags>) {
+    /// The level that every member is asked, from 1, if the sampler has levels.
+    fn levels(&self) -> Vec<f64> {
+        let level = |member: &Member| self.sampler.get(&member.name).map_or(1.0, |state| state.level as f64 + 1.0);
+        self.rows.draft.members.iter().map(level).collect()
+    }
+
+    /// Updates the state of the sampler.
+    fn note(&mut self, answers: &[Answer], tags: Option<&RowTags>) -> Result<(), PlanError> {
         let Parameters { sampler, dynamic, .. } = self.parameters;
-        for (place, member) in self.rows.draft.members.iter().enumerate() {
-            let mut known = self.sampled.get(&member.name).cloned().unwrap_or_default();
-            self.levels.push(known.level as f64 + 1.0);
+        let members = &self.rows.draft.members;
+        for (place, member) in members.iter().enumerate() {
+            let mut state = self.sampler.get(&member.name).cloned().unwrap_or_default();
             if dynamic.is_some() {
-                known.asked = Some(self.asked_before(&member.name) + groups(answers, place).len() as u64);
+                state.asked = Some(self.asked_before(&member.name) + groups(answers, place).len() as u64);
             }
             let mut rows: BTreeMap<u32, [u32; 2]> = BTreeMap::new();
             for answer in answers.iter().filter(|answer| answer.member == place) {
                 rows.entry(answer.place).or_default()[usize::from(!answer.correct)] += 1;
             }
-            sampler.note(&rows.into_iter().collect::<Vec<_>>(), tags, &mut known);
-            if known != Sampled::default() {
-                self.sampled.insert(member.name.clone(), known);
+            let learned = self.parameters.task(place, members.len())?;
+            sampler.update(&rows.into_iter().collect::<Vec<_>>(), tags, &learned, &mut state);
+            if state != SamplerState::default() {
+                self.sampler.insert(member.name.clone(), state);
             }
         }
+        Ok(())
     }
 
     /// How many rows a member was asked in earlier steps.
     fn asked_before(&self, member: &str) -> u64 {
         let of_steps = u64::from(self.batches) * u64::from(self.parameters.batch);
-        self.sampled.get(member).and_then(|known| known.asked).unwrap_or(of_steps)
+        self.sampler.get(member).and_then(|state| state.asked).unwrap_or(of_steps)
     }
 
     /// The rows that every member that solves is asked in a round, each with the member's place: out of all that are learned
@@ -180,8 +180,17 @@ impl<'a> Step<'a> {
                 round,
                 tags,
             };
-            let nothing = Sampled::default();
-            let rows = self.parameters.sampler.draw(&batch, self.sampled.get(&member.name).unwrap_or(&nothing));
+            let nothing = SamplerState::default();
+            let rows = self.parameters.sampler.draw(&batch, self.sampler.get(&member.name).unwrap_or(&nothing));
+            if rows.is_empty() && batch.count > 0 {
+                let Range { start, end } = batch.rows;
+                let detail = format!(
+                    "none of the rows {start} to {} that member {} learns from has a value of the tag that the sampler asks",
+                    end.saturating_sub(1),
+                    member.name
+                );
+                return Err(PlanError::Other(detail));
+            }
             drawn.extend(rows.into_iter().map(|row| (place, row)));
         }
         Ok(drawn)

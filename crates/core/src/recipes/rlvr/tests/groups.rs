@@ -119,3 +119,15 @@ fn the_level_of_a_staircase_is_recorded_as_it_was_asked() {
         };
     }
 }
+
+#[test]
+fn a_member_whose_rows_have_no_value_that_is_asked_ends_the_run_by_its_name() {
+    let mut document = document();
+    document["parameters"]["sampler"] = json!({"weighted": {"tag": "level", "weights": {"elsewhere": 1.0}}});
+    let config = resolved(&document).unwrap();
+    let players = Players::new(vec![Skill(0.0), Skill(0.0)]);
+    let mut simulation =
+        Simulation::new(&Rlvr, &config, players, Order::Together).unwrap().with_dataset(DATASET, rows());
+    let said = simulation.step().unwrap_err().to_string();
+    assert!(said.contains("rows 0 to 23") && said.contains("-0 learns from"), "{said}");
+}
