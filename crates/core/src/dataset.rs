@@ -96,8 +96,12 @@ pub struct TagUse {
     /// JSON pointer to the sampler.
     pub pointer: String,
     pub tag: String,
-    /// Values that some rows need to have.
+    /// Values that some rows need to have; where none is given, all are used.
     pub values: Vec<String>,
+    /// How many rows each of the values needs, at least.
+    pub rows: u32,
+    /// How many of the last rows are not chosen from.
+    pub held_out: u32,
 }
 
 /// What a config allows of rows whose tests were not tried, or cannot be used. Nothing by default.

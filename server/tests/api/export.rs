@@ -26,7 +26,7 @@ fn object_of(row: &Row) -> Value {
 }
 
 /// Tables, and the rows that the filled run has in them.
-const TABLES: [(&str, usize); 15] = [
+const TABLES: [(&str, usize); 16] = [
     ("problems", 6),
     ("attempts", 12),
     ("matchups", 1),
@@ -40,6 +40,7 @@ const TABLES: [(&str, usize); 15] = [
     ("evaluations", 0),
     ("benchmarks", 0),
     ("row_answers", 0),
+    ("samplers", 0),
     ("held_out", 0),
     ("results", 0),
 ];

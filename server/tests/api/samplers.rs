@@ -44,10 +44,22 @@ async fn a_sampler_finds_its_tag_in_every_row_and_its_values_in_some() {
         assert_eq!(reply.places(), ["/config/parameters/sampler"], "{reply:?}");
         assert!(reply.text().contains(said), "{sampler}: {reply:?}");
     }
-    for sampler in [weighted("2"), json!({"staircase": {}}), json!({"band": {}})] {
+    let mut larger = body(json!({"name": "all"}), &json!({"staircase": {}}));
+    larger["config"]["parameters"]["batch"] = json!(2);
+    let said = writer.post("/api/v1/runs", &larger).await.expect(422).text();
+    assert!(said.contains("with `1` for a batch of 2 (1)"), "{said}");
+    for sampler in [json!("uniform"), weighted("2"), json!({"staircase": {}}), json!({"band": {}})] {
         let made = writer.post("/api/v1/runs", &body(json!({"name": "all"}), &sampler)).await.expect(201).json();
-        assert_eq!(made["config"]["parameters"]["sampler"].as_object().map(|one| one.len()), Some(1), "{made}");
+        let of_run = &made["config"]["parameters"]["sampler"];
+        assert!(*of_run == sampler || of_run.as_object().map(|one| one.len()) == Some(1), "{made}");
     }
+    let found = writer.get("/runs.json?where=sampler%3Dstaircase&columns=sampler").await.expect(200).json();
+    let shown: Vec<_> = found["items"].as_array().expect("runs").iter().map(|run| &run["values"]["sampler"]).collect();
+    assert_eq!(shown, [&json!("staircase")], "{found}");
+    let groups = writer.get("/runs.json?group=sampler").await.expect(200).json();
+    let mut names: Vec<_> = groups["groups"].as_array().expect("groups").iter().map(|of| of["key"].as_str()).collect();
+    names.sort_unstable();
+    assert_eq!(names, ["band", "staircase", "uniform", "weighted"].map(Some));
     server.stop().await;
 }
 
@@ -103,6 +115,12 @@ async fn answers_are_shown_by_level_with_the_state_of_the_sampler() {
     assert_eq!(asked, by_level.map(|(step, level, correct)| (Some(step), Some(level), Some(4), Some(correct))));
     assert_eq!(now["sampler"], json!([{"member": "solver-0", "level": 1, "recent": [0.25]}]));
     assert_eq!(read("?to=0").await["sampler"], json!([{"member": "solver-0", "recent": [0.25]}]), "after step 0");
+    let exported = writer.get(&format!("/runs/{run}/export/samplers.jsonl")).await.expect(200).text();
+    let states: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let known: Vec<_> =
+        states.iter().map(|one| (&one["step"], &one["member"], &one["level"], &one["recent"])).collect();
+    let (name, recent) = (json!("solver-0"), json!("[0.25]"));
+    assert_eq!(known, [(&json!(1), &name, &json!(1), &recent), (&json!(2), &name, &json!(2), &recent)]);
     let html = browser(&writer).get(&page).await.expect(200).text();
     assert_reads_like("difficulty.by-level", &html);
     assert!(html.contains("heat-8") && !html.contains("<9>"), "{html}");

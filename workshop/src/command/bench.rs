@@ -1,5 +1,6 @@
 //! `lyceum-workshop bench`: measures one part of the product, together with peers or limits in the same run.
 
+mod draw;
 mod evolve;
 mod floor;
 mod grade;
@@ -27,6 +28,7 @@ pub(crate) struct Bench {
 
 #[derive(Debug, Subcommand)]
 enum Part {
+    Draw(draw::BenchDraw),
     Evolve(evolve::BenchEvolve),
     Grade(grade::BenchGrade),
     Rollout(rollout::BenchRollout),
@@ -37,6 +39,7 @@ enum Part {
 impl Bench {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         match &self.part {
+            Part::Draw(bench) => bench.run(),
             Part::Evolve(bench) => bench.run(),
             Part::Grade(bench) => bench.run(),
             Part::Rollout(bench) => bench.run(),

@@ -29,6 +29,7 @@ Table = Literal[
     "evaluations",
     "benchmarks",
     "row_answers",
+    "samplers",
     "held_out",
     "results",
 ]

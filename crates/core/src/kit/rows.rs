@@ -17,7 +17,9 @@ pub(crate) use self::groups::{drop_groups, groups};
 pub use self::held_out::{HeldOut, Measured};
 pub(crate) use self::judge::JUDGE;
 pub use self::judge::JudgeConfig;
-pub(crate) use self::metrics::{Outcomes, Recorded, all_metrics, metrics, records, row_answers};
+pub(crate) use self::metrics::{
+    HasRowAnswers, Outcomes, Recorded, all_metrics, metrics, of_groups, records, row_answers,
+};
 pub(crate) use self::question::FIT;
 pub use self::question::{Asking, Fitted, PlacedRow, Question};
 pub use self::reward::{Reward, RewardConfig, SolutionReward};

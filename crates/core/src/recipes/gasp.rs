@@ -133,11 +133,11 @@ impl contract::TypedRecipe for Gasp {
     }
 
     fn metrics(&self) -> Vec<Metric> {
-        metrics::metrics(true)
+        metrics::metrics(Some(metrics::RealData { selects_groups: true }))
     }
 
     fn recorded_metrics(&self, parameters: &Parameters) -> Vec<Metric> {
-        metrics::metrics(parameters.real_data.is_some())
+        metrics::metrics(parameters.real_data_measured())
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -212,6 +212,9 @@ impl Parameters {
             pointer: format!("{at}/sampler"),
             tag: tag.to_owned(),
             values: self.sampler.values(),
+            // A staircase draws a whole batch from one level.
+            rows: if matches!(self.sampler, Sampler::Staircase(_)) { self.batch } else { 1 },
+            held_out: self.held_out.map_or(0, |held_out| held_out.rows),
         });
         Some(DatasetUse { reward, tag, ..usage })
     }

@@ -33,6 +33,8 @@ pub enum Table {
     Benchmarks,
     /// Answers to rows of a dataset, counted by step and row.
     RowAnswers,
+    /// The state of what draws rows, by step and member.
+    Samplers,
     /// Each member's correct answers to held-out rows.
     HeldOut,
     /// The mean result of the members that solve, with its difference from the base.
@@ -84,6 +86,7 @@ impl Table {
             Self::Evaluations => "an evaluation of the run, with its result",
             Self::Benchmarks => "what a subject came to on a suite",
             Self::RowAnswers => "the answers to a row of the dataset in a step",
+            Self::Samplers => "what the sampler of rows knew of a member before a step",
             Self::HeldOut => "a member's answers to the held-out rows in a step",
             Self::Results => {
                 "the members that solve, on a suite after a step: their mean and its difference from the base"
@@ -106,6 +109,7 @@ impl Table {
             Self::Evaluations => &columns::EVALUATIONS,
             Self::Benchmarks => &columns::BENCHMARKS,
             Self::RowAnswers => &columns::ROW_ANSWERS,
+            Self::Samplers => &columns::SAMPLERS,
             Self::HeldOut => &columns::HELD_OUT,
             Self::Results => &columns::RESULTS,
         }
@@ -154,6 +158,10 @@ impl Table {
             Self::Evaluations => "evaluations x JOIN executions e ON e.id = x.id WHERE x.run_id = $1 ORDER BY e.seq",
             Self::Benchmarks => "benchmark_results x WHERE x.run_id = $1 ORDER BY x.seq",
             Self::RowAnswers => "row_answers x WHERE x.run_id = $1 ORDER BY x.row, x.step",
+            Self::Samplers => {
+                "run_states x CROSS JOIN jsonb_each((x.state -> 'memory' -> 'sampler')::jsonb) s(member, state)
+                 WHERE x.execution_id = $1 ORDER BY x.step, s.member"
+            }
             Self::HeldOut => {
                 "held_out_results x JOIN members p ON p.id = x.member_id WHERE x.run_id = $1 ORDER BY x.seq"
             }

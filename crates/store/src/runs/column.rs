@@ -33,12 +33,19 @@ impl LastSteps {
     }
 }
 
+/// A sampler with fields is an object under its name. GASP has one for real data.
+const SAMPLER: &str = "(SELECT CASE jsonb_typeof(named) WHEN 'object' THEN (SELECT min(name) FROM jsonb_object_keys(named) name)
+         ELSE named #>> '{}' END
+     FROM (SELECT coalesce(e.config #> '{parameters,sampler}', e.config #> '{parameters,real_data,sampler}') AS named) own)";
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RunColumn {
     /// A metric of the run, averaged over its last steps.
     Metric(String),
     /// A field of its config, by its path.
     Parameter(Vec<String>),
+    /// The name of what draws its rows, of runs that learn from a dataset.
+    Sampler,
     /// Mean pass@1, on this suite, of the members that solve, when they were last measured; of runs that were measured on the
     /// rows and in the way in which most were.
     Benchmark(String),
@@ -61,17 +68,23 @@ impl RunColumn {
                     .push_bind(path.clone())
                     .push(")::double precision END)");
             }
+            Self::Sampler => {
+                query.push("NULL::double precision");
+            }
             Self::Benchmark(suite) => push_result(query, suite, true, "pass_at_1"),
             Self::Difference(suite) => push_result(query, suite, true, "pass_at_1 - reference"),
         }
     }
 
-    /// Adds an expression of its text, which parameters have, and results that were measured otherwise than most; NULL for
+    /// Adds an expression of its text, which parameters and samplers have, and results that were measured otherwise than most; NULL for
     /// others.
     pub(super) fn push_text(&self, query: &mut QueryBuilder<Postgres>) {
         match self {
             Self::Parameter(path) => {
                 query.push("(e.config #>> ").push_bind(path.clone()).push(")");
+            }
+            Self::Sampler => {
+                query.push(SAMPLER);
             }
             Self::Metric(_) => {
                 query.push("NULL::text");

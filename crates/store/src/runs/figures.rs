@@ -55,8 +55,8 @@ pub enum GroupBy {
     Arm,
     Recipe,
     State,
-    /// A field of their config.
-    Parameter(Vec<String>),
+    /// The text of a column.
+    Column(RunColumn),
 }
 
 /// Runs that have something in common.
@@ -96,12 +96,12 @@ pub async fn groups(db: &PgPool, filter: &RunFilter, by: &GroupBy, columns: &[Ru
         GroupBy::Arm => query.push("r.arm AS key, r.arm AS label"),
         GroupBy::Recipe => query.push("e.recipe AS key, e.recipe AS label"),
         GroupBy::State => query.push("e.state AS key, e.state AS label"),
-        GroupBy::Parameter(path) => query
-            .push("e.config #>> ")
-            .push_bind(path.clone())
-            .push(" AS key, e.config #>> ")
-            .push_bind(path.clone())
-            .push(" AS label"),
+        GroupBy::Column(column) => {
+            column.push_text(&mut query);
+            query.push(" AS key, ");
+            column.push_text(&mut query);
+            query.push(" AS label")
+        }
     };
     // The mean over an arm is one over seeds, and a run and its fork have one seed.
     query.push(match by {

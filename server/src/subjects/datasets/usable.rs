@@ -182,8 +182,8 @@ async fn kind_fault(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) 
 
 /// The fault of a tag that some rows lack, or of a value that none has.
 async fn tag_fault(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -> Result<Option<Fault>, StoreError> {
-    let Some(TagUse { pointer, tag, values }) = &one.tag else { return Ok(None) };
-    let rows = 0..one.rows.unwrap_or(dataset.rows.cast_unsigned());
+    let Some(TagUse { pointer, tag, values, rows: needed, held_out }) = &one.tag else { return Ok(None) };
+    let rows = 0..one.rows.unwrap_or(dataset.rows.cast_unsigned()).saturating_sub(*held_out);
     let tags = datasets::tags(db, DatasetId(dataset.id), tag).await?;
     let sizes = tags.sizes(&rows);
     let used: BTreeSet<&String> =
@@ -199,7 +199,14 @@ async fn tag_fault(db: &mut PgConnection, one: &DatasetUse, dataset: &Dataset) -
             known.join(", ")
         )
     } else {
-        return Ok(None);
+        let asked = |value: &String| values.is_empty() || values.contains(value);
+        let sized = tags.values.iter().zip(&sizes).filter(|(value, size)| **size > 0 && asked(value));
+        let Some((value, size)) = sized.into_iter().find(|(_, size)| *size < needed) else { return Ok(None) };
+        format!(
+            "too few rows of dataset `{}` have the tag `{tag}` with `{value}` for a batch of {needed} ({size}): a smaller `batch`, or \
+             `levels` without `{value}`, is valid",
+            dataset.name
+        )
     };
     Ok(Some(Fault::new(pointer, detail)))
 }

@@ -99,15 +99,17 @@ impl Known {
         }
         let of_suites =
             suites.iter().flat_map(|suite| ["benchmarks", "difference"].map(|kind| format!("{kind}.{suite}")));
-        let columns: Vec<String> =
-            metrics.into_iter().chain(of_suites).chain(fields.iter().map(|field| format!("config.{field}"))).collect();
+        let columns: Vec<String> = (metrics.into_iter().chain(["sampler".to_owned()]))
+            .chain(of_suites)
+            .chain(fields.iter().map(|field| format!("config.{field}")))
+            .collect();
         let values = State::ALL
             .iter()
             .map(|state| format!("state={}", state.name()))
             .chain(lab.registry.names().map(|name| format!("recipe={name}")))
             .chain(tags.iter().map(|tag| format!("tag={tag}")))
             .chain(experiments.items.iter().map(|one| format!("experiment={}", one.name)));
-        let filters = values.chain(columns.iter().map(|name| match name.starts_with("config.") {
+        let filters = values.chain(columns.iter().map(|name| match name.starts_with("config.") || name == "sampler" {
             true => format!("{name}="),
             false => format!("{name}>="),
         }));

@@ -11,7 +11,7 @@ pub(crate) const COLUMNS: usize = 12;
 /// A column that was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Column {
-    /// Its name in addresses: `metrics.solve_rate`, `config.learning.epochs` or `benchmarks.humaneval`.
+    /// Its name in addresses: `metrics.solve_rate`, `config.learning.epochs`, `sampler` or `benchmarks.humaneval`.
     pub(crate) name: String,
     /// What it shows.
     pub(crate) column: RunColumn,
@@ -24,6 +24,7 @@ impl Column {
     /// What is wrong with the name.
     pub(crate) fn parse(name: &str) -> Result<Self, String> {
         let column = match name.split_once('.') {
+            None if name == "sampler" => RunColumn::Sampler,
             Some(("metrics", metric)) if !metric.is_empty() => RunColumn::Metric(metric.to_owned()),
             Some(("benchmarks", suite)) if !suite.is_empty() => RunColumn::Benchmark(suite.to_owned()),
             Some(("difference", suite)) if !suite.is_empty() => RunColumn::Difference(suite.to_owned()),
@@ -33,7 +34,7 @@ impl Column {
             _ => {
                 return Err(format!(
                     "`{name}` is not a column; valid are `metrics.NAME`, `config.FIELD`, such as `config.parameters.teachers`, \
-                     `benchmarks.SUITE` and `difference.SUITE`"
+                     `sampler`, `benchmarks.SUITE` and `difference.SUITE`"
                 ));
             }
         };
@@ -63,6 +64,7 @@ impl Column {
         match &self.column {
             RunColumn::Metric(name) => format::words(name),
             RunColumn::Parameter(path) => path.join("."),
+            RunColumn::Sampler => "Sampler".to_owned(),
             RunColumn::Benchmark(suite) => format!("{} %", format::suite_title(suite)),
             RunColumn::Difference(suite) => format!("{} against the base, points", format::suite_title(suite)),
         }
@@ -72,7 +74,7 @@ impl Column {
         match self.column {
             RunColumn::Benchmark(_) => format::share(number),
             RunColumn::Difference(_) => format::points(number),
-            RunColumn::Metric(_) | RunColumn::Parameter(_) => format::value(number),
+            RunColumn::Metric(_) | RunColumn::Parameter(_) | RunColumn::Sampler => format::value(number),
         }
     }
 
@@ -153,7 +155,9 @@ fn parse(text: &str) -> Result<Condition, String> {
     let column = Column::parse(name)?.column;
     let operand = match (value.parse::<f64>(), &column) {
         (Ok(number), _) if number.is_finite() => Operand::Number(number),
-        (_, RunColumn::Parameter(_)) if matches!(operator, Operator::Equal | Operator::Unequal) => {
+        (_, RunColumn::Parameter(_) | RunColumn::Sampler)
+            if matches!(operator, Operator::Equal | Operator::Unequal) =>
+        {
             Operand::Text(value.to_owned())
         }
         _ => return Err(format!("`{text}` compares with `{value}`, which is not a number")),

@@ -57,10 +57,10 @@ impl By {
             "recipe" => GroupBy::Recipe,
             "state" => GroupBy::State,
             other => match Column::parse(other).map(|column| column.column) {
-                Ok(RunColumn::Parameter(path)) => GroupBy::Parameter(path),
+                Ok(column @ (RunColumn::Parameter(_) | RunColumn::Sampler)) => GroupBy::Column(column),
                 _ => {
                     return Err(format!(
-                        "runs are not grouped by `{name}`; valid are `experiment`, `arm`, `recipe`, `state` and a parameter, \
+                        "runs are not grouped by `{name}`; valid are `experiment`, `arm`, `recipe`, `state`, `sampler` and a parameter, \
                          such as `config.parameters.teachers`"
                     ));
                 }
@@ -71,15 +71,15 @@ impl By {
             GroupBy::Arm => ("arm", String::new()),
             GroupBy::Recipe => ("recipe", String::new()),
             GroupBy::State => ("state", String::new()),
-            GroupBy::Parameter(_) => ("where", format!("{name}=")),
+            GroupBy::Column(_) => ("where", format!("{name}=")),
         };
         Ok(Self { group, selects })
     }
 
-    /// The parameter, if runs are grouped by one.
+    /// The column, if runs are grouped by one.
     pub(super) fn column(&self) -> Option<RunColumn> {
         match &self.group {
-            GroupBy::Parameter(path) => Some(RunColumn::Parameter(path.clone())),
+            GroupBy::Column(column) => Some(column.clone()),
             _ => None,
         }
     }
@@ -167,7 +167,8 @@ mod tests {
     fn runs_are_grouped_by_what_they_have_in_common() {
         assert_eq!(By::parse("arm").unwrap().group, GroupBy::Arm);
         let by = By::parse("config.lora.r").unwrap();
-        assert_eq!(by.group, GroupBy::Parameter(vec!["lora".to_owned(), "r".to_owned()]));
+        let path = vec!["lora".to_owned(), "r".to_owned()];
+        assert_eq!(by.group, GroupBy::Column(RunColumn::Parameter(path)));
         assert_eq!(by.selects.1, "config.lora.r=");
         for wrong in ["seed", "metrics.entropy", "config."] {
             assert!(By::parse(wrong).unwrap_err().contains(wrong));

@@ -144,6 +144,7 @@ pub(super) async fn refuse_unknown(lab: &Lab, columns: &[(&str, &RunColumn)]) ->
 async fn fault(lab: &Lab, column: &RunColumn) -> Result<Option<String>, ApiError> {
     let db = lab.store.pool();
     Ok(match column {
+        RunColumn::Sampler => None,
         RunColumn::Metric(name) => {
             let recipes = lab.registry.recipes();
             let known: Vec<&str> = recipes.flat_map(|recipe| recipe.metric_names()).collect();

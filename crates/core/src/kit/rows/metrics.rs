@@ -83,12 +83,24 @@ fn measures<'t>(held_out: Option<u32>, recorded: Recorded) -> Measures<'t> {
     measures
 }
 
-fn of_groups<'t>() -> Measures<'t> {
+/// What has a step's answers to rows.
+pub(crate) trait HasRowAnswers {
+    fn row_answers(&self) -> impl Iterator<Item = &Answer>;
+}
+
+impl HasRowAnswers for Tally<'_> {
+    fn row_answers(&self) -> impl Iterator<Item = &Answer> {
+        self.answers.iter().copied()
+    }
+}
+
+/// What a run records that does not learn from all groups of answers.
+pub(crate) fn of_groups<'t, T: HasRowAnswers + 't>() -> Vec<Measure<'t, T>> {
     table! {
         share "dropped_share" [DROPPED] "Answers that were generated and not learned from, as their group has no signal or enough others have."
-            => |of| mean(of.answers.iter().map(|answer| share(answer.is_dropped)));
+            => |of| mean(of.row_answers().map(|answer| share(answer.is_dropped)));
         number "rounds" [ROUNDS] "Rounds in which rows were asked."
-            => |of| of.answers.iter().map(|answer| f64::from(answer.sequence.source.round + 1)).fold(f64::NAN, f64::max);
+            => |of| of.row_answers().map(|answer| f64::from(answer.sequence.source.round + 1)).fold(f64::NAN, f64::max);
     }
 }
 

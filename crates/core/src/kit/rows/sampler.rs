@@ -78,6 +78,16 @@ pub struct Batch<'a> {
 }
 
 impl Sampler {
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Uniform => "uniform",
+            Self::Epochs => "epochs",
+            Self::Weighted(_) => "weighted",
+            Self::Staircase(_) => "staircase",
+            Self::Band(_) => "band",
+        }
+    }
+
     /// The draws that do not depend on tags and answers.
     pub fn plain(&self) -> Option<Draws> {
         match self {
@@ -111,15 +121,11 @@ impl Sampler {
         if rows.is_empty() {
             return Vec::new();
         }
-        let name = match self {
-            Self::Uniform => "uniform",
-            Self::Epochs => return in_epochs(*before, rows.clone(), *count, *seed, path),
-            Self::Weighted(_) => "weighted",
-            Self::Staircase(_) => "staircase",
-            Self::Band(_) => "band",
-        };
+        if *self == Self::Epochs {
+            return in_epochs(*before, rows.clone(), *count, *seed, path);
+        }
         let path = if *round == 0 { (*path).to_owned() } else { format!("{path}/round-{round}") };
-        let mut random = stream(*seed, &format!("{path}/{name}"), u64::from(*step));
+        let mut random = stream(*seed, &format!("{path}/{}", self.name()), u64::from(*step));
         match (self, tags) {
             (Self::Weighted(of), Some(tags)) => of.draw(tags, rows, *count, &mut random),
             (Self::Staircase(of), Some(tags)) => of.draw(tags, rows, *count, state, &mut random),

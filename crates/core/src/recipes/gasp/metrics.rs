@@ -18,7 +18,7 @@ use crate::kit::measures::{
     Answered, Costs, HasAnswers, HasCosts, HasUpdates, format_rate, kl_to_base, mean_reward, no_signal_share, of_cost,
     of_prompts, pass_rate, policy, response_length, steps_share,
 };
-use crate::kit::rows::{Answer, FIT, JUDGE};
+use crate::kit::rows::{Answer, FIT, HasRowAnswers, JUDGE, of_groups};
 use crate::verdict::Signal;
 use crate::verify::ProblemKind;
 use crate::work::MemberUpdated;
@@ -53,14 +53,30 @@ struct Scope<'t> {
     costs: Costs,
 }
 
+/// Real data, of runs that have any.
+#[derive(Clone, Copy)]
+pub(super) struct RealData {
+    /// Whether not all groups of answers are learned from.
+    pub(super) selects_groups: bool,
+}
+
+impl Parameters {
+    pub(super) fn real_data_measured(&self) -> Option<RealData> {
+        self.real_data.as_ref().map(|real| RealData { selects_groups: real.selects_groups() })
+    }
+}
+
 /// All measures. Those of real data are last, and only there if there are any.
-fn measures<'t>(has_real_data: bool) -> Measures<'t> {
+fn measures<'t>(real_data: Option<RealData>) -> Measures<'t> {
     let mut measures = posing_measures();
     measures.extend(solving_measures());
     measures.extend(policy());
     measures.extend(of_cost(&COSTS));
-    if has_real_data {
+    if let Some(RealData { selects_groups }) = real_data {
         measures.extend(of_real_data());
+        if selects_groups {
+            measures.extend(of_side(Side::Solves, of_groups()));
+        }
     }
     measures.push(steps_share());
     measures.push(kl_to_base());
@@ -68,8 +84,8 @@ fn measures<'t>(has_real_data: bool) -> Measures<'t> {
 }
 
 /// The metrics, in the order of their values; those of real data only if there are any.
-pub(super) fn metrics(has_real_data: bool) -> Vec<Metric> {
-    metric::metrics(&measures(has_real_data))
+pub(super) fn metrics(real_data: Option<RealData>) -> Vec<Metric> {
+    metric::metrics(&measures(real_data))
 }
 
 /// The run's row and a row for each member.
@@ -101,7 +117,7 @@ pub(super) fn records(
         buffer_size: memory.buffers.len() as f64,
         costs: Costs::of(draft.view, &PHASES)?,
     };
-    let measures = measures(parameters.real_data.is_some());
+    let measures = measures(parameters.real_data_measured());
     Ok(metric::records(&measures, members.chain([(None, run)])))
 }
 
@@ -128,6 +144,12 @@ impl Scope<'_> {
     /// Answers to real data, if they concern the member.
     fn real_answers(&self) -> &[Answer] {
         if self.roles.contains(&Role::Student) { &self.tally.answers } else { &[] }
+    }
+}
+
+impl HasRowAnswers for Scope<'_> {
+    fn row_answers(&self) -> impl Iterator<Item = &Answer> {
+        self.real_answers().iter()
     }
 }
 

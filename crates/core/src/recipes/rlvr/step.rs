@@ -148,7 +148,9 @@ impl<'a> Step<'a> {
             }
             let learned = self.parameters.task(place, members.len())?;
             sampler.update(&rows.into_iter().collect::<Vec<_>>(), tags, &learned, &mut state);
-            if state != SamplerState::default() {
+            if state == SamplerState::default() {
+                self.sampler.remove(&member.name);
+            } else {
                 self.sampler.insert(member.name.clone(), state);
             }
         }

@@ -212,6 +212,19 @@ pub(super) const ROW_ANSWERS: [Source; 5] = [
     ("correct", Kind::Int, "x.correct::int8"),
 ];
 
+pub(super) const SAMPLERS: [Source; 6] = [
+    ("step", Kind::Int, "x.step::int8"),
+    ("member", Kind::Text, "s.member"),
+    ("asked", Kind::Int, "(s.state ->> 'asked')::int8"),
+    (
+        "level",
+        Kind::Int,
+        "CASE WHEN s.state ?| ARRAY['level', 'recent'] THEN coalesce((s.state ->> 'level')::int8, 0) + 1 END",
+    ),
+    ("recent", Kind::Text, "s.state ->> 'recent'"),
+    ("rows", Kind::Text, "s.state ->> 'rows'"),
+];
+
 pub(super) const HELD_OUT: [Source; 7] = [
     ("step", Kind::Int, "x.step::int8"),
     ("member_id", Kind::Text, "x.member_id::text"),

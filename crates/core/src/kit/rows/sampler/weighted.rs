@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
@@ -57,8 +58,8 @@ pub(super) fn by_weight(
         weights.iter().zip(&sizes).map(|(weight, size)| if *size > 0 { *weight } else { 0.0 }).collect();
     let all: f64 = there.iter().sum();
     let Some(last) = there.iter().rposition(|weight| *weight > 0.0) else { return Vec::new() };
-    // The places of a batch that have the n-th row of a value.
-    let mut ranks: BTreeMap<(u32, u32), Vec<usize>> = BTreeMap::new();
+    // By value, which of its rows are drawn, the first one last, each with its place in the batch.
+    let mut ranks: Vec<Vec<(u32, usize)>> = vec![Vec::new(); weights.len()];
     for place in 0..count as usize {
         let mut left = random.random::<f64>() * all;
         let drawn = there.iter().position(|weight| {
@@ -67,16 +68,18 @@ pub(super) fn by_weight(
         });
         // Rounding may leave a little.
         let value = drawn.unwrap_or(last);
-        ranks.entry((value as u32, random.random_range(0..sizes[value]))).or_default().push(place);
+        ranks[value].push((random.random_range(0..sizes[value]), place));
     }
+    ranks.iter_mut().for_each(|of_value| of_value.sort_unstable_by_key(|drawn| Reverse(*drawn)));
     let mut drawn = vec![rows.start; count as usize];
     let mut seen = vec![0_u32; weights.len()];
     for (row, value) in rows.clone().zip(tags.of_rows(rows)) {
-        let Some(rank) = seen.get_mut(*value as usize) else { continue };
-        for place in ranks.get(&(*value, *rank)).into_iter().flatten() {
-            drawn[*place] = row;
+        let value = *value as usize;
+        let Some(ranks) = ranks.get_mut(value) else { continue };
+        while let Some((_, place)) = ranks.pop_if(|(rank, _)| *rank == seen[value]) {
+            drawn[place] = row;
         }
-        *rank += 1;
+        seen[value] += 1;
     }
     drawn
 }

@@ -134,3 +134,21 @@ fn real_data_is_learned_from_as_by_rlvr() {
     let mut goalposts = entered(0).filter(|problem| problem.proposer.is_none());
     assert!(goalposts.all(|goalpost| goalpost.id != real.id), "rows of two datasets differ");
 }
+
+#[test]
+fn real_data_is_asked_in_rounds_and_what_is_dropped_is_recorded() {
+    let mut config = with_real_data();
+    config["parameters"]["real_data"]["dynamic"] = json!({"max_rounds": 3});
+    let played = play(&config);
+    for (step, stage) in played.stages.iter().enumerate() {
+        let [dropped, rounds] = ["dropped_share", "rounds"].map(|name| metric(&played.steps[step], name));
+        if stage != "real_data" {
+            assert!(dropped.is_nan() && rounds.is_nan(), "{stage}");
+            continue;
+        }
+        let asked = played.steps[step].records.attempts.len() as f64;
+        let learned: usize = played.learners(step).iter().map(|learner| learner.sequences.len()).sum();
+        assert_eq!((asked * (1.0 - dropped)).round(), learned as f64);
+        assert!(learned == 4 * 5 || rounds == 3.0, "{learned} in {rounds} rounds");
+    }
+}

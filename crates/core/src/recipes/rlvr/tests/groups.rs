@@ -98,26 +98,29 @@ fn a_run_ends_with_the_step_that_spends_its_budget() {
 
 #[test]
 fn the_level_of_a_staircase_is_recorded_as_it_was_asked() {
-    let staircase = json!({"staircase": {"batches": 1, "up": 0.4, "down": 0.2}});
+    let staircase = json!({"staircase": {"batches": 1, "up": 0.46, "down": 0.45}});
     let place = metrics(Recorded { has_levels: true, ..Recorded::default() })
         .iter()
         .position(|metric| metric.name == "sampler_level")
         .unwrap();
     let mut level = 1.0;
-    for step in steps(&[("parameters.sampler", staircase)], Order::Together) {
+    let mut asked = Vec::new();
+    for step in steps_of(Skill(-0.5), &[("parameters.sampler", staircase)], Order::Together) {
+        asked.push(level);
         let record = of_members(&step).next().unwrap();
         assert_eq!(record.values[place], level);
         let own: Vec<_> =
             step.records.attempts.iter().filter(|attempt| Some(attempt.solver.0) == record.member).collect();
         let rate = own.iter().filter(|attempt| attempt.correct).count() as f64 / own.len() as f64;
-        level = if rate > 0.4 {
+        level = if rate > 0.46 {
             f64::min(level + 1.0, 3.0)
-        } else if rate < 0.2 {
+        } else if rate < 0.45 {
             f64::max(level - 1.0, 1.0)
         } else {
             level
         };
     }
+    assert!(asked.windows(3).any(|three| three == [2.0, 1.0, 1.0]), "{asked:?}");
 }
 
 #[test]
