@@ -26,7 +26,6 @@ fn the_form_comes_first_then_a_line_a_box_and_a_literal_of_its_own() {
         (OUTPUT, "```python\na + [b]\n```\nwhich is `{'k': (None, True)}`", Literal, "{'k': (None, True)}"),
         (INPUT, "```input\n[1, 2], 7\n```", Form, "[1, 2], 7"),
         (INPUT, "Answer: f([1, 2], 7)", Line, "[1, 2], 7"),
-        (INPUT, "One may call `f([1, 2], 7)` for it", Literal, "[1, 2], 7"),
     ] {
         let found = set.answer(&statement, text, FinishReason::Stop);
         assert_eq!(found, Ok(FoundAnswer { text: answer.to_owned(), rule }), "{text}");
@@ -49,10 +48,11 @@ fn what_is_no_value_or_is_copied_from_the_prompt_is_not_read() {
     ] {
         assert!(set.answer(&OUTPUT, text, FinishReason::Stop).is_err(), "{text}");
     }
-    for text in
-        ["So `a` can be `[1, 2]` and `b` can be `7`.", "Answer: [1, 2]", "Answer: [1], 2, 7", "It may be `([3], 7)`"]
-    {
-        assert!(set.answer(&INPUT, text, FinishReason::Stop).is_err(), "not two arguments: {text}");
+    for text in ["Answer: [1, 2]", "Answer: [1], 2, 7", "One may call `f([3], 7)` for it"] {
+        assert!(
+            set.answer(&INPUT, text, FinishReason::Stop).is_err(),
+            "not two arguments, or no line and no box: {text}"
+        );
     }
     let deep = format!("Answer: {}1{}", "[".repeat(8_000), "]".repeat(8_000));
     assert!(set.answer(&OUTPUT, &deep, FinishReason::Stop).is_ok_and(|found| found.rule == ReadingRule::Line));
