@@ -32,7 +32,7 @@ use crate::frame::run;
 use crate::frame::steps::Steps;
 use crate::frame::view::{Filters, View};
 use crate::lab::Lab;
-use crate::subjects::lab::overlay::{Overlay, RUNS};
+use crate::subjects::lab::overlay::{Axis, Overlay, RUNS};
 
 /// Runs read at the same time, each over its own connection.
 const AT_ONCE: usize = 3;
@@ -47,7 +47,7 @@ pub(crate) struct CompareFilter {
     metrics: Option<String>,
     /// `true` draws runs of an arm as one curve with a band over its seeds; by default every run has its own.
     arms: Option<bool>,
-    /// What curves are drawn over; by default steps. Arms are drawn over steps alone, which all seeds have in common.
+    /// What curves are drawn over; by default steps. Metrics of arms are drawn over steps alone, which all seeds have in common.
     over: Option<Over>,
     /// The run whose latest values others are compared with.
     baseline: Option<Uuid>,
@@ -206,7 +206,7 @@ pub(crate) async fn show_compare(
     let details = stream::iter(&ids).map(|id| runs::find(db, *id));
     let details: Vec<RunDetail> = details.buffered(AT_ONCE).try_collect().await?;
     let labels = labels(details.iter().map(|detail| &detail.run));
-    let over = asked.over.filter(|_| !by_arm).unwrap_or_default();
+    let over = asked.over.unwrap_or_default();
     let baseline = match asked.baseline {
         Some(run) => Some(place_of_baseline(run, &ids)?),
         None => None,
@@ -232,8 +232,14 @@ pub(crate) async fn show_compare(
         Finals::of(metric, unit(metric), values, baseline)
     });
     let scores = scores(db, &ids, baseline).await?;
-    let held_out = ids.iter().map(|id| id.0).collect::<Vec<_>>();
-    let held_out = Overlay::of(db, &held_out).await?;
+    let find = |id: Uuid| compared.iter().find(|run| run.detail.run.id == id);
+    let arms = if by_arm { arms::arms(&compared) } else { Vec::new() };
+    let axis = Axis {
+        label: over.axis(),
+        at: &|run, step| find(run)?.after(step),
+        colour: &|id| arms.iter().position(|arm| arm.iter().any(|run| run.detail.run.id == id)),
+    };
+    let held_out = Overlay::of(db, &ids.iter().map(|id| id.0).collect::<Vec<_>>(), &axis).await?;
     view.show(&ComparePage {
         held_out,
         layout: view.layout("Compare", Section::Compare),

@@ -27,7 +27,7 @@ use uuid::Uuid;
 
 use self::chips::{Chip, Known};
 use self::now::Now;
-use self::overlay::Overlay;
+use self::overlay::{Axis, Overlay};
 use self::row::{Section as Rows, by_experiment};
 use self::table::Table;
 use crate::api_error::ApiError;
@@ -229,7 +229,7 @@ async fn show(view: View, lab: &Lab, asked: RunsFilter, has_now: bool) -> Result
         now.map(Option::transpose),
         known.map(Option::transpose),
         Table::load(lab, &view, &asked, &ticked),
-        Overlay::of(db, &ticked)
+        Overlay::of(db, &ticked, &Axis::STEPS)
     )?;
     view.show(&LabPage {
         layout: view.layout("Lab", Section::Home),

@@ -135,6 +135,24 @@ async fn ticked_runs_are_drawn_over_one_another_if_they_were_measured_alike() {
     assert_eq!(curves, [&json!([[0.0, 0.25], [10.0, 0.25]]), &json!([[10.0, 0.5]]), &json!([[10.0, 0.5]])]);
     assert_eq!(attributes(&page, "checked").len(), 3, "they are ticked");
     assert_reads_like("lab.overlay", &page);
+    for (run, tokens) in [(one, 2e6), (other, 3e6)] {
+        for statement in [
+            "UPDATE executions SET metrics = '{completion_tokens}' WHERE id = $1 AND $2 > 0",
+            "UPDATE metrics SET \"values\" = ARRAY[$2] WHERE run_id = $1",
+        ] {
+            sqlx::query(statement).bind(run.0).bind(tokens).execute(server.store.pool()).await.expect("an update");
+        }
+    }
+    let address = format!("/compare?runs={one},{other}&over=tokens&arms=true");
+    let page = browser.get(&address).await.expect(200).text();
+    let figures = island(&page, "figures").expect("figures");
+    let curves = figures[0]["series"].as_array().expect("curves");
+    let points: Vec<_> = curves.iter().map(|curve| &curve["points"]).collect();
+    assert_eq!(points, [&json!([[0.0, 0.25], [3.0, 0.25]]), &json!([[2.0, 0.5]]), &json!([[3.0, 0.5]])]);
+    assert!(figures[0]["x"].as_str().is_some_and(|axis| axis.contains("tokens")), "{figures}");
+    let colours: Vec<_> = curves.iter().map(|curve| curve["place"].as_u64()).collect();
+    assert_eq!(colours[0], None);
+    assert!(colours[1].is_some() && colours[2].is_some(), "{colours:?}");
     let nobody = uuid::Uuid::nil();
     for wrong in [format!("{nobody}"), "x".to_owned()] {
         let refused = writer.get(&format!("/.json?overlay={wrong}")).await.expect(400).json();

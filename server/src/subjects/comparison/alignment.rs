@@ -77,6 +77,14 @@ impl Progress {
         Self(rows.iter().map(hours).collect())
     }
 
+    /// That after the last of the `rows` that ended within the first `step` steps.
+    pub(super) fn after(&self, rows: &[MetricRow], step: i32) -> Option<f64> {
+        match rows.partition_point(|row| row.step + row.width <= step) {
+            0 => (step == 0).then_some(0.0),
+            ended => *self.0.get(ended - 1)?,
+        }
+    }
+
     /// `curve`, whose points are of the rows, over this progress.
     pub(super) fn align(&self, curve: Series) -> Series {
         let places: Vec<f64> = curve.points.iter().map(|(x, _)| *x).collect();
@@ -110,6 +118,13 @@ mod tests {
     fn tokens_add_up_over_the_steps_of_a_row() {
         assert_eq!(Progress::by_tokens(&rows(), Some(0)), Progress([4.0, 4.0, 6.0].map(Some).into()));
         assert_eq!(Progress::by_tokens(&rows(), None), Progress(vec![Some(0.0); 3]));
+    }
+
+    #[test]
+    fn a_step_within_a_row_is_where_the_row_before_ended() {
+        let progress = Progress::by_tokens(&rows(), Some(0));
+        let after = [0, 3, 4, 5, 6, 7].map(|step| progress.after(&rows(), step));
+        assert_eq!(after, [Some(0.0), None, Some(4.0), Some(4.0), Some(6.0), Some(6.0)]);
     }
 
     #[test]

@@ -15,11 +15,13 @@ use crate::frame::format::{capital, of_unit, words};
 use crate::frame::steps::curve;
 use crate::lab::Lab;
 
-/// The curves of one metric.
+/// The curves of one metric. Those of arms are over steps.
 pub(super) fn figure(metric: &str, unit: &'static str, runs: &[Compared], by_arm: bool, over: Over) -> Figure {
+    let over = if by_arm { Over::Steps } else { over };
     let of = |run: &Compared| {
         let curve = curve(&run.rows, run.place(metric)?, &run.label);
-        Some(run.progress.as_ref().map_or(curve.clone(), |progress| progress.align(curve)))
+        let progress = run.progress.as_ref().filter(|_| !by_arm);
+        Some(progress.map_or(curve.clone(), |progress| progress.align(curve)))
     };
     let series: Vec<Series> = if by_arm {
         arms(runs).into_iter().filter_map(|arm| arm_curve(&arm, of)).collect()
@@ -46,7 +48,7 @@ fn is_share(unit: &str, series: &[Series]) -> bool {
 }
 
 /// Groups runs that differ only by seed, in the order of the first of each group.
-fn arms(runs: &[Compared]) -> Vec<Vec<&Compared>> {
+pub(super) fn arms(runs: &[Compared]) -> Vec<Vec<&Compared>> {
     grouped(runs, |run| (&run.detail.run.arm, &run.detail.run.seed))
 }
 

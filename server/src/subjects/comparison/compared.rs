@@ -34,6 +34,16 @@ pub(super) struct Compared {
 }
 
 impl Compared {
+    /// How far it had come after `step` steps.
+    pub(super) fn after(&self, step: i32) -> Option<f64> {
+        match &self.progress {
+            Some(progress) => progress.after(&self.rows, step),
+            None => Some(f64::from(step)),
+        }
+    }
+}
+
+impl Compared {
     /// Reads the curves of a run that is compared with others, `runs` in all, with 4^`level` steps per point.
     pub(super) async fn read(
         lab: &Lab,

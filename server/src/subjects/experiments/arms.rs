@@ -116,7 +116,7 @@ impl Arms {
         let last = self.outcomes.values().flat_map(|one| &one.steps).max();
         let measured = self.arms.iter().flat_map(|arm| &arm.runs);
         let first = measured.filter_map(|run| self.outcomes.get(&run.id)).next();
-        let base = first.and_then(|one| of_base(one, last.copied().unwrap_or_default()));
+        let base = first.and_then(|one| of_base(one, last.copied().unwrap_or_default().into()));
         let mut series: Vec<Series> = base.into_iter().collect();
         for (place, arm) in self.arms.iter().enumerate().take(DRAWN) {
             let all: Vec<&Outcome> = finished(&arm.runs, &self.outcomes).map(|(_, one)| one).collect();

@@ -30,6 +30,19 @@ pub(super) fn ticked(text: &str) -> Result<Vec<Uuid>, String> {
     }
 }
 
+/// What accuracies are drawn over.
+pub(crate) struct Axis<'a> {
+    pub(crate) label: &'static str,
+    /// Where a run was after some steps; none where that is unknown.
+    pub(crate) at: &'a dyn Fn(Uuid, i32) -> Option<f64>,
+    /// The place of a run's colour, if runs share colours.
+    pub(crate) colour: &'a dyn Fn(Uuid) -> Option<usize>,
+}
+
+impl Axis<'_> {
+    pub(super) const STEPS: Self = Self { label: "step", at: &|_, step| Some(f64::from(step)), colour: &|_| None };
+}
+
 /// Curves over one another.
 #[derive(Default)]
 pub(crate) struct Overlay {
@@ -39,7 +52,7 @@ pub(crate) struct Overlay {
 }
 
 impl Overlay {
-    pub(crate) async fn of(db: &PgPool, ids: &[Uuid]) -> Result<Self, ApiError> {
+    pub(crate) async fn of(db: &PgPool, ids: &[Uuid], axis: &Axis<'_>) -> Result<Self, ApiError> {
         if ids.is_empty() {
             return Ok(Self::default());
         }
@@ -60,7 +73,7 @@ impl Overlay {
                 None => ways.push(vec![(name.clone(), outcome)]),
             }
         }
-        let figures = ways.iter().enumerate().map(|(place, way)| figure(place, way)).collect();
+        let figures = ways.iter().enumerate().map(|(place, way)| figure(place, way, axis)).collect();
         Ok(Self { figures, unmeasured })
     }
 }
@@ -74,19 +87,21 @@ pub(crate) fn is_alike(one: &Outcome, other: &Outcome) -> bool {
     way(one) == way(other)
 }
 
-fn figure(place: usize, way: &[(String, Outcome)]) -> Figure {
+fn figure(place: usize, way: &[(String, Outcome)], axis: &Axis<'_>) -> Figure {
     let first = &way[0].1.result;
-    let mut series: Vec<Series> = Vec::new();
-    let last = way.iter().flat_map(|(_, one)| &one.steps).max().copied().unwrap_or_default();
-    series.extend(of_base(&way[0].1, last));
-    series.extend(way.iter().map(|(name, outcome)| {
+    let curve = |(name, outcome): &(String, Outcome)| {
+        let run = outcome.of_run;
         let points = outcome.steps.iter().zip(&outcome.scores);
         Series {
             name: name.clone(),
-            points: points.map(|(step, score)| (f64::from(*step), Some(*score))).collect(),
+            points: points.filter_map(|(step, score)| Some(((axis.at)(run, *step)?, Some(*score)))).collect(),
+            place: (axis.colour)(run),
             ..Series::default()
         }
-    }));
+    };
+    let curves: Vec<Series> = way.iter().map(curve).collect();
+    let last = curves.iter().flat_map(|curve| &curve.points).map(|(x, _)| *x).fold(0.0, f64::max);
+    let series = of_base(&way[0].1, last).into_iter().chain(curves).collect();
     Figure {
         id: format!("overlay-{place}"),
         title: format!("Held-out accuracy: {}", format::suite_title(&first.of_suite)),
@@ -94,7 +109,8 @@ fn figure(place: usize, way: &[(String, Outcome)]) -> Figure {
             "pass@1 on the same {} problems, asked in the same way. The band is the interval of 95 % of the base.",
             first.rows
         ),
-        x: "step".to_owned(),
+        x: axis.label.to_owned(),
+        continuous: axis.label != Axis::STEPS.label,
         y: "solved".to_owned(),
         unit: "share",
         exact: true,
@@ -104,11 +120,11 @@ fn figure(place: usize, way: &[(String, Outcome)]) -> Figure {
     }
 }
 
-/// The base's accuracy with its interval of 95 %, as a line up to the step `last`; none if `outcome` has none.
-pub(crate) fn of_base(outcome: &Outcome, last: i32) -> Option<Series> {
+/// The base's accuracy with its interval of 95 %, as a line up to `last`; none if `outcome` has none.
+pub(crate) fn of_base(outcome: &Outcome, last: f64) -> Option<Series> {
     let result = &outcome.result;
     let base = result.reference.filter(|_| result.reference_step.is_none())?;
-    let ends = [0.0, f64::from(last.max(1))];
+    let ends = [0.0, if last > 0.0 { last } else { 1.0 }];
     let band = interval_of_base(base, result.rows).into_iter();
     Some(Series {
         name: format!("base ({})", result.base_model),
