@@ -1,6 +1,7 @@
 //! Judges tasks.
 
 mod mathematics;
+mod notation;
 mod propose;
 mod reading;
 mod repetition;

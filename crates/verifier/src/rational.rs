@@ -33,8 +33,9 @@ impl Rational {
         matches!((read(left), read(right)), (Some(a), Some(b)) if a.value == b.value)
     }
 
-    /// Reads an integer (`12`, `1,234`, `1{,}234`, `1 234`), a decimal fraction (`-.5`, `27.0`) or a fraction of two of them
-    /// (`3/4`, `\frac{3}{4}`, `\dfrac34`), optionally with a sign and enclosing dollar signs.
+    /// Reads an integer (`12`, `1,234`, `1{,}234`, `1 234`), a decimal fraction (`-.5`, `27.0`, `1.5e3`, `0.\overline{3}`,
+    /// `0.(3)`), a fraction of two of them (`3/4`, `\frac{3}{4}`, `\dfrac34`) or a mixed number (`1 1/4`), optionally with a
+    /// sign and enclosing dollar signs.
     pub(crate) fn read(text: &str) -> Option<Self> {
         let mut text = text.trim();
         while let Some(inside) = text.strip_prefix('$').and_then(|rest| rest.strip_suffix('$')) {
@@ -44,12 +45,57 @@ impl Rational {
             Some(rest) => (true, rest.trim_start()),
             None => (false, text.strip_prefix('+').unwrap_or(text)),
         };
-        let mut number = fraction(text).or_else(|| decimal(text))?;
+        let plain =
+            || fraction(text).or_else(|| repeating(text)).or_else(|| scientific(text)).or_else(|| decimal(text));
+        let mut number = mixed(text).or_else(plain)?;
         if is_negative {
             number.value = -number.value;
         }
         Some(number)
     }
+}
+
+/// An integer and a fraction below 1. `1 234/567` is 1234 / 567.
+fn mixed(text: &str) -> Option<Rational> {
+    let (whole, rest) = text.split_once(' ')?;
+    let (above, below) = rest.trim().split_once('/')?;
+    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    if ![whole, above, below].into_iter().all(is_digits) || above.len() == 3 {
+        return None;
+    }
+    let part = fraction(rest.trim())?;
+    let whole = decimal(whole)?;
+    (part.value < BigRational::from_integer(BigInt::from(1)))
+        .then(|| Rational { value: whole.value + part.value, is_decimal: false })
+}
+
+/// A decimal fraction whose last digits repeat.
+fn repeating(text: &str) -> Option<Rational> {
+    let (start, rest) = ["\\overline{", "\\bar{", "\\dot{", "("]
+        .iter()
+        .find_map(|mark| text.split_once(mark))
+        .filter(|(start, _)| start.contains('.'))?;
+    let period = rest.trim_end().strip_suffix(['}', ')'])?;
+    let start = decimal(start.trim_end()).map(|number| (number, start.trim_end().split_once('.')))?;
+    let (start, Some((_, fixed))) = start else { return None };
+    if period.is_empty() || period.len() + fixed.len() > MAX_DIGITS || !period.bytes().all(|byte| byte.is_ascii_digit())
+    {
+        return None;
+    }
+    let power = |digits: usize| Some(BigInt::from(10).pow(u32::try_from(digits).ok()?));
+    let below = power(fixed.len())? * (power(period.len())? - 1);
+    let repeated = BigRational::new(BigInt::parse_bytes(period.as_bytes(), 10)?, below);
+    Some(Rational { value: start.value + repeated, is_decimal: false })
+}
+
+/// A decimal fraction times a power of ten.
+fn scientific(text: &str) -> Option<Rational> {
+    let (mantissa, exponent) = text.split_once(['e', 'E'])?;
+    let number = decimal(mantissa)?;
+    let exponent: i32 =
+        exponent.parse().ok().filter(|exponent: &i32| exponent.unsigned_abs() as usize <= MAX_DIGITS)?;
+    let scale = BigRational::from_integer(BigInt::from(10)).pow(exponent);
+    Some(Rational { value: number.value * scale, is_decimal: true })
 }
 
 fn fraction(text: &str) -> Option<Rational> {
@@ -105,7 +151,7 @@ fn decimal(text: &str) -> Option<Rational> {
 
 /// Digits without their thousands separators, which must precede groups of three.
 fn thousands(text: &str) -> Option<String> {
-    let text = text.replace("{,}", ",").replace("\\!", "");
+    let text = text.replace("{,}", ",").replace("\\,", ",").replace("\\!", "");
     let mut groups = text.split(if text.contains(',') { ',' } else { ' ' });
     let first = groups.next()?;
     let rest: Vec<_> = groups.collect();
@@ -137,6 +183,15 @@ mod tests {
             ("007", "7"),
             ("1 234", "1234"),
             ("-12 345 678.5", "-12345678.5"),
+            (r"1\,000\,000", "1000000"),
+            ("1 1/4", "5/4"),
+            ("-3 1/2", "-7/2"),
+            ("1 234/5", "1234/5"),
+            (r"0.\overline{3}", "1/3"),
+            (r"-1.2\overline{45}", "-1233/990"),
+            ("0.1(6)", "1/6"),
+            ("1.5e3", "1500"),
+            ("25E-1", "5/2"),
         ] {
             assert!(equal(left, right), "{left} {right}");
         }
@@ -155,7 +210,6 @@ mod tests {
             "1  234",
             "1/0",
             "x",
-            "1e5",
             r"\frac{1}{x}",
             "1,234,5",
             "1/2/3",

@@ -57,7 +57,7 @@ fn is_opening(before: &str, tag: &str) -> bool {
 ///
 /// The search is limited to the last `<answer>`, if there is one and it is not empty. The first match wins: the last
 /// `\boxed{}`, with those that it is joined to; the text after the last `####`; the text after the last "answer is" or "answer:"; the whole text, if it
-/// was inside an `<answer>` or is one short line; the last number. `None` if nothing matches.
+/// was inside an `<answer>` or is one short line that is not a sentence about a number; the last number. `None` if nothing matches.
 pub fn mathematics_of(completion: &str) -> Option<String> {
     let inside = tagged(completion, "answer").map(str::trim).filter(|text| !text.is_empty());
     if inside.and_then(last_boxes).is_none()
@@ -74,7 +74,7 @@ pub fn mathematics_of(completion: &str) -> Option<String> {
         return Some(found.to_owned());
     }
     let whole = stripped(text);
-    if inside.is_some() || is_bare(whole) {
+    if inside.is_some() || is_bare(whole) && !is_about_a_number(whole) {
         return Some(whole.to_owned()).filter(|whole| !whole.is_empty());
     }
     last_number(text).map(str::to_owned)
@@ -83,6 +83,18 @@ pub fn mathematics_of(completion: &str) -> Option<String> {
 /// Whether the text is an answer by itself: one line that is not a sentence.
 fn is_bare(text: &str) -> bool {
     !text.is_empty() && text.len() <= 200 && !text.contains('\n') && text.split_whitespace().count() <= 6
+}
+
+/// Whether the text says something of its only number: `He needs 10 minutes`, but not `18 eggs`.
+fn is_about_a_number(text: &str) -> bool {
+    const NOTATION: [&str; 10] = ["sin", "cos", "tan", "cot", "log", "ln", "exp", "sqrt", "pi", "and"];
+    let Some(at) = text.find(|letter: char| letter.is_ascii_digit()) else { return false };
+    let is_part = |letter: char| letter.is_ascii_digit() || matches!(letter, '.' | ',');
+    let after = text[at..].trim_start_matches(is_part);
+    let mut words = text[..at].split(|letter: char| !letter.is_alphabetic());
+    !text.contains('\\')
+        && !after.contains(|letter: char| letter.is_ascii_digit())
+        && words.any(|word| word.chars().count() > 1 && !NOTATION.contains(&word))
 }
 
 fn after_last<'a>(text: &'a str, mark: &str) -> Option<&'a str> {
@@ -99,7 +111,9 @@ fn after_answer(text: &str) -> Option<&str> {
         .map(|(at, _)| at)
         .find(|&at| !line[at + 1..].starts_with(|next: char| next.is_ascii_digit()))
         .unwrap_or(line.len());
-    Some(&line[..end])
+    // `18, not 20`.
+    let answer = &line[..end];
+    Some(answer.split_once(", not ").map_or(answer, |(answer, _)| answer))
 }
 
 /// Strips spaces, math dollars and a full stop from both ends.
@@ -178,6 +192,13 @@ mod tests {
             ("Janet sells 9 eggs, so every day she makes exactly $18 at the market.", Some("18")),
             ("it must be all of -7 apples in the end, I would say", Some("-7")),
             ("what is left over after all of it is then 12 - 5, or 12-5", Some("5")),
+            ("The profit is $70,000.", Some("70,000")),
+            ("He needs 10 minutes to finish", Some("10")),
+            ("Antwort: 7", Some("7")),
+            ("the answer is 18, not 20", Some("18")),
+            ("18 eggs", Some("18 eggs")),
+            ("It takes 5 hours 20 minutes", Some("It takes 5 hours 20 minutes")),
+            ("sin 30", Some("sin 30")),
             ("I do not know what I should say about all this", None),
             ("", None),
             (r"\boxed{}", None),

@@ -2,6 +2,7 @@
 
 use lyceum_core::verify::{MathPair, Status, Verdict};
 
+use super::notation::seen;
 use super::reading::{Reading, are_same_text};
 use super::{Bench, incorrect};
 use crate::execution::{Conversation, Failed, Outcome, Request, single};
@@ -23,18 +24,18 @@ impl Bench<'_> {
             (Err(reason), _) => return malformed("gold", reason),
             (_, Err(reason)) => return malformed("answer", reason),
         };
-        let is_equal = match decided(gold, answer) {
+        let is_equal = match decided(&gold, &answer) {
             Some(is_equal) => Ok(is_equal),
             None => {
                 let limits = self.slot.limits();
-                truth(single(self.slot.mathematics()?, limits, &request(gold, answer, pair.plain))?)
+                truth(single(self.slot.mathematics()?, limits, &request(&gold, &answer, pair.plain))?)
             }
         };
         Ok(match is_equal {
             Ok(true) => right(),
             Ok(false) => Verdict {
                 correct: Some(false),
-                ..Verdict::bare(None, Status::Ok, format!("{} is not {}", shown(answer), shown(gold)))
+                ..Verdict::bare(None, Status::Ok, format!("{} is not {}", shown(&answer), shown(&gold)))
             },
             Err(failed) => incorrect(failed),
         })
@@ -42,20 +43,30 @@ impl Bench<'_> {
 }
 
 /// Whether an answer equals the correct one, where that can be told without Math-Verify.
-pub(super) fn decided(gold: Reading<'_>, answer: Reading<'_>) -> Option<bool> {
-    if gold == answer || are_same_text(gold.text, answer.text) {
+pub(super) fn decided(gold: &Reading<'_>, answer: &Reading<'_>) -> Option<bool> {
+    let is_response = gold.is_response || answer.is_response;
+    let (gold, answer) = (&*gold.text, &*answer.text);
+    if are_same_text(gold, answer) {
         return Some(true);
     }
-    if let (Some(gold), Some(answer)) = (Rational::read(gold.text), Rational::read(answer.text)) {
+    if let (Some(gold), Some(answer)) = (Rational::read(gold), Rational::read(answer)) {
         return Some(gold.equals(&answer));
     }
-    Rational::are_equal_with_decimal_comma(gold.text, answer.text).then_some(true)
+    if Rational::are_equal_with_decimal_comma(gold, answer) {
+        return Some(true);
+    }
+    if is_response { None } else { seen(gold, answer) }
 }
 
 /// The question to Math-Verify, which treats the two sides differently: a gold of `1` accepts `x=1`. With `plain`, plain
 /// notation is read, too.
-pub(super) fn request<'a>(gold: Reading<'a>, answer: Reading<'a>, plain: bool) -> Request<'a> {
-    Request::Math { gold: gold.text, answer: answer.text, are_responses: [gold.is_response, answer.is_response], plain }
+pub(super) fn request<'a>(gold: &'a Reading<'_>, answer: &'a Reading<'_>, plain: bool) -> Request<'a> {
+    Request::Math {
+        gold: &gold.text,
+        answer: &answer.text,
+        are_responses: [gold.is_response, answer.is_response],
+        plain,
+    }
 }
 
 /// Math-Verify's answer, or why it could not tell.
@@ -72,11 +83,11 @@ fn right() -> Verdict {
 }
 
 /// An answer, or the end of a response, for a message.
-fn shown(reading: Reading<'_>) -> String {
+fn shown(reading: &Reading<'_>) -> String {
     const LENGTH: usize = 200;
     let skipped = reading.text.chars().count().saturating_sub(LENGTH);
     if skipped == 0 || !reading.is_response {
-        return reading.text.to_owned();
+        return reading.text.clone().into_owned();
     }
     format!("…{}", reading.text.chars().skip(skipped).collect::<String>())
 }
@@ -89,15 +100,15 @@ impl Bench<'_> {
     /// into making processes.
     pub(super) fn cluster(&mut self, answers: &[String]) -> Result<Verdict, SandboxError> {
         let answers: Vec<Option<Reading<'_>>> = answers.iter().map(|answer| Reading::of(answer).ok()).collect();
-        let are_numbers = answers.iter().flatten().all(|answer| Rational::read(answer.text).is_some());
+        let are_numbers = answers.iter().flatten().all(|answer| Rational::read(&answer.text).is_some());
         let limits = self.slot.limits();
         let mut conversation = match are_numbers {
             true => None,
             false => Some(Conversation::new(self.slot.mathematics()?, limits)),
         };
-        let mut representatives: Vec<Reading<'_>> = Vec::new();
+        let mut representatives: Vec<&Reading<'_>> = Vec::new();
         let mut clusters = Vec::with_capacity(answers.len());
-        for answer in answers {
+        for answer in &answers {
             let Some(answer) = answer else {
                 clusters.push(None);
                 continue;
@@ -122,10 +133,10 @@ impl Bench<'_> {
 /// The index of the first representative that equals the answer, or their number.
 fn place(
     mut conversation: Option<&mut Conversation<'_>>,
-    representatives: &[Reading<'_>],
-    answer: Reading<'_>,
+    representatives: &[&Reading<'_>],
+    answer: &Reading<'_>,
 ) -> Result<usize, SandboxError> {
-    if let Some(same) = representatives.iter().position(|known| *known == answer) {
+    if let Some(same) = representatives.iter().position(|known| **known == *answer) {
         return Ok(same);
     }
     for (place, known) in representatives.iter().enumerate() {

@@ -1,14 +1,17 @@
 //! What of a mathematical text is compared.
 
 use lyceum_core::answer::last_boxed;
+use std::borrow::Cow;
+
+use super::notation::in_common_notation;
 
 /// Maximum length of an answer.
 const MAX_ANSWER: usize = 10_000;
 
 /// A text as Math-Verify is given it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reading<'a> {
-    pub(super) text: &'a str,
+    pub(super) text: Cow<'a, str>,
     /// Whether it is part of a response, in which Math-Verify looks for the answer, and not the answer itself.
     pub(super) is_response: bool,
 }
@@ -30,8 +33,11 @@ impl<'a> Reading<'a> {
             (1, None) => false,
             _ => true,
         };
-        let text =
-            if is_response { end(text) } else { last_boxed(text).or_else(|| formula(text)).unwrap_or(text).trim() };
+        let text = if is_response {
+            Cow::Borrowed(end(text))
+        } else {
+            in_common_notation(last_boxed(text).or_else(|| formula(text)).unwrap_or(text).trim())
+        };
         if text.is_empty() {
             return Err("is empty".to_owned());
         }
@@ -186,7 +192,7 @@ mod tests {
             (r"\boxed{1} and \boxed{2}", r"\boxed{1} and \boxed{2}", true),
             (r"\boxed{1}. The final answer is 2", r"\boxed{1}. The final answer is 2", true),
         ] {
-            assert_eq!(Reading::of(text), Ok(Reading { text: read, is_response }), "{text}");
+            assert_eq!(Reading::of(text), Ok(Reading { text: read.into(), is_response }), "{text}");
         }
     }
 

@@ -102,7 +102,23 @@ def read(text, is_response, plain):
 
 def equal(gold, answer, are_responses=(False, False), plain=False):
     gold, answer = (read(text, is_response, plain) for text, is_response in zip((gold, answer), are_responses))
-    return bool(verify(gold, answer, timeout_seconds=None))
+    if verify(gold, answer, timeout_seconds=None):
+        return True
+    numbers = with_imaginary(gold), with_imaginary(answer)
+    return numbers != (gold, answer) and bool(verify(*numbers, timeout_seconds=None))
+
+
+def with_imaginary(parsed):
+    """What was read with the imaginary unit for `i`, which Math-Verify takes for a variable."""
+    return [replaced(one) if isinstance(one, Basic) else one for one in parsed]
+
+
+def replaced(one):
+    units = {symbol: sympy.I for symbol in one.free_symbols if symbol.name == "i"}
+    try:
+        return one.xreplace(units).doit() if units else one
+    except Exception:
+        return one
 
 
 def judge(message):

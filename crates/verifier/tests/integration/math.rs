@@ -349,6 +349,49 @@ fn numbers_are_compared_exactly_or_relatively() {
 }
 
 #[test]
+fn what_math_verify_drops_counts_and_other_notations_are_known() {
+    let owned = |(gold, answer): (&str, &str)| (gold.to_owned(), answer.to_owned());
+    let wrong = [
+        ("1101_2", "1101_3"),
+        ("Amy", "May"),
+        (r"\angle BAC", r"\angle ABC"),
+        (r"3:45 \text{ PM}", r"3:45 \text{ AM}"),
+        (r"5 \text{ hours } 20 \text{ minutes}", r"5 \text{ hours } 30 \text{ minutes}"),
+        (r"5\text{ million}", "5"),
+        ("2019-05-06", "2019-06-05"),
+        (r"a \equiv 1 \pmod 3", r"a\equiv 2\pmod 3"),
+        ("f'(x)", "f(x)"),
+        (r"30^\circ", "30'"),
+        ("2", "2 2/3"),
+        ("2", "2x"),
+        ("i^2", "1"),
+    ];
+    let right = [
+        (r"5\text{ million}", "5000000"),
+        ("-7/2", "-3 1/2"),
+        (r"0.\overline{3}", r"\frac13"),
+        ("i^2", "-1"),
+        (r"\cos 60^\circ", r"\frac12"),
+        (r"\emptyset", r"\varnothing"),
+        ("A<B<C", "C>B>A"),
+        ("1.5e3", "1500"),
+        (r"1\,000\,000", "10^6"),
+        ("½", "0.5"),
+        ("√2", r"\sqrt{2}"),
+        ("５", "5"),
+        ("42", "**42**"),
+        ("£20", "20"),
+        ("2", "\u{200b}2"),
+        ("18", "18 eggs"),
+        ("3+4i", "4i+3"),
+    ];
+    assert_eq!(disagreements(right.into_iter().map(owned), true), [] as [String; 0]);
+    assert_eq!(disagreements(wrong.into_iter().map(owned), false), [] as [String; 0]);
+    let votes = ["1101_2", "1101_3", "18 eggs", "18", "Amy", "May"].map(str::to_owned);
+    assert_eq!(clusters("votes", &votes), [0, 1, 2, 2, 3, 4].map(Some));
+}
+
+#[test]
 fn an_ellipsis_is_part_of_an_answer() {
     let owned = |(gold, answer): (&str, &str)| (gold.to_owned(), answer.to_owned());
     let right = [

@@ -138,7 +138,7 @@ impl Mean {
         let Some(mean) = self.mean else { return "–".to_owned() };
         let mut shown = column.number(&mean);
         if let Some(deviation) = self.deviation {
-            shown.push_str(&format!(" ± {}", column.number(&deviation)));
+            shown.push_str(&format!(" ± {}", column.number(&deviation).trim_start_matches('+')));
         }
         if self.n != count {
             shown.push_str(&format!(" (n = {})", self.n));
@@ -157,6 +157,8 @@ mod tests {
         let mean = Mean { mean: Some(0.5), deviation: Some(0.25), n: 2 };
         assert_eq!(mean.shown(&column, 10), "0.5 ± 0.25 (n = 2)");
         assert_eq!(mean.shown(&column, 2), "0.5 ± 0.25");
+        let difference = Column::parse("difference.gsm8k").unwrap();
+        assert_eq!(mean.shown(&difference, 2), "+50.0 ± 25.0");
         let alone = Mean { deviation: None, n: 1, ..mean };
         assert_eq!(alone.shown(&column, 3), "0.5 (n = 1)");
         let none = Mean { mean: None, deviation: None, n: 0 };

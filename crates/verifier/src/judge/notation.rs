@@ -1,0 +1,378 @@
+//! What mathematical texts mean that Math-Verify reads otherwise: other ways to write a value become one that it knows, and what
+//! it drops or multiplies (bases, letters of words, units, dates, moduli, primes) is compared here.
+
+#[cfg(test)]
+mod tests;
+
+use num_bigint::BigInt;
+use regex::{Captures, Regex};
+use std::borrow::Cow;
+use std::sync::LazyLock;
+
+use crate::rational::Rational;
+
+macro_rules! pattern {
+    ($name:ident, $pattern:expr) => {
+        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($pattern).expect("a pattern"));
+    };
+}
+
+/// A text in common notation, as Math-Verify reads it.
+pub(super) fn in_common_notation(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Cow::Borrowed(text);
+    }
+    let text = unmarked(&in_latex(text)).to_owned();
+    let text = CURRENCY.replace_all(&text, "$1");
+    let text = EMPTY_SET.replace_all(&text, r"\emptyset ");
+    let text = DEGREES_OF.replace_all(&text, r"\$1{\left(\frac{$2\pi}{180}\right)}");
+    let text = SCALED.replace_all(&text, |found: &Captures<'_>| scaled(found)).into_owned();
+    let text = match COUNTED.captures(&text) {
+        Some(found) if Rational::read(&found[1]).is_some() && found[2].split_whitespace().all(is_unit) => {
+            found[1].to_owned()
+        }
+        _ => text,
+    };
+    let text = rising(&text).unwrap_or(text);
+    // Math-Verify reads spaces between digits as products.
+    Cow::Owned(match Rational::read(&text) {
+        Some(number) if number.value.is_integer() && !number.is_decimal => number.value.to_string(),
+        _ => text,
+    })
+}
+
+// `£20`; a dollar may begin a formula.
+pattern!(CURRENCY, r"[£€¥₹]\s*([0-9.])");
+pattern!(EMPTY_SET, r"\\varnothing\b|\\\{\s*\\\}");
+pattern!(
+    DEGREES_OF,
+    r"\\(sin|cos|tan|cot|sec|csc)\s*\{?\(?\s*([0-9]+(?:\.[0-9]+)?)\s*\^\s*\{?\s*\\circ\s*\}?\s*\)?\}?"
+);
+pattern!(SCALED, r"([0-9][0-9,]*(?:\.[0-9]+)?)\s*(?:\\text\{\s*)?\b(thousand|million|billion|trillion)\b(?:\s*\})?");
+pattern!(COUNTED, r"^([-+]?[0-9][0-9,]*(?:\.[0-9]+)?)\s+([A-Za-z]{2,}(?:\s+[A-Za-z]{2,})*)\.?$");
+
+fn scaled(found: &Captures<'_>) -> String {
+    let zeros = match &found[2] {
+        "thousand" => 3,
+        "million" => 6,
+        "billion" => 9,
+        _ => 12,
+    };
+    let Some(number) = Rational::read(&found[1]) else { return found[0].to_owned() };
+    let value = number.value * BigInt::from(10).pow(zeros);
+    if value.is_integer() { value.to_string() } else { found[0].to_owned() }
+}
+
+/// Whether a word after a number is what is counted, and no part of the value.
+fn is_unit(word: &str) -> bool {
+    const VALUES: [&str; 27] = [
+        "pi",
+        "sqrt",
+        "sin",
+        "cos",
+        "tan",
+        "cot",
+        "sec",
+        "csc",
+        "log",
+        "ln",
+        "exp",
+        "inf",
+        "infinity",
+        "factorial",
+        "over",
+        "plus",
+        "minus",
+        "times",
+        "squared",
+        "cubed",
+        "half",
+        "halves",
+        "mod",
+        "base",
+        "percent",
+        "am",
+        "pm",
+    ];
+    const JOINS: [&str; 3] = ["and", "or", "to"];
+    let word = word.to_ascii_lowercase();
+    !VALUES.contains(&word.as_str()) && !JOINS.contains(&word.as_str())
+}
+
+/// A text without invisible characters, with LaTeX for the characters of mathematics.
+fn in_latex(text: &str) -> Cow<'_, str> {
+    if text.is_ascii() {
+        return Cow::Borrowed(text);
+    }
+    let letters: Vec<char> = text.chars().collect();
+    let mut written = String::with_capacity(text.len() + 16);
+    let mut at = 0;
+    while let Some(&letter) = letters.get(at) {
+        at += 1;
+        match letter {
+            '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => {}
+            '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}' => written.push(' '),
+            '\u{ff01}'..='\u{ff5e}' => written.extend(char::from_u32(u32::from(letter) - 0xfee0)),
+            '√' | '∛' => {
+                let length = argument(&letters[at..]);
+                let root = if letter == '√' { r"\sqrt" } else { r"\sqrt[3]" };
+                let inside: String = letters[at..at + length].iter().collect();
+                written.push_str(&format!("{root}{{{inside}}}"));
+                at += length;
+            }
+            _ => match (latex(letter), small_digits(&letters[at - 1..])) {
+                (Some(latex), _) => written.push_str(latex),
+                (None, Some((mark, digits))) if !follows_unit(&written) => {
+                    written.push_str(&format!("{mark}{{{digits}}}"));
+                    at += digits.len() - 1;
+                }
+                _ => written.push(letter),
+            },
+        }
+    }
+    Cow::Owned(written)
+}
+
+const SMALL: [(char, [char; 10]); 2] = [
+    ('^', ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹']),
+    ('_', ['₀', '₁', '₂', '₃', '₄', '₅', '₆', '₇', '₈', '₉']),
+];
+
+/// The raised or lowered digits at the beginning, after the mark that raises or lowers.
+fn small_digits(letters: &[char]) -> Option<(char, String)> {
+    SMALL.iter().find_map(|(mark, small)| {
+        let digit = |letter: &char| small.iter().position(|known| known == letter).map(|digit| digit.to_string());
+        let digits: String = letters.iter().map_while(digit).collect();
+        (!digits.is_empty()).then_some((*mark, digits))
+    })
+}
+
+/// Whether a text ends with a unit of length, whose square Math-Verify drops with it.
+fn follows_unit(text: &str) -> bool {
+    let unit = text.rsplit(|letter: char| !letter.is_ascii_alphabetic()).next().unwrap_or_default();
+    ["m", "mm", "cm", "km", "in", "ft", "yd", "mi"].contains(&unit)
+}
+
+/// How many characters are under a root: digits, a letter, or what is in brackets.
+fn argument(rest: &[char]) -> usize {
+    match rest.first() {
+        Some('(') => rest.iter().position(|letter| *letter == ')').map_or(rest.len(), |end| end + 1),
+        Some(first) if first.is_ascii_digit() => rest.iter().take_while(|letter| letter.is_ascii_digit()).count(),
+        first => usize::from(first.is_some()),
+    }
+}
+
+fn latex(letter: char) -> Option<&'static str> {
+    Some(match letter {
+        '½' => r"\frac{1}{2}",
+        '⅓' => r"\frac{1}{3}",
+        '⅔' => r"\frac{2}{3}",
+        '¼' => r"\frac{1}{4}",
+        '¾' => r"\frac{3}{4}",
+        '⅕' => r"\frac{1}{5}",
+        '⅖' => r"\frac{2}{5}",
+        '⅗' => r"\frac{3}{5}",
+        '⅘' => r"\frac{4}{5}",
+        '⅙' => r"\frac{1}{6}",
+        '⅚' => r"\frac{5}{6}",
+        '⅛' => r"\frac{1}{8}",
+        '⅜' => r"\frac{3}{8}",
+        '⅝' => r"\frac{5}{8}",
+        '⅞' => r"\frac{7}{8}",
+        '−' => "-",
+        '×' => r"\times ",
+        '÷' => r"\div ",
+        '·' | '⋅' => r"\cdot ",
+        'π' => r"\pi ",
+        '∞' => r"\infty ",
+        '≤' => r"\le ",
+        '≥' => r"\ge ",
+        '≠' => r"\ne ",
+        '±' => r"\pm ",
+        '∪' => r"\cup ",
+        '∩' => r"\cap ",
+        '∈' => r"\in ",
+        '∅' => r"\emptyset ",
+        '∠' => r"\angle ",
+        '°' => r"^\circ ",
+        '′' => "'",
+        '″' => "''",
+        _ => return None,
+    })
+}
+
+/// A text without the marks of Markdown around all of it.
+fn unmarked(text: &str) -> &str {
+    let mut text = text.trim();
+    while let Some(inside) = ["**", "__", "`", "*"]
+        .iter()
+        .find_map(|mark| text.strip_prefix(mark)?.strip_suffix(mark))
+        .filter(|inside| !inside.is_empty())
+    {
+        text = inside.trim();
+    }
+    text
+}
+
+pattern!(FALLING, r"^([^<>=]+)((?:>|\\geq?\b|\\gt\b)[^<>=]+){2,}$");
+pattern!(SIGN, r">|\\geq?\b|\\gt\b");
+
+/// `A<B<C` for `C>B>A`.
+fn rising(text: &str) -> Option<String> {
+    FALLING.is_match(text).then_some(())?;
+    let terms: Vec<&str> = SIGN.split(text).map(str::trim).collect();
+    let signs = SIGN.find_iter(text).map(|sign| if sign.as_str().starts_with(r"\ge") { r"\le " } else { "<" });
+    let signs: Vec<&str> = signs.collect();
+    let mut risen = (*terms.last()?).to_owned();
+    for (term, sign) in terms.iter().rev().skip(1).zip(signs.iter().rev()) {
+        risen.push_str(sign);
+        risen.push_str(term);
+    }
+    Some(risen)
+}
+
+/// Whether two texts in common notation differ, or are equal, in something that Math-Verify does not see.
+pub(super) fn seen(gold: &str, answer: &str) -> Option<bool> {
+    if let (Some(gold), Some(answer)) = (Congruence::of(gold), Congruence::of(answer)) {
+        return gold.equals(&answer);
+    }
+    let differ = of_both(gold, answer, base)
+        || of_both(gold, answer, half_of_day)
+        || of_both(gold, answer, mark)
+        || date(gold) != date(answer)
+        || are_other_words(gold, answer)
+        || are_other_quantities(gold, answer)
+        || !(gold.contains('=') || answer.contains('=')) && primes(gold) != primes(answer);
+    differ.then_some(false)
+}
+
+/// Whether both have something, and it is not the same.
+fn of_both<T: PartialEq>(gold: &str, answer: &str, of: impl Fn(&str) -> Option<T>) -> bool {
+    matches!((of(gold), of(answer)), (Some(gold), Some(answer)) if gold != answer)
+}
+
+pattern!(BASE, r"[0-9][0-9A-Fa-f]*\}?_\{?\s*(?:\\(?:text|mathrm|rm)\{?\s*)?([0-9]+|[a-z]+)\s*\}{0,2}$");
+const BASES: [&str; 17] = [
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen",
+];
+
+/// The base in which a number is written.
+fn base(text: &str) -> Option<usize> {
+    let named = BASE.captures(text)?;
+    named[1].parse().ok().or_else(|| BASES.iter().position(|name| *name == &named[1]))
+}
+
+pattern!(HALF_OF_DAY, r"[0-9]\s*(?:\\[a-z]+\{)?\s*([AaPp])\.?\s?[Mm]\b");
+
+/// `a` or `p` of a time with AM or PM.
+fn half_of_day(text: &str) -> Option<String> {
+    Some(HALF_OF_DAY.captures(text)?[1].to_ascii_lowercase())
+}
+
+pattern!(MARK, r#"[0-9]\s*(\^\s*\{?\s*\\circ|\^\s*\{?\s*\\prime\s*\\prime|''|"|\^\s*\{?\s*\\prime|')"#);
+
+/// Whether a number is one of degrees, minutes or seconds: 0, 1 or 2.
+fn mark(text: &str) -> Option<usize> {
+    let found = MARK.captures_iter(text).last()?;
+    Some(match &found[1] {
+        mark if mark.contains("circ") => 0,
+        "''" | "\"" => 2,
+        mark => mark.matches("prime").count().max(1),
+    })
+}
+
+pattern!(DATE, r"^([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})$|^([0-9]{1,2})-([0-9]{1,2})-([0-9]{4})$");
+
+/// The numbers of a date with dashes.
+fn date(text: &str) -> Option<Vec<u32>> {
+    let found = DATE.captures(text.trim())?;
+    found.iter().skip(1).flatten().map(|part| part.as_str().parse().ok()).collect()
+}
+
+pattern!(PRIMED, r"[A-Za-z)]\s*((?:'|\^\s*\{?\s*(?:\\prime\s*)+\}?)+)(?:[^A-Za-z]|$)");
+
+/// How often something is derived.
+fn primes(text: &str) -> usize {
+    let marks = |found: Captures<'_>| found[1].matches('\'').count() + found[1].matches(r"\prime").count();
+    PRIMED.captures_iter(text).map(marks).sum()
+}
+
+pattern!(
+    WORD,
+    r"^(\\angle|\\overline|\\widehat|\\triangle)?\s*(?:\\(?:text|textbf|mathrm|mathbf)\s*)?\{?\s*([A-Za-z]{3,})\s*\}?\s*\.?$"
+);
+
+/// Whether both are a word, of the same letters in another order: Math-Verify multiplies letters. Short ones in lower case are
+/// products. The points of an angle or a segment may come from its other end, those of a triangle in any order.
+fn are_other_words(gold: &str, answer: &str) -> bool {
+    let (Some(gold), Some(answer)) = (WORD.captures(gold), WORD.captures(answer)) else { return false };
+    let command = gold.get(1).or(answer.get(1)).map(|found| found.as_str());
+    let of = |found: &Captures<'_>| found[2].to_ascii_lowercase();
+    let is_product =
+        |found: &Captures<'_>| found[2].len() < 5 && found[2].bytes().all(|byte| byte.is_ascii_lowercase());
+    let (one, other) = (of(&gold), of(&answer));
+    let reversed: String = other.chars().rev().collect();
+    let is_same = one == other || command.is_some() && one == reversed || command == Some(r"\triangle");
+    !is_same && !(is_product(&gold) && is_product(&answer))
+}
+
+pattern!(TEXT, r"\\(?:text|textrm|mathrm|mbox)\s*\{([^{}]*)\}");
+pattern!(QUANTITIES, r"^(?:[0-9][0-9,]*(?:\.[0-9]+)?|[A-Za-z]+|[\s,.~]|\\[,;: ])+$");
+pattern!(QUANTITY, r"([0-9][0-9,]*(?:\.[0-9]+)?)|([A-Za-z]+)");
+
+/// The numbers of a text of several numbers with units between them, as in `5 hours 20 minutes`.
+fn quantities(text: &str) -> Option<Vec<String>> {
+    let text = TEXT.replace_all(text, " $1 ");
+    QUANTITIES.is_match(&text).then_some(())?;
+    let (mut numbers, mut units) = (Vec::new(), 0);
+    for found in QUANTITY.captures_iter(&text) {
+        match (found.get(1), found.get(2)) {
+            (Some(number), _) => numbers.push(number.as_str().trim_end_matches(',').replace(',', "")),
+            (_, Some(word)) => units += usize::from(!numbers.is_empty() && is_unit(word.as_str())),
+            _ => {}
+        }
+    }
+    (numbers.len() > 1 && units > 0).then_some(numbers)
+}
+
+fn are_other_quantities(gold: &str, answer: &str) -> bool {
+    let sorted = |numbers: Option<Vec<String>>| {
+        let mut numbers = numbers?;
+        numbers.sort_unstable();
+        Some(numbers)
+    };
+    let (gold, answer) = (sorted(quantities(gold)), sorted(quantities(answer)));
+    (gold.is_some() || answer.is_some()) && gold != answer
+}
+
+pattern!(
+    CONGRUENCE,
+    r"^(?:(.*?)\\equiv)?\s*(-?[0-9]+)\s*\\?[,;: ]*(?:\\pmod|\(\s*\\?(?:text\{)?mod\}?|\\(?:b?mod)\b)\s*\{?\s*([0-9]+)\s*\}?\s*\)?$"
+);
+
+/// `x \equiv residue \pmod modulus`.
+struct Congruence {
+    of: Option<String>,
+    residue: BigInt,
+    modulus: BigInt,
+}
+
+impl Congruence {
+    fn of(text: &str) -> Option<Self> {
+        let found = CONGRUENCE.captures(text.trim())?;
+        let of = found.get(1).map(|of| of.as_str().split_whitespace().collect());
+        Some(Self { of, residue: found[2].parse().ok()?, modulus: found[3].parse().ok()? })
+    }
+
+    /// Nothing can be told where they are about different things.
+    fn equals(&self, other: &Self) -> Option<bool> {
+        let is_same = self.of == other.of || self.of.is_none() || other.of.is_none();
+        let zero = BigInt::ZERO;
+        if self.modulus == zero || other.modulus == zero || self.modulus != other.modulus {
+            return Some(false);
+        }
+        let is_equal = (&self.residue - &other.residue) % &self.modulus == zero;
+        if !is_equal { Some(false) } else { is_same.then_some(true) }
+    }
+}
