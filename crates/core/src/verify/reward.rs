@@ -1,6 +1,6 @@
 //! Scores by the user's own reward: a Python file with `score(prompt, completion, row)`.
 
-use ruff_python_ast::Stmt;
+use ruff_python_ast::{Expr, Parameters, Stmt};
 use ruff_python_parser::parse_module;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -64,25 +64,36 @@ pub fn check_reward(source: &str) -> Result<(), String> {
     }
     check_python("file", source)?;
     let module = parse_module(source).map_err(|error| error.to_string())?;
-    let parameters = module.suite().iter().rev().find_map(|statement| match statement {
-        Stmt::FunctionDef(function) if function.name.as_str() == SCORE => {
-            Some((function.is_async, &function.parameters))
-        }
+    let defined = module.suite().iter().rev().find_map(|statement| match statement {
+        Stmt::FunctionDef(function) if function.name.as_str() == SCORE => Some(Some(&*function.parameters)),
+        Stmt::Assign(of) if of.targets.iter().any(is_score) => Some(parameters_of(&of.value)),
+        Stmt::AnnAssign(of) if is_score(&of.target) => Some(of.value.as_deref().and_then(parameters_of)),
         _ => None,
     });
-    let Some((is_async, parameters)) = parameters else {
+    let Some(parameters) = defined else {
         return Err("it defines no function `score`: `def score(prompt, completion, row)` is valid".to_owned());
     };
+    // What else is assigned, such as a partial or an instance, is called as it is.
+    let Some(parameters) = parameters else { return Ok(()) };
     let positional = parameters.posonlyargs.iter().chain(&parameters.args);
     let (all, needed) = (positional.clone().count(), positional.filter(|one| one.default.is_none()).count());
     let takes_three = needed <= 3 && (all >= 3 || parameters.vararg.is_some());
     let keywords = parameters.kwonlyargs.iter().any(|one| one.default.is_none());
-    if is_async || !takes_three || keywords {
+    if !takes_three || keywords {
         return Err(
             "its `score` cannot be called with three values: `def score(prompt, completion, row)` is valid".to_owned()
         );
     }
     Ok(())
+}
+
+fn is_score(target: &Expr) -> bool {
+    target.as_name_expr().is_some_and(|name| name.id.as_str() == SCORE)
+}
+
+/// The parameters of a lambda that has any.
+fn parameters_of(value: &Expr) -> Option<&Parameters> {
+    value.as_lambda_expr()?.parameters.as_deref()
 }
 
 /// Whether `name` can name a part: it becomes a key of rewards and charts.
@@ -103,6 +114,11 @@ mod tests {
             "def score(prompt, completion, row):\n    return 1",
             "import numpy\ndef setup(): pass\ndef score(p, c, r, scale=2): return scale",
             "def score(*given): return 0.5",
+            "async def score(a, b, c): return 1",
+            "score = lambda prompt, completion, row: 1.0",
+            "import functools\nscore = functools.partial(max, 1)",
+            "class Judge:\n    def __call__(self, p, c, r): return 1\nscore: Judge = Judge()",
+            "\u{feff}def score(p, c, r): return 1",
         ] {
             assert_eq!(check_reward(source), Ok(()), "{source}");
         }
@@ -113,7 +129,7 @@ mod tests {
             ("class A:\n    def score(self, p, c): pass", "no function `score`"),
             ("def score(completion): return 1", "three values"),
             ("def score(a, b, c, d): return 1", "three values"),
-            ("async def score(a, b, c): return 1", "three values"),
+            ("score = lambda completion: 1", "three values"),
             ("def score(a, b, c, *, d): return 1", "three values"),
             (&" ".repeat(MAX_REWARD_FILE + 1), "at most 65536"),
         ] {

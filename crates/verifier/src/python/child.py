@@ -81,7 +81,8 @@ def evaluated(arguments, names):
 
 
 def compiled(source, name, mode="exec"):
-    return compile(source, name, mode, dont_inherit=True)
+    # As CPython reads a file that begins with a byte order mark.
+    return compile(source.removeprefix("\ufeff"), name, mode, dont_inherit=True)
 
 
 class Session:

@@ -28,6 +28,16 @@ def number(value):
     return float(value)
 
 
+def awaited(scored):
+    # Nothing here ever ends later, so what waits for something waits in vain.
+    steps = scored.__await__()
+    try:
+        next(steps)
+    except StopIteration as end:
+        return end.value
+    raise RuntimeError("`score` awaits something that never ends here, such as a timer or a network")
+
+
 def reward(message):
     names = STAGE.__dict__
     names["execute"] = execute
@@ -35,6 +45,8 @@ def reward(message):
     if "setup" in names:
         names["setup"]()
     scored = names["score"](message["prompt"], message["completion"], message["row"])
+    if hasattr(scored, "__await__"):
+        scored = awaited(scored)
     if not isinstance(scored, dict):
         scored = {"score": scored}
     return b"V", encode({name: number(value) for name, value in scored.items()}, False, MAX_ARGUMENTS)

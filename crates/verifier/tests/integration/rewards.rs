@@ -31,6 +31,16 @@ fn a_reward_gives_a_number_or_parts_by_name() {
     assert_eq!(scored(exact, "2"), parts([("score", 1.0)]));
     assert_eq!(judged(exact, "2").correct, Some(true));
     assert_eq!(judged(exact, "3").correct, Some(false));
+    for source in [
+        "async def score(prompt, completion, row): return await given(completion == row['answer'])\nasync def given(x): return x",
+        "score = lambda prompt, completion, row: completion == row['answer']",
+        "import functools\ndef all(least, p, c, row): return least * (c == row['answer'])\nscore = functools.partial(all, 1.0)",
+        "class Judge:\n    def __call__(self, p, c, row): return c == row['answer']\nscore = Judge()",
+        "\u{feff}def score(prompt, completion, row): return completion == row['answer']",
+    ] {
+        assert_eq!(scored(source, "2"), parts([("score", 1.0)]), "{source}");
+        assert_eq!(scored(source, "3"), parts([("score", 0.0)]), "{source}");
+    }
     let several = "
 def setup():
     global longest
@@ -65,6 +75,12 @@ fn a_reward_without_a_score_says_why_and_gives_none() {
         (score("return None"), Status::Error, "gave a NoneType"),
         (score("return '1'"), Status::Error, "gave a str"),
         (score("return {}"), Status::Unserialisable, "0 parts"),
+        ("score = 5".to_owned(), Status::Error, "not callable"),
+        (
+            "class Never:\n    def __await__(self): yield\nasync def score(p, c, r): await Never()".to_owned(),
+            Status::Error,
+            "never ends here",
+        ),
         (many, Status::Unserialisable, ""),
         (score("return {'<b>': 1}"), Status::Unserialisable, "a part's name"),
         (score("return {1: 1}"), Status::Unserialisable, "a part's name"),
