@@ -1,6 +1,15 @@
 //! Judges tasks.
 
+/// A regular expression that is compiled once.
+macro_rules! pattern {
+    ($name:ident, $pattern:expr) => {
+        static $name: std::sync::LazyLock<regex::Regex> =
+            std::sync::LazyLock::new(|| regex::Regex::new($pattern).expect("a pattern"));
+    };
+}
+
 mod mathematics;
+mod meaning;
 mod notation;
 mod propose;
 mod reading;

@@ -2,7 +2,7 @@
 
 use lyceum_core::verify::{MathPair, Status, Verdict};
 
-use super::notation::seen;
+use super::meaning::compared;
 use super::reading::{Reading, are_same_text};
 use super::{Bench, incorrect};
 use crate::execution::{Conversation, Failed, Outcome, Request, single};
@@ -55,7 +55,7 @@ pub(super) fn decided(gold: &Reading<'_>, answer: &Reading<'_>) -> Option<bool> 
     if Rational::are_equal_with_decimal_comma(gold, answer) {
         return Some(true);
     }
-    if is_response { None } else { seen(gold, answer) }
+    if is_response { None } else { compared(gold, answer) }
 }
 
 /// The question to Math-Verify, which treats the two sides differently: a gold of `1` accepts `x=1`. With `plain`, plain

@@ -1,21 +1,13 @@
-//! What mathematical texts mean that Math-Verify reads otherwise: other ways to write a value become one that it knows, and what
-//! it drops or multiplies (bases, letters of words, units, dates, moduli, primes) is compared here.
+//! Ways to write a value that Math-Verify reads otherwise become one that it knows.
 
 #[cfg(test)]
 mod tests;
 
 use num_bigint::BigInt;
-use regex::{Captures, Regex};
+use regex::Captures;
 use std::borrow::Cow;
-use std::sync::LazyLock;
 
 use crate::rational::Rational;
-
-macro_rules! pattern {
-    ($name:ident, $pattern:expr) => {
-        static $name: LazyLock<Regex> = LazyLock::new(|| Regex::new($pattern).expect("a pattern"));
-    };
-}
 
 /// A text in common notation, as Math-Verify reads it.
 pub(super) fn in_common_notation(text: &str) -> Cow<'_, str> {
@@ -64,7 +56,7 @@ fn scaled(found: &Captures<'_>) -> String {
 }
 
 /// Whether a word after a number is what is counted, and no part of the value.
-fn is_unit(word: &str) -> bool {
+pub(super) fn is_unit(word: &str) -> bool {
     const VALUES: [&str; 27] = [
         "pi",
         "sqrt",
@@ -229,150 +221,4 @@ fn rising(text: &str) -> Option<String> {
         risen.push_str(term);
     }
     Some(risen)
-}
-
-/// Whether two texts in common notation differ, or are equal, in something that Math-Verify does not see.
-pub(super) fn seen(gold: &str, answer: &str) -> Option<bool> {
-    if let (Some(gold), Some(answer)) = (Congruence::of(gold), Congruence::of(answer)) {
-        return gold.equals(&answer);
-    }
-    let differ = of_both(gold, answer, base)
-        || of_both(gold, answer, half_of_day)
-        || of_both(gold, answer, mark)
-        || date(gold) != date(answer)
-        || are_other_words(gold, answer)
-        || are_other_quantities(gold, answer)
-        || !(gold.contains('=') || answer.contains('=')) && primes(gold) != primes(answer);
-    differ.then_some(false)
-}
-
-/// Whether both have something, and it is not the same.
-fn of_both<T: PartialEq>(gold: &str, answer: &str, of: impl Fn(&str) -> Option<T>) -> bool {
-    matches!((of(gold), of(answer)), (Some(gold), Some(answer)) if gold != answer)
-}
-
-pattern!(BASE, r"[0-9][0-9A-Fa-f]*\}?_\{?\s*(?:\\(?:text|mathrm|rm)\{?\s*)?([0-9]+|[a-z]+)\s*\}{0,2}$");
-const BASES: [&str; 17] = [
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen",
-];
-
-/// The base in which a number is written.
-fn base(text: &str) -> Option<usize> {
-    let named = BASE.captures(text)?;
-    named[1].parse().ok().or_else(|| BASES.iter().position(|name| *name == &named[1]))
-}
-
-pattern!(HALF_OF_DAY, r"[0-9]\s*(?:\\[a-z]+\{)?\s*([AaPp])\.?\s?[Mm]\b");
-
-/// `a` or `p` of a time with AM or PM.
-fn half_of_day(text: &str) -> Option<String> {
-    Some(HALF_OF_DAY.captures(text)?[1].to_ascii_lowercase())
-}
-
-pattern!(MARK, r#"[0-9]\s*(\^\s*\{?\s*\\circ|\^\s*\{?\s*\\prime\s*\\prime|''|"|\^\s*\{?\s*\\prime|')"#);
-
-/// Whether a number is one of degrees, minutes or seconds: 0, 1 or 2.
-fn mark(text: &str) -> Option<usize> {
-    let found = MARK.captures_iter(text).last()?;
-    Some(match &found[1] {
-        mark if mark.contains("circ") => 0,
-        "''" | "\"" => 2,
-        mark => mark.matches("prime").count().max(1),
-    })
-}
-
-pattern!(DATE, r"^([0-9]{4})-([0-9]{1,2})-([0-9]{1,2})$|^([0-9]{1,2})-([0-9]{1,2})-([0-9]{4})$");
-
-/// The numbers of a date with dashes.
-fn date(text: &str) -> Option<Vec<u32>> {
-    let found = DATE.captures(text.trim())?;
-    found.iter().skip(1).flatten().map(|part| part.as_str().parse().ok()).collect()
-}
-
-pattern!(PRIMED, r"[A-Za-z)]\s*((?:'|\^\s*\{?\s*(?:\\prime\s*)+\}?)+)(?:[^A-Za-z]|$)");
-
-/// How often something is derived.
-fn primes(text: &str) -> usize {
-    let marks = |found: Captures<'_>| found[1].matches('\'').count() + found[1].matches(r"\prime").count();
-    PRIMED.captures_iter(text).map(marks).sum()
-}
-
-pattern!(
-    WORD,
-    r"^(\\angle|\\overline|\\widehat|\\triangle)?\s*(?:\\(?:text|textbf|mathrm|mathbf)\s*)?\{?\s*([A-Za-z]{3,})\s*\}?\s*\.?$"
-);
-
-/// Whether both are a word, of the same letters in another order: Math-Verify multiplies letters. Short ones in lower case are
-/// products. The points of an angle or a segment may come from its other end, those of a triangle in any order.
-fn are_other_words(gold: &str, answer: &str) -> bool {
-    let (Some(gold), Some(answer)) = (WORD.captures(gold), WORD.captures(answer)) else { return false };
-    let command = gold.get(1).or(answer.get(1)).map(|found| found.as_str());
-    let of = |found: &Captures<'_>| found[2].to_ascii_lowercase();
-    let is_product =
-        |found: &Captures<'_>| found[2].len() < 5 && found[2].bytes().all(|byte| byte.is_ascii_lowercase());
-    let (one, other) = (of(&gold), of(&answer));
-    let reversed: String = other.chars().rev().collect();
-    let is_same = one == other || command.is_some() && one == reversed || command == Some(r"\triangle");
-    !is_same && !(is_product(&gold) && is_product(&answer))
-}
-
-pattern!(TEXT, r"\\(?:text|textrm|mathrm|mbox)\s*\{([^{}]*)\}");
-pattern!(QUANTITIES, r"^(?:[0-9][0-9,]*(?:\.[0-9]+)?|[A-Za-z]+|[\s,.~]|\\[,;: ])+$");
-pattern!(QUANTITY, r"([0-9][0-9,]*(?:\.[0-9]+)?)|([A-Za-z]+)");
-
-/// The numbers of a text of several numbers with units between them, as in `5 hours 20 minutes`.
-fn quantities(text: &str) -> Option<Vec<String>> {
-    let text = TEXT.replace_all(text, " $1 ");
-    QUANTITIES.is_match(&text).then_some(())?;
-    let (mut numbers, mut units) = (Vec::new(), 0);
-    for found in QUANTITY.captures_iter(&text) {
-        match (found.get(1), found.get(2)) {
-            (Some(number), _) => numbers.push(number.as_str().trim_end_matches(',').replace(',', "")),
-            (_, Some(word)) => units += usize::from(!numbers.is_empty() && is_unit(word.as_str())),
-            _ => {}
-        }
-    }
-    (numbers.len() > 1 && units > 0).then_some(numbers)
-}
-
-fn are_other_quantities(gold: &str, answer: &str) -> bool {
-    let sorted = |numbers: Option<Vec<String>>| {
-        let mut numbers = numbers?;
-        numbers.sort_unstable();
-        Some(numbers)
-    };
-    let (gold, answer) = (sorted(quantities(gold)), sorted(quantities(answer)));
-    (gold.is_some() || answer.is_some()) && gold != answer
-}
-
-pattern!(
-    CONGRUENCE,
-    r"^(?:(.*?)\\equiv)?\s*(-?[0-9]+)\s*\\?[,;: ]*(?:\\pmod|\(\s*\\?(?:text\{)?mod\}?|\\(?:b?mod)\b)\s*\{?\s*([0-9]+)\s*\}?\s*\)?$"
-);
-
-/// `x \equiv residue \pmod modulus`.
-struct Congruence {
-    of: Option<String>,
-    residue: BigInt,
-    modulus: BigInt,
-}
-
-impl Congruence {
-    fn of(text: &str) -> Option<Self> {
-        let found = CONGRUENCE.captures(text.trim())?;
-        let of = found.get(1).map(|of| of.as_str().split_whitespace().collect());
-        Some(Self { of, residue: found[2].parse().ok()?, modulus: found[3].parse().ok()? })
-    }
-
-    /// Nothing can be told where they are about different things.
-    fn equals(&self, other: &Self) -> Option<bool> {
-        let is_same = self.of == other.of || self.of.is_none() || other.of.is_none();
-        let zero = BigInt::ZERO;
-        if self.modulus == zero || other.modulus == zero || self.modulus != other.modulus {
-            return Some(false);
-        }
-        let is_equal = (&self.residue - &other.residue) % &self.modulus == zero;
-        if !is_equal { Some(false) } else { is_same.then_some(true) }
-    }
 }
