@@ -4,6 +4,7 @@ use num_bigint::BigInt;
 use regex::Captures;
 
 use super::notation::is_unit;
+use crate::rational::Rational;
 
 /// Whether two texts in common notation differ, or are equal, in something that Math-Verify does not see.
 pub(super) fn compared(gold: &str, answer: &str) -> Option<bool> {
@@ -86,9 +87,14 @@ fn are_other_words(gold: &str, answer: &str) -> bool {
     let is_product =
         |found: &Captures<'_>| found[2].len() < 5 && found[2].bytes().all(|byte| byte.is_ascii_lowercase());
     let (one, other) = (of(&gold), of(&answer));
+    let sorted = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
     let reversed: String = other.chars().rev().collect();
     let is_same = one == other || command.is_some() && one == reversed || command == Some(r"\triangle");
-    !(is_same || is_product(&gold) && is_product(&answer))
+    !is_same && sorted(&one) == sorted(&other) && !(is_product(&gold) && is_product(&answer))
 }
 
 pattern!(TEXT, r"\\(?:text|textrm|mathrm|mbox)\s*\{([^{}]*)\}");
@@ -99,25 +105,29 @@ pattern!(QUANTITY, r"([0-9][0-9,]*(?:\.[0-9]+)?)|([A-Za-z]+)");
 fn quantities(text: &str) -> Option<Vec<String>> {
     let text = TEXT.replace_all(text, " $1 ");
     QUANTITIES.is_match(&text).then_some(())?;
-    let (mut numbers, mut units) = (Vec::new(), 0);
+    let (mut numbers, mut has_unit, mut are_apart) = (Vec::new(), false, false);
     for found in QUANTITY.captures_iter(&text) {
         match (found.get(1), found.get(2)) {
-            (Some(number), _) => numbers.push(number.as_str().trim_end_matches(',').replace(',', "")),
-            (_, Some(word)) => units += usize::from(!numbers.is_empty() && is_unit(word.as_str())),
+            (Some(number), _) => {
+                are_apart |= has_unit;
+                numbers.push(number.as_str().trim_end_matches(',').replace(',', ""));
+            }
+            (_, Some(word)) => has_unit |= !numbers.is_empty() && is_unit(word.as_str()),
             _ => {}
         }
     }
-    (numbers.len() > 1 && units > 0).then_some(numbers)
+    numbers.sort_unstable();
+    are_apart.then_some(numbers)
 }
 
+/// Whether both are quantities, and other ones, or one is a number alone.
 fn are_other_quantities(gold: &str, answer: &str) -> bool {
-    let sorted = |numbers: Option<Vec<String>>| {
-        let mut numbers = numbers?;
-        numbers.sort_unstable();
-        Some(numbers)
-    };
-    let (gold, answer) = (sorted(quantities(gold)), sorted(quantities(answer)));
-    (gold.is_some() || answer.is_some()) && gold != answer
+    match (quantities(gold), quantities(answer)) {
+        (Some(gold), Some(answer)) => gold != answer,
+        (Some(_), None) => Rational::read(answer).is_some(),
+        (None, Some(_)) => Rational::read(gold).is_some(),
+        (None, None) => false,
+    }
 }
 
 pattern!(
@@ -176,6 +186,9 @@ mod tests {
             ("2 apples and 3 pears", "3 pears, 2 apples", None),
             ("5 hours 20 minutes", "5", Some(false)),
             ("2 and 3", "2 and 4", None),
+            ("12 and 15 minutes", "12, 15", None),
+            ("20 June 2019", "June 20, 2019", None),
+            ("Infinity", "inf", None),
             ("2019-05-06", "2019-06-05", Some(false)),
             ("2019-05-06", "2019-5-6", None),
             ("2019-05-06", "2008", Some(false)),

@@ -17,7 +17,7 @@ pub(super) fn in_common_notation(text: &str) -> Cow<'_, str> {
     let text = unmarked(&in_latex(text)).to_owned();
     let text = CURRENCY.replace_all(&text, "$1");
     let text = EMPTY_SET.replace_all(&text, r"\emptyset ");
-    let text = DEGREES_OF.replace_all(&text, r"\$1{\left(\frac{$2\pi}{180}\right)}");
+    let text = DEGREES_OF.replace_all(&text, r"\$1{\left(\frac{$2$3$4\pi}{180}\right)}");
     let text = SCALED.replace_all(&text, |found: &Captures<'_>| scaled(found)).into_owned();
     let text = match COUNTED.captures(&text) {
         Some(found) if Rational::read(&found[1]).is_some() && found[2].split_whitespace().all(is_unit) => {
@@ -38,13 +38,17 @@ pattern!(CURRENCY, r"[£€¥₹]\s*([0-9.])");
 pattern!(EMPTY_SET, r"\\varnothing\b|\\\{\s*\\\}");
 pattern!(
     DEGREES_OF,
-    r"\\(sin|cos|tan|cot|sec|csc)\s*\{?\(?\s*([0-9]+(?:\.[0-9]+)?)\s*\^\s*\{?\s*\\circ\s*\}?\s*\)?\}?"
+    concat!(
+        r"\\(sin|cos|tan|cot|sec|csc)\s*(?:\(\s*([0-9]+(?:\.[0-9]+)?)\s*\^(?:\s*\\circ\b|\{\s*\\circ\s*\})\s*\)",
+        r"|\{\s*([0-9]+(?:\.[0-9]+)?)\s*\^(?:\s*\\circ\b|\{\s*\\circ\s*\})\s*\}",
+        r"|([0-9]+(?:\.[0-9]+)?)\s*\^(?:\s*\\circ\b|\{\s*\\circ\s*\}))"
+    )
 );
-pattern!(SCALED, r"([0-9][0-9,]*(?:\.[0-9]+)?)\s*(?:\\text\{\s*)?\b(thousand|million|billion|trillion)\b(?:\s*\})?");
+pattern!(SCALED, r"([0-9][0-9,]*(?:\.[0-9]+)?)\s*(\\text\s*\{)?\s*\b(thousand|million|billion|trillion)\b");
 pattern!(COUNTED, r"^([-+]?[0-9][0-9,]*(?:\.[0-9]+)?)\s+([A-Za-z]{2,}(?:\s+[A-Za-z]{2,})*)\.?$");
 
 fn scaled(found: &Captures<'_>) -> String {
-    let zeros = match &found[2] {
+    let zeros = match &found[3] {
         "thousand" => 3,
         "million" => 6,
         "billion" => 9,
@@ -52,43 +56,15 @@ fn scaled(found: &Captures<'_>) -> String {
     };
     let Some(number) = Rational::read(&found[1]) else { return found[0].to_owned() };
     let value = number.value * BigInt::from(10).pow(zeros);
-    if value.is_integer() { value.to_string() } else { found[0].to_owned() }
+    let after = found.get(2).map_or("", |text| text.as_str());
+    if value.is_integer() { format!("{value}{after}") } else { found[0].to_owned() }
 }
 
 /// Whether a word after a number is what is counted, and no part of the value.
 pub(super) fn is_unit(word: &str) -> bool {
-    const VALUES: [&str; 27] = [
-        "pi",
-        "sqrt",
-        "sin",
-        "cos",
-        "tan",
-        "cot",
-        "sec",
-        "csc",
-        "log",
-        "ln",
-        "exp",
-        "inf",
-        "infinity",
-        "factorial",
-        "over",
-        "plus",
-        "minus",
-        "times",
-        "squared",
-        "cubed",
-        "half",
-        "halves",
-        "mod",
-        "base",
-        "percent",
-        "am",
-        "pm",
-    ];
-    const JOINS: [&str; 3] = ["and", "or", "to"];
-    let word = word.to_ascii_lowercase();
-    !VALUES.contains(&word.as_str()) && !JOINS.contains(&word.as_str())
+    const VALUES: &str = " pi sqrt sin cos tan cot sec csc log ln exp inf infinity factorial over plus minus times squared cubed half \
+                          halves hundred dozen mod base percent am pm and or to ";
+    !VALUES.contains(&format!(" {} ", word.to_ascii_lowercase()))
 }
 
 /// A text without invisible characters, with LaTeX for the characters of mathematics.
@@ -149,6 +125,7 @@ fn follows_unit(text: &str) -> bool {
 fn argument(rest: &[char]) -> usize {
     match rest.first() {
         Some('(') => rest.iter().position(|letter| *letter == ')').map_or(rest.len(), |end| end + 1),
+        Some('{') => rest.iter().position(|letter| *letter == '}').map_or(rest.len(), |end| end + 1),
         Some(first) if first.is_ascii_digit() => rest.iter().take_while(|letter| letter.is_ascii_digit()).count(),
         first => usize::from(first.is_some()),
     }
