@@ -23,7 +23,7 @@ charts! {
     chart TRUNCATED LEARNING "Truncated share": "Answers that were cut at the limit of tokens.";
     chart DROPPED LEARNING "Dropped answers": "Answers that were generated and not learned from.";
     chart LEVEL SOLVING "Level": "The place of the level that a staircase asked, from 1.";
-    chart ROUNDS LEARNING "Rounds": "Rounds in which rows were asked until enough groups of answers differed.";
+    chart ROUNDS LEARNING "Rounds of asking": "Rounds in which rows were asked until enough groups of answers differed.";
 }
 
 type Measures<'t> = Vec<Measure<'t, Tally<'t>>>;
