@@ -73,7 +73,7 @@ pub fn check_reward(source: &str) -> Result<(), String> {
     let Some(parameters) = defined else {
         return Err("it defines no function `score`: `def score(prompt, completion, row)` is valid".to_owned());
     };
-    // What else is assigned, such as a partial or an instance, is called as it is.
+    // Anything else that is assigned, such as a partial or an instance, is called as it is.
     let Some(parameters) = parameters else { return Ok(()) };
     let positional = parameters.posonlyargs.iter().chain(&parameters.args);
     let (all, needed) = (positional.clone().count(), positional.filter(|one| one.default.is_none()).count());

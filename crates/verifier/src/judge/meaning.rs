@@ -1,4 +1,4 @@
-//! What Math-Verify drops or multiplies: bases, letters of words, units, halves of the day, dates, moduli, primes.
+//! Compares parts of answers that Math-Verify drops or multiplies: bases, letters of words, units, halves of the day, dates, moduli, primes.
 
 use num_bigint::BigInt;
 use regex::Captures;
@@ -120,7 +120,7 @@ fn quantities(text: &str) -> Option<Vec<String>> {
     are_apart.then_some(numbers)
 }
 
-/// Whether both are quantities, and other ones, or one is a number alone.
+/// Whether both are quantities that differ, or one is a quantity and the other a single number.
 fn are_other_quantities(gold: &str, answer: &str) -> bool {
     match (quantities(gold), quantities(answer)) {
         (Some(gold), Some(answer)) => gold != answer,

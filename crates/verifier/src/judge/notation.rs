@@ -1,4 +1,4 @@
-//! Ways to write a value that Math-Verify reads otherwise become one that it knows.
+//! Rewrites notations that Math-Verify misreads into ones that it knows.
 
 #[cfg(test)]
 mod tests;

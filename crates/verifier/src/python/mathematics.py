@@ -109,7 +109,7 @@ def equal(gold, answer, are_responses=(False, False), plain=False):
 
 
 def with_imaginary(parsed):
-    """What was read with the imaginary unit for `i`, which Math-Verify takes for a variable."""
+    """The parsed readings with the imaginary unit for `i`, which Math-Verify takes for a variable."""
     return [replaced(one) if isinstance(one, Basic) else one for one in parsed]
 
 

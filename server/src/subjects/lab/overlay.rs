@@ -30,7 +30,7 @@ pub(super) fn ticked(text: &str) -> Result<Vec<Uuid>, String> {
     }
 }
 
-/// What accuracies are drawn over.
+/// The x axis of accuracies, and the colours of their curves.
 pub(crate) struct Axis<'a> {
     pub(crate) label: &'static str,
     /// Where a run was after some steps; none where that is unknown.

@@ -83,7 +83,7 @@ fn measures<'t>(held_out: Option<u32>, recorded: Recorded) -> Measures<'t> {
     measures
 }
 
-/// What has a step's answers to rows.
+/// A step's answers to rows.
 pub(crate) trait HasRowAnswers {
     fn row_answers(&self) -> impl Iterator<Item = &Answer>;
 }
@@ -94,7 +94,7 @@ impl HasRowAnswers for Tally<'_> {
     }
 }
 
-/// What a run records that does not learn from all groups of answers.
+/// The metrics of a run that does not learn from all groups of answers.
 pub(crate) fn of_groups<'t, T: HasRowAnswers + 't>() -> Vec<Measure<'t, T>> {
     table! {
         share "dropped_share" [DROPPED] "Answers that were generated and not learned from, as their group has no signal or enough others have."
