@@ -66,16 +66,18 @@ pub struct RunConfig {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Budget {
-    /// Ends the run after the step in which its members have generated this many tokens, proposals and answers that nobody learns
-    /// from among them. Answers to held-out rows and benchmarks do not count.
+    /// Ends the run after the step that brings the tokens that its members have generated nearest to this many: proposals and
+    /// answers that nobody learns from count, answers to held-out rows and benchmarks do not. The error is half a step's tokens.
     #[schemars(range(min = 1))]
     pub generated_tokens: u64,
 }
 
 impl RunConfig {
-    /// Whether a run is over that has done this many steps and generated this many tokens.
-    pub fn is_over(&self, steps: u32, generated_tokens: u64) -> bool {
-        steps >= self.steps || self.budget.is_some_and(|budget| generated_tokens >= budget.generated_tokens)
+    /// Whether a run is over that has done this many steps and generated this many tokens, `last` of them in its last step: with
+    /// another step of that size it would miss its budget by more.
+    pub fn is_over(&self, steps: u32, generated_tokens: u64, last: u64) -> bool {
+        let nearest = |budget: Budget| generated_tokens + last / 2 >= budget.generated_tokens;
+        steps >= self.steps || self.budget.is_some_and(nearest)
     }
 }
 

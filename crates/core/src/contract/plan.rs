@@ -137,7 +137,7 @@ impl RunState {
     #[must_use]
     pub fn having_generated(mut self, tokens: u64) -> Self {
         self.generated_tokens += tokens;
-        self.completed |= self.config.is_over(self.step, self.generated_tokens);
+        self.completed |= self.config.is_over(self.step, self.generated_tokens, tokens);
         self
     }
 
@@ -147,7 +147,7 @@ impl RunState {
         Ok(Self {
             step,
             stage: stage.into(),
-            completed: self.config.is_over(step, self.generated_tokens),
+            completed: self.config.is_over(step, self.generated_tokens, 0),
             memory: serde_json::to_value(memory)?,
             ..self.clone()
         })

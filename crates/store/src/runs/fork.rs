@@ -108,7 +108,7 @@ pub async fn fork(tx: &mut PgConnection, fork: &Fork<'_>) -> Result<()> {
         run: fork.id,
         config: Arc::new(fork.config.clone()),
         memory: serde_json::from_str(&memory).map_err(StoreError::json("run state"))?,
-        completed: fork.config.is_over(fork.step, fork.state.generated_tokens),
+        completed: fork.config.is_over(fork.step, fork.state.generated_tokens, 0),
         ..fork.state.clone()
     };
     begin(
