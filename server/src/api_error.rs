@@ -174,8 +174,8 @@ impl ApiError {
     }
 
     /// 507: no space is left to store what was sent.
-    pub(crate) fn no_space() -> Self {
-        let detail = "no space is left in the artifact store";
+    pub(crate) fn no_space(place: &str) -> Self {
+        let detail = format!("no space is left in {place}");
         Self::new(StatusCode::INSUFFICIENT_STORAGE, "no-space", "Out of space", detail)
     }
 
@@ -275,6 +275,9 @@ impl From<StoreError> for ApiError {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::NotFound { .. } => Self::not_found(error.to_string()),
+            StoreError::RemovedReward { .. } => {
+                Self::new(StatusCode::GONE, "removed", "It was removed", error.to_string())
+            }
             StoreError::Conflict { .. }
             | StoreError::InUse { .. }
             | StoreError::Forked { .. }
@@ -286,7 +289,12 @@ impl From<StoreError> for ApiError {
             StoreError::Database(database) => Self::database(database),
             StoreError::Artifacts(_) if error.is_full() => {
                 tracing::error!(%error, "no space is left for an artifact");
-                Self::no_space()
+                Self::no_space("the artifact store")
+            }
+            StoreError::Damaged { .. } => {
+                tracing::error!(%error, "an artifact is damaged");
+                let status = StatusCode::INTERNAL_SERVER_ERROR;
+                Self::new(status, "damaged", "An artifact is damaged", error.to_string())
             }
             // Whoever sends an artifact sends it again, so that it is not lost with a bucket that comes back.
             StoreError::Artifacts(_) => {
@@ -315,6 +323,11 @@ impl ApiError {
             sqlx::Error::Database(refused) if refused.code().is_some_and(|code| code.starts_with("57P")) => {
                 tracing::error!(%error, "the database is being restarted");
                 Self::unavailable("the database is being restarted; try again")
+            }
+            // Class 53: disk_full.
+            sqlx::Error::Database(refused) if refused.code().as_deref() == Some("53100") => {
+                tracing::error!(%error, "no space is left for the database");
+                Self::no_space("the database")
             }
             _ => Self::internal(error),
         }

@@ -102,6 +102,15 @@ impl Client {
         self.answer(response.map_err(|error| self.unreachable(error))?)
     }
 
+    pub(crate) fn delete(&self, path: &str) -> anyhow::Result<()> {
+        let request = self.agent.delete(format!("{}{path}", self.base)).header("authorization", self.bearer());
+        let mut response = request.call().map_err(|error| self.unreachable(error))?;
+        match response.status().is_success() {
+            true => Ok(()),
+            false => bail!("{}", problem(&mut response)),
+        }
+    }
+
     /// POST of a file of a media type, streamed.
     pub(crate) fn post_file(&self, path: &str, media: &str, file: &mut dyn Read) -> anyhow::Result<Value> {
         let request = self

@@ -1,8 +1,10 @@
 //! The laboratory that a server serves: what its handlers and background tasks need, and its settings.
 
 mod presets;
+mod space;
 
 pub(crate) use presets::{Preset, Presets};
+pub use space::Space;
 
 use lyceum_core::recipe::Registry;
 use lyceum_store::Store;
@@ -11,8 +13,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
+use crate::contract::receive::Places;
 use crate::events::EventHub;
 
 /// What handlers and background tasks need.
@@ -25,7 +27,7 @@ pub(crate) struct Lab {
     pub(crate) settings: LabSettings,
     pub(crate) events: EventHub,
     /// The places of large bodies.
-    pub(crate) places: Arc<Semaphore>,
+    pub(crate) places: Arc<Places>,
 }
 
 /// Limits and background tasks of the server.
@@ -43,7 +45,7 @@ pub struct LabSettings {
     pub artifact_limit: usize,
     /// How fast bodies must arrive.
     pub body_pace: BodyPace,
-    /// Datasets and artifacts received at once.
+    /// Datasets and artifacts received at once from workers, and as many from all others.
     pub large_bodies: usize,
     /// How long one waits for others to be received.
     pub patience: Duration,
@@ -55,6 +57,8 @@ pub struct LabSettings {
     pub secure_cookies: bool,
     /// Names under which the server answers, besides IP addresses and `localhost`.
     pub allowed_hosts: Vec<String>,
+    /// Where there must be room.
+    pub space: Space,
     /// How webhooks are notified of alerts.
     pub webhooks: WebhookSettings,
     /// A folder of presets that replaces the built-in ones.
@@ -84,6 +88,7 @@ impl Default for LabSettings {
             session_lifetime: Duration::from_secs(30 * 24 * 3600),
             secure_cookies: false,
             allowed_hosts: Vec::new(),
+            space: Space::default(),
             webhooks: WebhookSettings::default(),
             presets: None,
             threads: None,

@@ -5,10 +5,12 @@
 
 mod address;
 mod file;
+mod host;
 mod server;
 
 pub use address::{DatabaseUrl, Secret};
 pub use file::{File, FileError};
+pub use host::{HostName, PublicUrl};
 pub use server::{Server, ServerArgs, Worker, WorkerArgs};
 
 use std::io::IsTerminal as _;

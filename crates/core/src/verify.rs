@@ -13,7 +13,7 @@ pub use self::fields::{LineError, read_line};
 pub(crate) use self::fields::{json_spelling, null_spelling};
 pub use self::reward::{
     CORRECT, MAX_REWARD_FILE, MAX_REWARD_PARTS, MAX_REWARD_TIMEOUT, Reward, RewardPackage, SCORE, check_reward,
-    is_part_name,
+    is_part_name, secret_in,
 };
 pub use self::task::{
     Check, CodePair, JsonText, MathPair, Oracle, Proposal, Solution, Task, Tests, Tolerance, Wordings,

@@ -145,11 +145,34 @@ pub async fn find_called(db: impl PgExecutor<'_>, text: &str) -> Result<Option<D
     }
 }
 
-/// Rows, in order.
+/// Rows, in order, until they have `PAGE_BYTES` together, but at least one.
 pub async fn rows(db: &PgPool, id: DatasetId, window: &Window) -> Result<Page<DatasetRow>> {
-    let mut query = QueryBuilder::new("SELECT index, row FROM dataset_rows WHERE dataset_id = ");
-    query.push_bind(id.0);
-    by_seq(db, query, "index", window).await
+    const PAGE_BYTES: i64 = 4 << 20;
+    // What is stored is smaller than its text and need not be unpacked, so it is added up first.
+    let items: Vec<DatasetRow> = sqlx::query_as(
+        "WITH next AS (
+             SELECT index, row FROM dataset_rows WHERE dataset_id = $1 AND index > $2 ORDER BY index LIMIT $3
+         ), few AS (
+             SELECT index, row, sum(pg_column_size(row)) OVER (ORDER BY index) - pg_column_size(row) AS before FROM next
+         ), page AS (
+             SELECT index, row, sum(octet_length(row::text)) OVER (ORDER BY index) - octet_length(row::text) AS before
+             FROM few WHERE before < $4
+         ) SELECT index, row FROM page WHERE before < $4 ORDER BY index",
+    )
+    .bind(id.0)
+    .bind(window.after.map_or(-1, |after| after.seq))
+    .bind(i64::from(window.limit))
+    .bind(PAGE_BYTES)
+    .fetch_all(db)
+    .await?;
+    let Some(last) = items.last().map(Keyed::key) else { return Ok(Page { items, next: None }) };
+    let more: bool =
+        sqlx::query_scalar("SELECT EXISTS (SELECT FROM dataset_rows WHERE dataset_id = $1 AND index > $2)")
+            .bind(id.0)
+            .bind(last.seq)
+            .fetch_one(db)
+            .await?;
+    Ok(Page { items, next: more.then_some(last) })
 }
 
 /// Up to `count` rows from `first` on, in order.
@@ -332,7 +355,7 @@ pub async fn remove(db: &PgPool, id: DatasetId) -> Result<()> {
             Some(name) => format!("run `{name}` ({}, {})", user.id, user.state),
             None => format!("{} {} ({})", user.kind, user.id, user.state),
         });
-        return Err(StoreError::InUse { name, users: users.collect::<Vec<_>>().join(", ") });
+        return Err(StoreError::InUse { what: "dataset", name, users: users.collect::<Vec<_>>().join(", ") });
     }
     sqlx::query("DELETE FROM datasets WHERE id = $1").bind(id.0).execute(&mut *tx).await?;
     Ok(tx.commit().await?)

@@ -1,5 +1,6 @@
 //! Errors of the store.
 
+use chrono::{DateTime, Utc};
 use lyceum_core::artifact::Digest;
 use lyceum_core::id::ExecutionId;
 use std::error::Error;
@@ -19,6 +20,13 @@ pub enum StoreError {
     /// A migration failed.
     #[error("the database's schema cannot be brought up to date: {0}")]
     Migrate(#[from] sqlx::migrate::MigrateError),
+    /// A later release has removed from the schema what this one needs.
+    #[error(
+        "release {release} has migrated the database, and this is release {}, which can no longer use it. Install release {release}, \
+         or restore the dump that was taken before the upgrade (docs/OPERATING.md, Upgrading)",
+        env!("CARGO_PKG_VERSION")
+    )]
+    OfLaterRelease { release: String },
     /// apalis failed.
     #[error("the queue: {0}")]
     Queue(String),
@@ -60,10 +68,11 @@ pub enum StoreError {
     /// The name is in use.
     #[error("there is a {what} `{name}` already")]
     Taken { what: &'static str, name: String },
-    /// Work that has not finished needs the dataset.
-    #[error("dataset `{name}` is in use by {users}: wait until it has finished or cancel it, then delete the dataset")]
+    /// Work that has not finished needs it.
+    #[error("{what} `{name}` is in use by {users}: wait until it has finished or cancel it, then delete the {what}")]
     InUse {
-        /// The dataset's name.
+        what: &'static str,
+        /// The name or digest.
         name: String,
         /// The runs and evaluations that name it.
         users: String,
@@ -106,6 +115,9 @@ pub enum StoreError {
         /// Its name.
         digest: Digest,
     },
+    /// The reward's text was removed.
+    #[error("reward {digest} was removed on {}: store its file again to use it (`lyceum reward add FILE`)", at.format("%Y-%m-%d"))]
+    RemovedReward { digest: Digest, at: DateTime<Utc> },
     /// The run cannot be forked there.
     #[error("run {run} cannot be forked at step {step}: {first} to {last} are valid")]
     NoSuchStep {

@@ -30,6 +30,7 @@ pub mod listener;
 pub mod matchups;
 pub mod members;
 pub mod metrics;
+pub mod migrations;
 pub mod page;
 pub mod plan;
 pub mod problems;
@@ -118,23 +119,18 @@ impl Store {
         Self { pool: self.pool.options().clone().connect_lazy_with(options) }
     }
 
-    /// Brings the schema up to this release: the product's own tables, then the queue's.
+    /// Brings the schema up to this release. One that a later release has only added to is left as it is.
     ///
     /// # Errors
-    /// A migration fails, or a later release has changed the database.
+    /// A migration fails, or a later release has removed what this one needs.
     pub async fn migrate(&self) -> Result<()> {
         // The queue's migrations come with its crate, in their own schema, and must not run concurrently; one lock over
         // both lets two servers start on one database.
         let mut lock = self.pool.acquire().await?;
         sqlx::query("SELECT pg_advisory_lock(hashtext('lyceum.migrate'))").execute(&mut *lock).await?;
-        let outcome = self.migrate_locked().await;
+        let outcome = migrations::run(&self.pool).await;
         sqlx::query("SELECT pg_advisory_unlock(hashtext('lyceum.migrate'))").execute(&mut *lock).await?;
         outcome
-    }
-
-    async fn migrate_locked(&self) -> Result<()> {
-        sqlx::migrate!("../../migrations").run(&self.pool).await?;
-        queue::migrate(&self.pool).await
     }
 
     /// The connection pool.

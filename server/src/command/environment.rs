@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, bail, ensure};
 use clap::{Args, Subcommand, ValueEnum};
-use lyceum_core::verify::{MAX_REWARD_PARTS, check_reward};
+use lyceum_core::verify::{MAX_REWARD_PARTS, check_reward, secret_in};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde::Deserialize;
@@ -136,6 +136,12 @@ impl Export {
         };
         let reward = fs::read_to_string(folder.join("reward.py"))?;
         check_reward(&reward).map_err(|detail| anyhow::anyhow!("the reward of `{name}` cannot be one: {detail}"))?;
+        if let Some((line, found)) = secret_in(&reward) {
+            remark(format_args!(
+                "line {line} of reward.py: {found} looks like a secret that the export took along by value. Everybody who has a token \
+                 of the server could read it there: remove it, or import with --yes"
+            ));
+        }
         let parts = exported.parts.len();
         ensure!(
             parts <= MAX_REWARD_PARTS,

@@ -21,6 +21,7 @@ use crate::settings::CommonArgs;
 ///   lyceum reward add reward.py
 ///   lyceum reward try reward.py --dataset mine
 ///   lyceum reward show DIGEST
+///   lyceum reward remove DIGEST
 ///
 /// `lyceum dataset import ROWS --reward FILE` stores one and imports rows that it scores.
 #[derive(Args, Debug)]
@@ -39,10 +40,21 @@ enum Action {
     Add {
         /// The file
         file: PathBuf,
+        /// Store it even if a text in it looks like a secret
+        #[arg(long)]
+        yes: bool,
     },
     Try(Try),
     /// Print the text of a stored reward
     Show {
+        /// Its digest
+        digest: Digest,
+    },
+    /// Remove the text of a stored reward
+    ///
+    /// Its digest stays: runs and rows that name it say that it was removed. Refused while a run or evaluation that has not
+    /// finished uses it; storing the file again brings it back.
+    Remove {
         /// Its digest
         digest: Digest,
     },
@@ -52,12 +64,13 @@ impl Reward {
     pub(crate) fn run(self, common: CommonArgs) -> anyhow::Result<ExitCode> {
         let client = self.server.client(common)?;
         match self.action {
-            Action::Add { file } => line(add(&client, &file)?)?,
+            Action::Add { file, yes } => line(add(&client, &file, yes)?)?,
             Action::Try(it) => it.run(&client)?,
             Action::Show { digest } => {
                 let reward = client.get(&format!("/api/v1/rewards/{digest}"))?;
                 document(reward["source"].as_str().unwrap_or_default())?;
             }
+            Action::Remove { digest } => client.delete(&format!("/api/v1/rewards/{digest}"))?,
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -87,6 +100,9 @@ struct Try {
     /// Packages that it needs, separated by commas
     #[arg(long, value_delimiter = ',', value_name = "PACKAGE")]
     packages: Vec<RewardPackage>,
+    /// Store it even if a text in it looks like a secret
+    #[arg(long)]
+    yes: bool,
 }
 
 impl Try {
@@ -96,7 +112,8 @@ impl Try {
             Some((text, None)) => Some(text.to_owned()),
             None => None,
         };
-        let oracle = oracle(client, &self.file, self.timeout, &self.packages)?;
+        let file = add(client, &self.file, self.yes)?;
+        let oracle = json!({"type": "python", "file": file, "timeout": self.timeout, "packages": self.packages});
         let spec = json!({
             "type": "dataset_check", "dataset": self.dataset, "rows": self.rows, "oracle": oracle, "completion": completion,
         });
@@ -111,23 +128,13 @@ impl Try {
     }
 }
 
-/// Stores the reward in `file`, and returns what a config says of it.
-pub(in crate::command) fn oracle(
-    client: &Client,
-    file: &Path,
-    timeout: u32,
-    packages: &[RewardPackage],
-) -> anyhow::Result<Value> {
-    Ok(json!({"type": "python", "file": add(client, file)?, "timeout": timeout, "packages": packages}))
-}
-
 /// Stores the reward in `file`, and returns its digest.
-pub(in crate::command) fn add(client: &Client, file: &Path) -> anyhow::Result<String> {
+pub(in crate::command) fn add(client: &Client, file: &Path, allow_secrets: bool) -> anyhow::Result<String> {
     let place = file.display();
     let bytes = fs::read(file).with_context(|| format!("cannot read {place}"))?;
     let source = String::from_utf8(bytes).with_context(|| format!("{place} is not UTF-8: a Python file is valid"))?;
     check_reward(&source).map_err(|detail| anyhow::anyhow!("{place} cannot be a reward: {detail}"))?;
-    let stored = client.post("/api/v1/rewards", Some(&json!({ "source": source })))?;
+    let stored = client.post("/api/v1/rewards", Some(&json!({"source": source, "allow_secrets": allow_secrets})))?;
     match &stored["digest"] {
         Value::String(digest) => Ok(digest.clone()),
         _ => anyhow::bail!("the server did not say how it stored {place}"),

@@ -57,6 +57,9 @@ enum Action {
         /// set its limits
         #[arg(long, value_name = "FILE")]
         reward: Option<PathBuf>,
+        /// Store the reward even if a text in it looks like a secret
+        #[arg(long, requires = "reward")]
+        yes: bool,
         /// Create nothing; print the config with every default filled in
         #[arg(long)]
         dry_run: bool,
@@ -138,11 +141,11 @@ impl Run {
     pub(crate) fn run(self, common: CommonArgs) -> anyhow::Result<ExitCode> {
         let client = self.server.client(common)?;
         match self.action {
-            Action::Create { preset, config, name, experiment, overrides, reward, dry_run, watch } => {
+            Action::Create { preset, config, name, experiment, overrides, reward, yes, dry_run, watch } => {
                 let mut body = json!({ "overrides": parse_overrides(&overrides)? });
                 if let Some(file) = reward {
                     body["overrides"]["parameters.oracle"] =
-                        json!({"type": "python", "file": reward::add(&client, &file)?});
+                        json!({"type": "python", "file": reward::add(&client, &file, yes)?});
                 }
                 let config = config.map(|file| read(&file)).transpose()?;
                 let fields = [

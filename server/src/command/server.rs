@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::Args;
 use lyceum_core::recipe::Registry;
-use lyceum_store::artifact::ArtifactStore;
+use lyceum_store::artifact::{ArtifactPlace, ArtifactStore};
 
 use crate::settings::{self, CommonArgs, Database, DatabaseArgs, DatabaseUrl, ServerArgs, Sources};
 use crate::supervise::Stop;
@@ -57,11 +57,20 @@ async fn run(
 ) -> anyhow::Result<ExitCode> {
     let mut stop = Stop::new().context("cannot listen for signals")?;
     let store = database::open(&url, database.connections).await?;
-    let artifacts = ArtifactStore::open(&server.artifact_place(&data), store.pool().clone()).await?;
+    let place = server.artifact_place(&data);
+    let artifacts = ArtifactStore::open(&place, store.pool().clone()).await?;
+    let mut settings = server.lab();
+    settings.space.folders.push(data);
+    if let ArtifactPlace::Folder(folder) = place {
+        settings.space.folders.push(folder);
+    }
     let address = listener.local_addr().context("the port has been closed")?;
-    let serving = serve::Server { store, artifacts, registry: Registry::shipped(), settings: server.lab() };
+    let serving = serve::Server { store, artifacts, registry: Registry::shipped(), settings };
     let mut serving = serving.serve(listener).context("cannot start the server")?;
-    println!("Lyceum is ready at {}", server.public_url.unwrap_or_else(|| format!("http://{address}")));
+    println!(
+        "Lyceum is ready at {}",
+        server.public_url.map_or_else(|| format!("http://{address}"), |url| url.to_string())
+    );
     let outcome = tokio::select! {
         ended = serving.ended() => ended.context("the server ended").map(|()| ExitCode::FAILURE),
         () = stop.asked() => Ok(ExitCode::SUCCESS),

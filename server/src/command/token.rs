@@ -10,6 +10,7 @@ use lyceum_store::{Store, tokens};
 use uuid::Uuid;
 
 use super::output::{line, remark};
+use crate::contract::bounds;
 use crate::database;
 use crate::settings::{CommonArgs, DatabaseArgs, DatabaseUrl, Sources};
 use crate::supervise::DataFolder;
@@ -30,7 +31,8 @@ pub(crate) struct Token {
 enum Action {
     /// Create a token and print it; it cannot be shown again
     Create {
-        /// Its name
+        /// Its name, of 1 to 200 characters
+        #[arg(value_parser = token_name)]
         name: String,
         /// Its scope: read, write (includes read), admin (includes both), or worker (reads what items need and writes
         /// artifacts, nothing else)
@@ -47,6 +49,14 @@ enum Action {
         /// The token's id, from `lyceum token list`
         id: Uuid,
     },
+}
+
+fn token_name(text: &str) -> Result<String, String> {
+    let length = text.chars().count();
+    match (1..=bounds::NAME).contains(&length) {
+        true => Ok(text.to_owned()),
+        false => Err(format!("it has {length} characters: 1 to {} are valid", bounds::NAME)),
+    }
 }
 
 impl Token {

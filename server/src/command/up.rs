@@ -172,11 +172,11 @@ async fn start_in(prepared: &Prepared, folder: &DataFolder) -> anyhow::Result<Ru
     let artifacts = prepared.server.artifact_place(folder.path());
     // Checked here, where a fault ends the start with its message.
     ArtifactStore::open(&artifacts, store.pool().clone()).await?;
-    let (token, is_new) = admin_token(folder, store.pool()).await?;
+    let token = admin_token(folder, store.pool()).await?;
 
     let listener = prepared.listener.try_clone().context("cannot pass the port to the server")?;
     let local = format!("http://{}", listener.local_addr().context("the port has been closed")?);
-    let address = prepared.server.public_url.clone().unwrap_or_else(|| local.clone());
+    let address = prepared.server.public_url.as_ref().map_or_else(|| local.clone(), ToString::to_string);
     let mut environment = prepared.server.environment(folder.path());
     environment.extend(prepared.log.clone());
     environment.push(("DATABASE_URL", url.expose().to_owned()));
@@ -200,20 +200,19 @@ async fn start_in(prepared: &Prepared, folder: &DataFolder) -> anyhow::Result<Ru
         demo::begin(local.clone(), token.clone(), folder.path()).await?;
     }
     folder.announce(&local)?;
-    let greeting = Greeting { address, data: folder.path().to_owned(), token, is_new };
+    let greeting = Greeting { address, data: folder.path().to_owned(), token };
     Ok(Running { postgres, server, worker, _recorder: recorder, greeting })
 }
 
-/// The admin token of the data folder, and whether it is new: it is created if there is none or the database does not
-/// know it.
-async fn admin_token(folder: &DataFolder, pool: &PgPool) -> anyhow::Result<(Secret, bool)> {
+/// The admin token of the data folder. It is created if there is none or the database does not know it.
+async fn admin_token(folder: &DataFolder, pool: &PgPool) -> anyhow::Result<Secret> {
     let kept = folder.admin_token()?.map(Secret::from);
     match kept {
-        Some(kept) if token::is_valid(pool, &kept).await? => Ok((kept, false)),
+        Some(kept) if token::is_valid(pool, &kept).await? => Ok(kept),
         _ => {
             let (token, _) = token::create(pool, "admin of the data folder", Scope::Admin, None).await?;
             folder.keep_admin_token(token.expose())?;
-            Ok((token, true))
+            Ok(token)
         }
     }
 }
@@ -226,8 +225,6 @@ pub(crate) struct Greeting {
     pub(crate) data: PathBuf,
     /// The admin token of the data folder.
     pub(crate) token: Secret,
-    /// Whether the token was created by this start.
-    pub(crate) is_new: bool,
 }
 
 impl Greeting {
@@ -243,10 +240,11 @@ impl Greeting {
         println!();
     }
 
-    /// The lines for a log, with the link only if the token is new or a person is reading.
+    /// The lines for a log, with the link only if a person is reading: a journal would keep the token.
     pub(crate) fn print_lines(&self, is_read: bool) {
-        if self.is_new || is_read {
-            println!("Log in with {}", self.login_link());
+        match is_read {
+            true => println!("Log in with {}", self.login_link()),
+            false => println!("Log in at {}/login", self.address),
         }
         println!("The admin token is in {}", admin_token_file(&self.data).display());
         println!("Lyceum is ready at {}", self.address);

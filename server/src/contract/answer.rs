@@ -25,10 +25,13 @@ pub(crate) fn csv_of(columns: &[&str], rows: &[impl Serialize]) -> Result<HttpRe
     Ok(csv(text))
 }
 
-/// RFC 4180.
+/// RFC 4180. Before a text that a spreadsheet would run as a formula stands an apostrophe.
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
+        Value::String(text) if text.starts_with(['=', '+', '-', '@', '\t', '\r']) => {
+            format!("\"'{}\"", text.replace('"', "\"\""))
+        }
         Value::String(text) if text.contains(['"', ',', '\n', '\r']) => format!("\"{}\"", text.replace('"', "\"\"")),
         Value::String(text) => text.clone(),
         other => other.to_string(),

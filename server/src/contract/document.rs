@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use crate::api_error::ApiError;
+use crate::contract::caller::Caller;
 use crate::contract::receive::{Pieces, Place};
 use crate::lab::{Lab, LabSettings};
 
@@ -51,7 +52,10 @@ impl<T: RequestBody> FromRequest for Document<T> {
         Box::pin(async move {
             let lab = request.app_data::<web::Data<Lab>>().ok_or_else(|| ApiError::internal(&"no API"))?;
             let limit = T::limit(&lab.settings);
-            let place = if limit > lab.settings.body_limit { Some(Place::wait(lab).await?) } else { None };
+            let place = match limit > lab.settings.body_limit {
+                true => Some(Place::wait(lab, &Caller::extract(&request).await?).await?),
+                false => None,
+            };
             let bytes = read(Pieces::of(&request, payload, limit, lab.settings.body_pace)?).await?;
             check_type(&request, &["application/json"])?;
             let value = match bytes.len() > PARSED_APART {

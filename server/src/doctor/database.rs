@@ -3,6 +3,7 @@
 use std::time::SystemTime;
 
 use lyceum_postgres::Binaries;
+use lyceum_store::migrations::Schema;
 use sqlx::{Connection as _, PgConnection};
 
 use super::{Finding, ask};
@@ -43,18 +44,26 @@ async fn named(url: &DatabaseUrl) -> Vec<Finding> {
     }
     let mut findings = vec![Finding::good(format!("the database at {url} responds"))];
     match facts(url).await {
-        Ok((missing, skew)) => {
-            let missing: Vec<_> = missing.iter().map(String::as_str).collect();
+        Ok(facts) => {
+            let missing: Vec<_> = facts.missing.iter().map(String::as_str).collect();
             findings.push(extensions(&missing));
-            findings.push(clock(skew));
+            findings.push(clock(facts.skew));
+            findings.push(schema(&facts.schema));
         }
         Err(error) => findings.push(Finding::bad(format!("the database at {url}: {error}"), "see its log")),
     }
     findings
 }
 
-/// The missing extensions, and how many seconds its clock is ahead of this machine's.
-async fn facts(url: &DatabaseUrl) -> sqlx::Result<(Vec<String>, f64)> {
+struct Facts {
+    /// The extensions that it lacks.
+    missing: Vec<String>,
+    /// How many seconds its clock is ahead of this machine's.
+    skew: f64,
+    schema: Schema,
+}
+
+async fn facts(url: &DatabaseUrl) -> anyhow::Result<Facts> {
     let mut connection = PgConnection::connect(url.expose()).await?;
     let missing =
         "SELECT name FROM unnest($1::text[]) name WHERE name NOT IN (SELECT name FROM pg_available_extensions)";
@@ -63,7 +72,26 @@ async fn facts(url: &DatabaseUrl) -> sqlx::Result<(Vec<String>, f64)> {
     let before = seconds_now();
     let clock = "SELECT extract(epoch FROM clock_timestamp())::float8";
     let theirs: f64 = sqlx::query_scalar(clock).fetch_one(&mut connection).await?;
-    Ok((missing, theirs - f64::midpoint(before, seconds_now())))
+    let skew = theirs - f64::midpoint(before, seconds_now());
+    Ok(Facts { missing, skew, schema: Schema::of(&mut connection).await? })
+}
+
+fn schema(schema: &Schema) -> Finding {
+    match schema {
+        Schema::Current => Finding::good("the database's schema is this release's"),
+        Schema::Behind(1) => Finding::good("the database lacks one migration, which the next start applies"),
+        Schema::Behind(missing) => {
+            Finding::good(format!("the database lacks {missing} migrations, which the next start applies"))
+        }
+        Schema::Expanded { release } => Finding::lacking(
+            format!("release {release} has added to the database's schema; this release can still use it"),
+            format!("install release {release} here as well"),
+        ),
+        Schema::Contracted { release } => Finding::bad(
+            format!("release {release} has migrated the database, and this release can no longer use it"),
+            format!("install release {release}, or restore the dump that was taken before the upgrade"),
+        ),
+    }
 }
 
 fn extensions(missing: &[&str]) -> Finding {
@@ -102,8 +130,9 @@ mod tests_with_database {
     async fn a_live_database_is_judged() {
         let database = lyceum_postgres::TestCluster::shared().await.unwrap().database().await.unwrap();
         let url = database.url().parse().unwrap();
-        let (missing, skew) = facts(&url).await.unwrap();
-        assert_eq!(missing, [""; 0]);
-        assert!(skew.abs() < 1.0, "the same clock: {skew}");
+        let facts = facts(&url).await.unwrap();
+        assert_eq!(facts.missing, [""; 0]);
+        assert!(facts.skew.abs() < 1.0, "the same clock: {}", facts.skew);
+        assert!(matches!(facts.schema, Schema::Behind(missing) if missing > 50), "{:?}", facts.schema);
     }
 }

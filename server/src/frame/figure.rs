@@ -5,6 +5,7 @@ use serde::ser::SerializeSeq as _;
 use serde::{Serialize, Serializer};
 
 use crate::frame::format::{of_unit, value};
+use crate::frame::text::inert;
 
 /// Maximum rows, evenly spaced, and columns of a table. The page's JSON and the export have everything.
 const TABLE: (usize, usize) = (60, 24);
@@ -174,6 +175,7 @@ impl Figure {
         let sent = |series: &Series| Series {
             points: series.points.iter().filter(|(x, _)| *x >= from).copied().collect(),
             band: series.band.iter().filter(|(x, _, _)| *x >= from).copied().collect(),
+            name: inert(&series.name),
             ..series.clone()
         };
         Self { series: self.series.iter().map(sent).collect(), ..self.clone() }

@@ -7,6 +7,7 @@ use lyceum_core::recipe::Capabilities;
 use lyceum_core::work::Sampler;
 use lyceum_store::executions::State;
 use lyceum_store::page::{Order, Window};
+use lyceum_store::rewards;
 use lyceum_store::runs::{self, Run, RunDetail, RunFilter, RunSort};
 use serde::{Deserialize as _, Serialize};
 use sqlx::PgPool;
@@ -54,7 +55,7 @@ impl RunFrame {
         let detail = runs::find(lab.store.pool(), id).await?;
         let recipe = detail.run.recipe.as_str();
         // The rows of a recipe that this server lacks may be of any sort.
-        let (mut capabilities, warnings) = match lab.registry.get(recipe) {
+        let (mut capabilities, mut warnings) = match lab.registry.get(recipe) {
             Ok(recipe) => {
                 let config = RunConfig::deserialize(&detail.config).ok();
                 let warnings = config.and_then(|config| recipe.warnings(&config).ok());
@@ -62,6 +63,10 @@ impl RunFrame {
             }
             Err(_) => (Capabilities::ALL, Vec::new()),
         };
+        let removed = rewards::removed_of(lab.store.pool(), &detail.config).await?;
+        warnings.extend(removed.into_iter().map(|(digest, at)| {
+            Fault::new("/parameters", format!("reward {digest} was removed on {}", at.format("%Y-%m-%d")))
+        }));
         // A single member in both roles plays no matchups, whatever its recipe could do.
         let is_over = detail.run.state == State::Completed;
         capabilities.rates &= !(is_over && detail.run.matchups == 0);

@@ -16,7 +16,6 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use utoipa_actix_web::AppExt as _;
@@ -27,6 +26,7 @@ use crate::access::{
     login_post, logout, nothing_here, open_share, say_json_is_private,
 };
 use crate::contract::query::malformed_path;
+use crate::contract::receive::Places;
 use crate::coordinator::Coordinator;
 use crate::events::EventHub;
 use crate::frame::assets::show_asset;
@@ -168,7 +168,7 @@ impl Server {
     fn lab(self, events: EventHub) -> Lab {
         Lab {
             presets: Presets::new(self.settings.presets.clone()),
-            places: Arc::new(Semaphore::new(self.settings.large_bodies)),
+            places: Arc::new(Places::new(self.settings.large_bodies)),
             store: self.store,
             artifacts: self.artifacts,
             registry: self.registry,

@@ -7,7 +7,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
 use crate::lab::{self, WebhookSettings};
-use crate::settings::{File, FileError};
+use crate::settings::{File, FileError, HostName, PublicUrl};
 use crate::supervise::DataFolder;
 
 /// The server.
@@ -24,12 +24,12 @@ pub struct ServerArgs {
 
     /// The address used by browsers and workers, if there is a proxy [default: http://HOST:PORT]
     #[arg(long, env = "LYCEUM_PUBLIC_URL", value_name = "URL")]
-    public_url: Option<String>,
+    public_url: Option<PublicUrl>,
 
     /// Names under which the server answers, besides IP addresses, localhost and the name in --public-url; separated by
     /// commas
     #[arg(long, env = "LYCEUM_ALLOWED_HOSTS", value_name = "NAMES", value_delimiter = ',')]
-    allowed_hosts: Option<Vec<String>>,
+    allowed_hosts: Option<Vec<HostName>>,
 
     /// The artifact store: a folder, or s3://BUCKET/PREFIX with the environment variables of AWS' tools; must be the
     /// same for all servers of a database [default: artifacts in the data folder]
@@ -54,7 +54,7 @@ pub struct Server {
     /// The port to listen on, 0 for a free one.
     pub port: u16,
     /// The address used by browsers and workers, if different.
-    pub public_url: Option<String>,
+    pub public_url: Option<PublicUrl>,
     /// Names under which the server answers, besides IP addresses and `localhost`.
     pub allowed_hosts: Vec<String>,
     /// The artifact store, if not in the data folder.
@@ -70,7 +70,7 @@ impl Server {
     pub fn lab(&self) -> lab::LabSettings {
         lab::LabSettings {
             presets: self.presets.clone(),
-            secure_cookies: self.public_url.as_deref().is_some_and(|url| url.starts_with("https://")),
+            secure_cookies: self.public_url.as_ref().is_some_and(PublicUrl::is_https),
             allowed_hosts: self.allowed_hosts.clone(),
             webhooks: WebhookSettings {
                 private_hosts: self.private_webhook_hosts.clone(),
@@ -89,7 +89,7 @@ impl Server {
             ("LYCEUM_DATA", folder(data)),
             ("LYCEUM_ARTIFACTS", self.artifact_place(data).to_string()),
         ];
-        variables.extend(self.public_url.clone().map(|url| ("LYCEUM_PUBLIC_URL", url)));
+        variables.extend(self.public_url.as_ref().map(|url| ("LYCEUM_PUBLIC_URL", url.to_string())));
         if !self.allowed_hosts.is_empty() {
             variables.push(("LYCEUM_ALLOWED_HOSTS", self.allowed_hosts.join(",")));
         }
@@ -116,23 +116,17 @@ impl ServerArgs {
         let stored: Self = file.group()?;
         let public_url = self.public_url.or(stored.public_url);
         let named = self.allowed_hosts.or(stored.allowed_hosts).unwrap_or_default();
-        let public = public_url.as_deref().and_then(host_of);
+        let public = public_url.as_ref().map(|url| url.host().to_owned());
         Ok(Server {
             host: self.host.or(stored.host).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             port: self.port.or(stored.port).unwrap_or(7654),
-            allowed_hosts: named.into_iter().chain(public).collect(),
+            allowed_hosts: named.iter().map(|name| name.as_str().to_owned()).chain(public).collect(),
             public_url,
             private_webhook_hosts: self.private_webhook_hosts.or(stored.private_webhook_hosts).unwrap_or_default(),
             artifacts: self.artifacts.or(stored.artifacts),
             presets: self.presets.or(stored.presets),
         })
     }
-}
-
-/// The host's name in an address.
-fn host_of(url: &str) -> Option<String> {
-    let url: actix_web::http::Uri = url.parse().ok()?;
-    url.host().map(str::to_owned)
 }
 
 /// The local worker.
@@ -178,8 +172,8 @@ mod tests {
     #[test]
     fn the_name_in_the_public_url_is_allowed() {
         let given = ServerArgs {
-            public_url: Some("https://lab.example:8443/".to_owned()),
-            allowed_hosts: Some(vec!["server".to_owned()]),
+            public_url: Some("https://lab.example:8443/".parse().unwrap()),
+            allowed_hosts: Some(vec!["server".parse().unwrap()]),
             ..ServerArgs::default()
         };
         let server = given.resolve(&File::default()).unwrap();

@@ -22,6 +22,7 @@ use uuid::Uuid;
 
 use crate::api_error::ApiError;
 use crate::base_weights;
+use crate::contract::caller::Caller;
 use crate::contract::document::{check_length, check_type};
 use crate::contract::receive::{self, Pieces, Place, unwritten};
 use crate::contract::{About, All, Answer, Asked, Endpoint, Query, bounds, delete, list, show};
@@ -99,6 +100,7 @@ pub(super) async fn show_adapters(
 
 async fn import_adapter(
     request: HttpRequest,
+    caller: Caller,
     lab: web::Data<Lab>,
     query: Query<ImportAdapterQuery>,
     payload: web::Payload,
@@ -107,7 +109,7 @@ async fn import_adapter(
     let limit = LARGEST.min(lab.settings.artifact_limit);
     check_length(&request, limit)?;
     check_type(&request, &TYPES)?;
-    let _place = Place::wait(&lab).await?;
+    let _place = Place::wait(&lab, &caller).await?;
     let pieces = Pieces::of(&request, payload.into_inner(), limit, lab.settings.body_pace)?;
     let archive = pieces.into_file(|_| ()).await?;
     let _permit = AT_ONCE.acquire().await.map_err(|error| ApiError::internal(&error))?;

@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 
 use crate::api_error::ApiError;
+use crate::contract::caller::Caller;
 use crate::contract::file_body::{Turn, whole_file};
 use crate::contract::receive::{self, Pieces, Place, unwritten};
 use crate::contract::{About, Answer, Endpoint, Query, is_known};
@@ -72,13 +73,14 @@ async fn read_artifact(
 
 async fn write_artifact(
     request: HttpRequest,
+    caller: Caller,
     lab: web::Data<Lab>,
     digest: web::Path<String>,
     query: Query<WriteArtifactQuery>,
     payload: web::Payload,
 ) -> Result<Answer<WrittenArtifact>, ApiError> {
     let wanted = named(&digest)?;
-    let _place = Place::wait(&lab).await?;
+    let _place = Place::wait(&lab, &caller).await?;
     let limit = lab.settings.artifact_limit;
     let pieces = Pieces::of(&request, payload.into_inner(), limit, lab.settings.body_pace)?;
     let (mut hash, mut bytes) = (Sha256::new(), 0);

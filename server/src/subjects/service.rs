@@ -18,7 +18,7 @@ pub(super) fn endpoints() -> Vec<Endpoint> {
     let alive = About::new("healthz", "/healthz").says("Report that the process is alive.", "The process is alive");
     let alive = Endpoint::get(alive, "service", healthz).or_text("text/plain").open();
     let ready = About::new("readyz", "/readyz")
-        .says("Report whether the server is ready: the database responds.", "The database responds");
+        .says("Report whether the server is ready: the database responds, and the disks have room.", "It is ready");
     let ready = Endpoint::get(ready, "service", readyz).or_text("text/plain").open();
     let prometheus = About::new("metrics", "/metrics").says("Show Prometheus metrics.", "Prometheus text format");
     let prometheus = Endpoint::get(prometheus, "service", metrics).or_text("text/plain");
@@ -31,7 +31,13 @@ async fn healthz() -> &'static str {
 
 async fn readyz(lab: web::Data<Lab>) -> Result<&'static str, ApiError> {
     match sqlx::query("SELECT 1").execute(lab.store.pool()).await {
-        Ok(_) => Ok("ready\n"),
+        Ok(_) => match lab.full_disk().await? {
+            None => Ok("ready\n"),
+            Some(full) => {
+                tracing::warn!("not ready: {full}");
+                Err(ApiError::unavailable(full))
+            }
+        },
         Err(error) => {
             tracing::warn!(%error, "not ready: the database does not respond");
             Err(ApiError::unavailable("the database does not respond"))
@@ -104,8 +110,7 @@ async fn metrics(lab: web::Data<Lab>) -> Result<HttpResponse, ApiError> {
     }
     gauge!("lyceum_work_oldest_ready_seconds").set(gauges::oldest_ready_seconds(db).await?.unwrap_or(0.0));
     gauge!("lyceum_database_connections").set(f64::from(db.size()));
-    let places = lab.settings.large_bodies.saturating_sub(lab.places.available_permits());
-    gauge!("lyceum_large_bodies").set(places as f64);
+    gauge!("lyceum_large_bodies").set(lab.places.taken() as f64);
     gauge!("lyceum_event_streams").set(lab.events.streams() as f64);
     Ok(HttpResponse::Ok()
         .content_type("text/plain; version=0.0.4; charset=utf-8")

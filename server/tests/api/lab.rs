@@ -1,6 +1,7 @@
 //! The lab: what runs came to, filters that complete, curves over one another, and an empty one.
 
 use lyceum_core::id::ExecutionId;
+use lyceum_server::lab::{LabSettings, Space};
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
 
@@ -13,6 +14,21 @@ async fn row(actor: &Actor, run: ExecutionId) -> Value {
     let table = actor.get("/runs.json").await.expect(200).json();
     let rows = table["items"].as_array().expect("runs");
     rows.iter().find(|row| row["id"] == json!(run)).expect("the run").clone()
+}
+
+#[actix_web::test]
+async fn a_full_disk_is_told_by_readyz_and_the_lab() {
+    let folders = vec![std::env::temp_dir()];
+    let [full, roomy] = [u64::MAX, 1].map(|least| Space { folders: folders.clone(), least });
+    for (space, is_full) in [(full, true), (roomy, false)] {
+        let server = TestServer::with(|settings| LabSettings { space, ..settings }).await;
+        let reader = server.actor(Scope::Read).await;
+        let ready = reader.get("/readyz").await.expect(if is_full { 503 } else { 200 }).text();
+        assert_eq!(ready.contains("MiB left: free some space"), is_full, "{ready}");
+        let lab = reader.get("/").await.expect(200).text();
+        assert_eq!(lab.contains("Nothing can be stored"), is_full, "{lab}");
+        server.stop().await;
+    }
 }
 
 #[actix_web::test]

@@ -60,13 +60,13 @@ async fn import(writer: &Actor, name: &str) -> crate::harness::Reply {
 #[actix_web::test]
 async fn imports_that_trickle_hold_no_transaction_and_hinder_no_other() {
     let server = TestServer::start().await;
-    let writer = server.actor(Scope::Write).await;
+    let (slow, writer) = (server.actor(Scope::Write).await, server.actor(Scope::Write).await);
     let mut trickling = Vec::new();
-    for number in 0..5 {
+    for number in 0..4 {
         let request = format!("POST {IMPORT}trickling-{number}");
-        trickling.push(unfinished(&server.base(), &writer, &request, 10 * ROW.len(), Bytes::from(ROW)).await);
+        trickling.push(unfinished(&server.base(), &slow, &request, 10 * ROW.len(), Bytes::from(ROW)).await);
     }
-    receives(&writer, 5).await;
+    receives(&writer, 4).await;
     import(&writer, "whole").await.expect(201);
     assert_eq!(open_transactions(&server).await, 0);
     drop(trickling);
@@ -104,6 +104,32 @@ async fn more_large_bodies_than_there_are_places_are_told_to_come_back() {
 }
 
 #[actix_web::test]
+async fn one_token_takes_half_of_the_places_and_nobody_those_of_workers() {
+    let server =
+        TestServer::with(|settings| LabSettings { large_bodies: 4, patience: Duration::ZERO, ..settings }).await;
+    let actors = [server.actor(Scope::Write).await, server.actor(Scope::Admin).await];
+    let mut trickling = Vec::new();
+    for (number, actor) in actors.iter().enumerate() {
+        for place in 0..2 {
+            let request = format!("POST {IMPORT}trickling-{number}-{place}");
+            trickling.push(unfinished(&server.base(), actor, &request, 10 * ROW.len(), Bytes::from("{")).await);
+            receives(actor, 2 * number + place + 1).await;
+        }
+        let refused = import(actor, "third").await.expect(503);
+        assert!(refused.text().contains("2 large bodies are being received with this token"), "{refused:?}");
+    }
+    let other = server.actor(Scope::Write).await;
+    assert!(import(&other, "fifth").await.expect(503).text().contains("4 large bodies are being received, the"));
+    let worker = server.actor(Scope::Worker).await.with("content-type", "application/octet-stream");
+    let artifact = format!("/api/v1/artifacts/{}?kind=adapter", Digest::of(b"weights"));
+    worker.send(Method::PUT, &artifact, Some(b"weights".to_vec())).await.expect(201);
+    drop(trickling);
+    receives(&other, 0).await;
+    import(&actors[0], "third").await.expect(201);
+    server.stop().await;
+}
+
+#[actix_web::test]
 async fn a_body_that_is_too_slow_is_refused() {
     let server = TestServer::with(|settings| LabSettings {
         body_pace: BodyPace { grace: Duration::ZERO, bytes_per_second: u32::MAX },
@@ -136,7 +162,7 @@ async fn a_body_that_is_too_slow_is_refused() {
 async fn unfinished_uploads_are_on_disk_and_not_in_memory() {
     // More than is written to the store at once.
     const SENT: usize = (8 << 20) + 1;
-    const UPLOADS: usize = 5;
+    const UPLOADS: usize = 4;
     let server = TestServer::start().await;
     let other = OtherServer::start(&server);
     let writer = server.actor(Scope::Write).await.at(other.base());

@@ -1,4 +1,4 @@
-//! Databases that earlier releases wrote.
+//! Databases that other releases wrote.
 //!
 //! `releases/72beba27.sql.gz` is `pg_dump --inserts --rows-per-insert=200 --no-owner --no-privileges` of a lab of commit 72beba27,
 //! without comments: one small run of every recipe and one evaluation of every type, all completed. The weights are not there.
@@ -9,13 +9,18 @@ use lyceum_core::recipe::Registry;
 use lyceum_postgres::{TestCluster, TestDatabase};
 use lyceum_store::tokens::Scope;
 use lyceum_store::{Store, benchmarks};
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use sqlx::Connection as _;
+use sqlx::migrate::Migrator;
 use std::collections::BTreeSet;
 use std::io::Read as _;
+use std::path::Path;
+use std::{env, fs};
 use strum::VariantArray as _;
 
 use crate::harness::TestServer;
+use crate::machine::{Machine, database, kill};
 
 /// Its database, migrated, and a connection to it.
 async fn migrated_72beba27() -> (TestDatabase, Store) {
@@ -110,4 +115,47 @@ async fn results_of_an_earlier_release_are_compared_anew_one_after_the_other_and
     assert!(before.iter().all(|one| !after.contains(one)), "{before:#?}\n{after:#?}");
     store.pool().close().await;
     drop(database);
+}
+
+/// Brings the database to what release 9.0 makes of it: all migrations of this one and `later`, by version.
+fn migrate_as_9_0(url: &str, later: &[(&str, &str)]) {
+    let folder = tempfile::tempdir().expect("a folder");
+    for entry in
+        fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations")).expect("migrations").flatten()
+    {
+        fs::copy(entry.path(), folder.path().join(entry.file_name())).expect("a copy");
+    }
+    for (name, text) in later {
+        fs::write(folder.path().join(format!("{name}.sql")), text).expect("a migration");
+    }
+    let version: i64 = later.last().and_then(|(name, _)| name.split('_').next()?.parse().ok()).expect("a version");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let mut connection = sqlx::PgConnection::connect(url).await.expect("a connection");
+        let migrator = Migrator::new(folder.path()).await.expect("migrations");
+        migrator.run_direct(None, &mut connection, false).await.expect("a later schema");
+        let named = sqlx::query("INSERT INTO schema_releases VALUES ($1, '9.0')").bind(version);
+        named.execute(&mut connection).await.expect("a release");
+    });
+}
+
+#[test]
+fn a_server_killed_in_a_rolling_upgrade_comes_back_until_the_later_release_contracts() {
+    let database = database();
+    let machine = Machine::new();
+    machine.set("DATABASE_URL", database.url());
+    let expands =
+        ("9001_expands", "ALTER TABLE runs ADD COLUMN of_later text; CREATE TABLE of_later (id uuid PRIMARY KEY);");
+    let contracts = ("9002_contracts", "DROP TABLE of_later; UPDATE schema_bound SET migration = 9002;");
+    let mut up = machine.up(&["--no-worker"]);
+    migrate_as_9_0(database.url(), &[expands]);
+    let first = up.server();
+    kill(first, Signal::SIGKILL);
+    while !up.get_or_reset("/readyz").starts_with("HTTP/1.1 200") {}
+    assert_ne!(up.server(), first);
+    up.stop(Signal::SIGTERM);
+    machine.up(&["--no-worker"]).stop(Signal::SIGTERM);
+
+    migrate_as_9_0(database.url(), &[expands, contracts]);
+    machine.refused(&["--no-worker", "--port", "0"], &["release 9.0", "Install release 9.0", "restore the dump"]);
 }

@@ -223,3 +223,53 @@ async fn a_reward_is_checked_stored_by_digest_and_shown_escaped() {
     assert!(page.contains(&digest) && page.contains("&#60;script&#62;") && !page.contains("'<script>'"), "{page}");
     server.stop().await;
 }
+
+#[actix_web::test]
+async fn a_removed_reward_is_named_by_who_used_it_and_can_be_stored_again() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let store = async |source: &str, allow: bool| {
+        writer.post("/api/v1/rewards", &json!({"source": source, "allow_secrets": allow})).await
+    };
+    let source = "API_KEY = 'abcd-1234-efgh'\ndef score(prompt, completion, row):\n    return len(API_KEY)\n";
+    let refused = store(source, false).await.expect(422);
+    assert_eq!(refused.places(), ["/source"]);
+    for part in ["line 1", "`API_KEY`", "allow_secrets"] {
+        assert!(refused.text().contains(part), "{part}: {refused:?}");
+    }
+    let digest = store(source, true).await.expect(201).json()["digest"].as_str().expect("a digest").to_owned();
+    let path = format!("/api/v1/rewards/{digest}");
+
+    let lines = writer.clone().with("content-type", "application/x-ndjson");
+    let row = json!({"task_id": "a", "question": "1+1?", "oracle": {"type": "python", "file": digest, "row": {}}});
+    let import = "/api/v1/datasets/import?name=mine&purpose=training";
+    let made = lines.send(Method::POST, import, Some(row.to_string().into_bytes())).await.expect(201).json();
+    let check = made["check"]["evaluation"].as_str().expect("an evaluation").to_owned();
+    let refused = writer.send(Method::DELETE, &path, None).await.expect(409);
+    assert!(refused.text().contains(&check), "{refused:?}");
+    writer.post(&format!("/api/v1/evaluations/{check}/cancel"), &Value::Null).await.expect(202);
+
+    let mut config = config();
+    config["parameters"] = json!({ "spec": {"file": digest} });
+    let run = writer.post("/api/v1/runs", &json!({ "config": config })).await.expect(201).json();
+    let run = run["id"].as_str().expect("an id").to_owned();
+    writer.send(Method::DELETE, &path, None).await.expect(409);
+    writer.post(&format!("/api/v1/runs/{run}/cancel"), &Value::Null).await.expect(202);
+
+    writer.send(Method::DELETE, &path, None).await.expect(204);
+    for gone in [writer.get(&path).await, writer.send(Method::DELETE, &path, None).await] {
+        assert!(gone.expect(410).text().contains("was removed on"));
+    }
+    let kept: Vec<String> =
+        sqlx::query_scalar("SELECT source FROM rewards").fetch_all(server.store.pool()).await.expect("rows");
+    assert_eq!(kept, [""]);
+    for page in [format!("/runs/{run}"), format!("/datasets/{}", made["id"].as_str().expect("an id"))] {
+        let page = writer.get(&page).await.expect(200).text();
+        assert!(page.contains(&digest) && page.contains("was removed"), "{page}");
+    }
+    let again = lines.send(Method::POST, &import.replace("mine", "other"), Some(row.to_string().into_bytes())).await;
+    assert!(again.expect(422).text().contains("lyceum reward add"));
+    store(source, true).await.expect(201);
+    assert_eq!(writer.get(&path).await.expect(200).json()["source"], source);
+    server.stop().await;
+}

@@ -90,13 +90,19 @@ class Client:
     def datasets(self, **filters: Parameter) -> Iterator[documents.Dataset]:
         return self.pages("/api/v1/datasets", **filters)
 
-    def store_reward(self, source: str) -> documents.StoredReward:
+    def store_reward(self, source: str, *, allow_secrets: bool = False) -> documents.StoredReward:
         """Stores a reward of your own, the text of a Python file with `score(prompt, completion, row)`.
 
-        Imports of datasets name it by its `digest`. Storing it again is harmless.
+        Imports of datasets name it by its `digest`. Storing it again is harmless. A text that looks like a secret is refused,
+        unless `allow_secrets`.
         """
-        stored: documents.StoredReward = self.create("/api/v1/rewards", {"source": source})
+        body = {"source": source, "allow_secrets": allow_secrets}
+        stored: documents.StoredReward = self.create("/api/v1/rewards", body)
         return stored
+
+    def remove_reward(self, digest: str) -> None:
+        """Removes the text of a stored reward; runs and rows that name it say that it was removed."""
+        self._connection.delete(f"/api/v1/rewards/{digest}")
 
     def workers(self, **filters: Parameter) -> Iterator[documents.Worker]:
         return self.pages("/api/v1/workers", **filters)

@@ -1,7 +1,9 @@
 //! How a critic's scores decide what joins the growing set (SAGE, sections 4.2 and 4.3).
 
+use regex::Regex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::sync::LazyLock;
 
 /// How the `reason` of a critic's attempt begins if it scores the problem itself.
 pub const SCORE_OF_QUESTION: &str = "score of the question";
@@ -72,14 +74,32 @@ fn reaches(score: f32, threshold: f64) -> bool {
     f64::from(score) >= threshold - 1e-6
 }
 
-/// The number that a text begins with, as in `7`, `7.5`, `7/10` and `7 out of 10`; `None` if it begins with none.
+/// The number that a text begins with, as in `7`, `7.5`, `7/10`, `**7**`, `Score: 7`, `7,5` and `7e-1`; `None` if it begins with
+/// none, or with one that can be read in two ways, such as `1,000`.
 pub(crate) fn number(text: &str) -> Option<f64> {
-    let text = text.trim();
-    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
-    let after = unsigned.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
-    let number = &text[..text.len() - after.len()];
-    // A full stop that ends a sentence is not a decimal point.
-    number.strip_suffix('.').unwrap_or(number).parse().ok()
+    static NUMBER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        Regex::new(
+            r"(?ix)^ [\s*_`\[(\x22']* (?: (?:score|rating) [\s*_`]* [:=]? [\s*_`\[(]* )?
+            ([-+]? \d+) (?: [.,] (\d+) )? (?: e ([-+]?\d{1,2}) )? (.?.?)",
+        )
+        .ok()
+    });
+    // Full-width digits and marks, as Chinese and Japanese keyboards write them.
+    let narrow = |letter: char| match letter {
+        '\u{ff0b}'..='\u{ff19}' => char::from_u32(u32::from(letter) - 0xfee0).unwrap_or(letter),
+        other => other,
+    };
+    let text: String = text.chars().take(100).map(narrow).collect();
+    let found = NUMBER.as_ref()?.captures(&text)?;
+    let part = |place| found.get(place).map_or("", |part| part.as_str());
+    let (whole, decimals, power, rest) = (part(1), part(2), part(3), part(4));
+    let goes_on = rest.starts_with(['.', ',']) && rest[1..].starts_with(|letter: char| letter.is_ascii_digit());
+    let is_thousands = decimals.len() == 3 && text.contains(&format!("{whole},{decimals}"));
+    let is_word = rest.starts_with(char::is_alphanumeric);
+    if goes_on || is_thousands || is_word {
+        return None;
+    }
+    format!("{whole}.{decimals}0e{}", if power.is_empty() { "0" } else { power }).parse().ok()
 }
 
 #[cfg(test)]
@@ -121,7 +141,18 @@ mod tests {
             ("8-10", 7.0 / 9.0, 7.0 / 9.0),
             ("eight", 0.5, 0.5),
             ("", 0.5, 0.5),
-            ("1e1", 1.0, 0.0),
+            ("1e1", 1.0, 1.0),
+            ("**8**", 7.0 / 9.0, 7.0 / 9.0),
+            ("Score: 8", 7.0 / 9.0, 7.0 / 9.0),
+            ("**Rating:** 8/10", 7.0 / 9.0, 7.0 / 9.0),
+            ("[[8]]", 7.0 / 9.0, 7.0 / 9.0),
+            ("7,5", 6.5 / 9.0, 6.5 / 9.0),
+            ("7, since", 6.0 / 9.0, 6.0 / 9.0),
+            ("１０", 1.0, 1.0),
+            ("-0.5", 0.5, 0.5),
+            ("1,000", 0.5, 0.5),
+            ("7th", 0.5, 0.5),
+            (".5", 0.5, 0.5),
             ("NaN", 0.5, 0.5),
             ("1.2.3", 0.5, 0.5),
         ] {

@@ -63,6 +63,8 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
+/// Most bytes of a row, with its tests.
+const MAX_ROW: usize = 64 << 20;
 /// The rows of a file on their way into a dataset.
 #[derive(Debug)]
 pub struct Intake {
@@ -96,6 +98,9 @@ impl Intake {
     /// # Errors
     /// Why the row cannot be imported.
     pub fn take(&mut self, line: usize, text: &[u8]) -> Result<Option<Value>, RowFault> {
+        if text.len() > MAX_ROW {
+            return Err(RowFault::Row(format!("it has {} MiB: at most {} are valid", text.len() >> 20, MAX_ROW >> 20)));
+        }
         let index = usize::try_from(self.report.read).unwrap_or(usize::MAX);
         let row = self.row(index, text).map_err(RowFault::Row)?;
         if holds_nul(&row) {

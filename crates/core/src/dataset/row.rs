@@ -128,6 +128,19 @@ pub enum RowFault {
     },
 }
 
+/// Most bytes of a text that pages show.
+const MAX_TEXT: usize = 1 << 20;
+
+/// Which field of a row is longer than a text that pages show may be.
+fn too_large(row: &Value) -> Option<String> {
+    const SHOWN: [&str; 7] =
+        ["/task_id", "/question", "/snippet", "/canonical", "/oracle/gold", "/oracle/prompt", "/oracle/program"];
+    let length = |pointer: &str| row.pointer(pointer).and_then(Value::as_str).map_or(0, str::len);
+    let field = SHOWN.into_iter().find(|pointer| length(pointer) > MAX_TEXT)?;
+    let name = field[1..].replace('/', ".");
+    Some(format!("field `{name}` has {} bytes: at most {MAX_TEXT} are valid", length(field)))
+}
+
 impl RowCheck {
     /// For rows of `purpose`, and of `suite` where they belong to one.
     pub fn new(purpose: Purpose, suite: Option<&'static Suite>) -> Self {
@@ -147,6 +160,9 @@ impl RowCheck {
 
     /// The problem of the row at `place`, if it is one of its purpose and suite; none for a seed.
     pub(super) fn valid(&self, place: usize, row: &Value) -> Result<Option<BenchmarkRow>, String> {
+        if let Some(refused) = too_large(row) {
+            return Err(refused);
+        }
         if self.purpose == Purpose::Seeds {
             let seed = SeedProblem::deserialize(row).map_err(|error| error.to_string())?;
             seed.check()?;

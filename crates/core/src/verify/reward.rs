@@ -1,7 +1,9 @@
 //! Scores by the user's own reward: a Python file with `score(prompt, completion, row)`.
 
-use ruff_python_ast::{Expr, Parameters, Stmt};
+use ruff_python_ast::visitor::{self, Visitor};
+use ruff_python_ast::{Expr, Keyword, Parameters, Stmt};
 use ruff_python_parser::parse_module;
+use ruff_text_size::Ranged as _;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
@@ -96,6 +98,108 @@ fn parameters_of(value: &Expr) -> Option<&Parameters> {
     value.as_lambda_expr()?.parameters.as_deref()
 }
 
+/// The first text in a reward that looks like a secret, and its line: one that is given to a name with KEY, TOKEN, SECRET or PASSWORD
+/// in it, or that has the form of a key of a known service.
+pub fn secret_in(source: &str) -> Option<(usize, String)> {
+    let module = parse_module(source).ok()?;
+    let mut found = Secrets::default();
+    module.suite().iter().for_each(|statement| found.visit_stmt(statement));
+    let (start, name) = found.first?;
+    Some((source[..start].lines().count().max(1), name))
+}
+
+#[derive(Default)]
+struct Secrets {
+    /// Where the first one starts, and what it is called.
+    first: Option<(usize, String)>,
+}
+
+impl Secrets {
+    fn note(&mut self, name: Option<&str>, value: &Expr) {
+        let Expr::StringLiteral(text) = value else { return };
+        let text = text.value.to_str();
+        let called = name.filter(|name| is_secret_name(name) && text.len() >= 8 && !text.contains(['<', ' ', '\n']));
+        let found = match called {
+            Some(name) => format!("`{name}`"),
+            None if has_form_of_key(text) => format!("the text `{}…`", text.chars().take(4).collect::<String>()),
+            None => return,
+        };
+        self.first.get_or_insert((value.start().to_usize(), found));
+    }
+
+    fn note_all(&mut self, targets: &[Expr], value: &Expr) {
+        for target in targets {
+            match target {
+                Expr::Name(name) => self.note(Some(name.id.as_str()), value),
+                Expr::Attribute(attribute) => self.note(Some(attribute.attr.as_str()), value),
+                Expr::Subscript(subscript) => self.note(text_of(&subscript.slice), value),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl<'a> Visitor<'a> for Secrets {
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        match statement {
+            Stmt::Assign(of) => self.note_all(&of.targets, &of.value),
+            Stmt::AnnAssign(of) => {
+                if let Some(value) = &of.value {
+                    self.note_all(std::slice::from_ref(&*of.target), value);
+                }
+            }
+            Stmt::FunctionDef(function) => {
+                for one in function.parameters.iter_non_variadic_params() {
+                    if let Some(default) = &one.default {
+                        self.note(Some(one.parameter.name.as_str()), default);
+                    }
+                }
+            }
+            _ => {}
+        }
+        visitor::walk_stmt(self, statement);
+    }
+
+    fn visit_keyword(&mut self, keyword: &'a Keyword) {
+        self.note(keyword.arg.as_ref().map(|name| name.as_str()), &keyword.value);
+        visitor::walk_keyword(self, keyword);
+    }
+
+    fn visit_expr(&mut self, expression: &'a Expr) {
+        match expression {
+            Expr::Dict(dict) => {
+                for item in &dict.items {
+                    self.note(item.key.as_ref().and_then(text_of), &item.value);
+                }
+            }
+            Expr::StringLiteral(_) => self.note(None, expression),
+            _ => {}
+        }
+        visitor::walk_expr(self, expression);
+    }
+}
+
+fn text_of(expression: &Expr) -> Option<&str> {
+    Some(expression.as_string_literal_expr()?.value.to_str())
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    ["KEY", "TOKEN", "SECRET", "PASSWORD"].into_iter().any(|word| name.contains(word))
+}
+
+/// Whether a text begins like the keys of OpenAI, Anthropic, GitHub, Hugging Face, AWS, Slack, Google, or is a private key or a JWT.
+fn has_form_of_key(text: &str) -> bool {
+    const PREFIXES: [&str; 12] =
+        ["sk-", "ghp_", "gho_", "github_pat_", "hf_", "AKIA", "ASIA", "xoxb-", "xoxp-", "AIza", "glpat-", "lyc_"];
+    let is_word =
+        |text: &str| text.len() >= 16 && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
+    let is_jwt = text.starts_with("eyJ") && text.split('.').count() == 3 && text.split('.').all(is_word);
+    is_jwt
+        || text.contains("-----BEGIN") && text.contains("PRIVATE KEY-----")
+        || PREFIXES.iter().any(|prefix| text.strip_prefix(prefix).is_some_and(is_word))
+}
+
 /// Whether `name` can name a part: it becomes a key of rewards and charts.
 pub fn is_part_name(name: &str) -> bool {
     let mut letters = name.bytes();
@@ -135,6 +239,38 @@ mod tests {
         ] {
             let refused = check_reward(source).unwrap_err();
             assert!(refused.contains(said), "{source:.40}: {refused}");
+        }
+    }
+
+    #[test]
+    fn texts_that_look_like_secrets_are_found_by_name_or_by_form() {
+        for (source, line, said) in [
+            ("API_KEY = 'abcd1234'", 1, "`API_KEY`"),
+            ("import os\n\nclass A:\n    password: str = 'correct-horse'", 4, "`password`"),
+            ("call(x, access_token='0123456789')", 1, "`access_token`"),
+            ("def score(p, c, r, secret='hunter22'): return 0", 1, "`secret`"),
+            ("headers = {\n'x-api-key': '0123456789'}", 2, "`x-api-key`"),
+            ("config['token'] = '0123456789'", 1, "`token`"),
+            ("self.key = 'abcdefgh'", 1, "`key`"),
+            ("print('sk-proj-abcdefgh12345678')", 1, "`sk-p…`"),
+            ("a = b'', 'AKIAABCDEFGHIJKLMNOPQRST'", 1, "`AKIA…`"),
+            ("k = '-----BEGIN RSA PRIVATE KEY-----\\nabc'", 1, "the text"),
+        ] {
+            let (found, name) = secret_in(source).expect(source);
+            assert_eq!(found, line, "{source}");
+            assert!(name.contains(said), "{source}: {name}");
+        }
+        for source in [
+            "END_TOKEN = '<|im_end|>'",
+            "TOKEN = 'short'",
+            "KEY = os.environ['MY_KEY']",
+            "key = None\nmax_tokens = 512",
+            "tokens = 'a sentence with words'",
+            "print('sk-ip and hf_ are prefixes')",
+            "x = 'def score(prompt, completion, row)'",
+            "not python (",
+        ] {
+            assert_eq!(secret_in(source), None, "{source}");
         }
     }
 

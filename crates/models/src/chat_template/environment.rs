@@ -37,7 +37,9 @@ pub(super) fn of(source: &str) -> Result<Environment<'static>, Error> {
     environment.add_filter("format", |format: &str, args: Rest<Value>| methods::printf(format, &args));
     environment.add_filter(operators::MODULO, operators::modulo);
     environment.add_filter(operators::CONCATENATE, operators::concatenate);
-    environment.add_template_owned(NAME, operators::as_filters(source)?)?;
+    // Jinja ends lines by `\n`, however the file does.
+    let source = source.replace("\r\n", "\n").replace('\r', "\n");
+    environment.add_template_owned(NAME, operators::as_filters(&source)?)?;
     Ok(environment)
 }
 

@@ -127,7 +127,7 @@ async fn with_rewards(tx: &mut PgConnection, mut rows: Vec<(i32, Value)>) -> Res
         match rewards::find(&mut *tx, digest).await {
             Ok(reward) => sources.insert(digest, reward.source),
             // The verifier says so of each answer, which ends no run.
-            Err(StoreError::NotFound { .. }) => None,
+            Err(StoreError::NotFound { .. } | StoreError::RemovedReward { .. }) => None,
             Err(error) => return Err(error),
         };
     }

@@ -70,6 +70,43 @@ fn what_is_wrong_with_the_tests_themselves_can_be_told_from_a_refusal() {
 }
 
 #[test]
+fn an_exception_before_the_first_call_is_the_tests() {
+    let right = "def f(x):\n    return 2";
+    for (test, said) in [
+        ("import hypothesis\nassert f(1) == 2", "ModuleNotFoundError"),
+        ("expected = undefined\nassert f(1) == expected", "NameError"),
+        ("assert {}['a'] == f(1)", "KeyError"),
+        ("from solution import f\ndef test_f():\n    data = [][0]\n    assert f(1) == 2", "IndexError"),
+    ] {
+        for program in [right, EMPTY, ""] {
+            let verdict = judged(test, program);
+            let told = &verdict.reason;
+            assert_eq!((verdict.status, verdict.correct), (Status::Malformed, Some(false)), "{test}: {told}");
+            assert!(told.starts_with("the test itself: ") && told.contains(said), "{test}: {told}");
+        }
+    }
+    for (test, program) in [
+        // What another program would have defined or returned.
+        ("assert f(1) == 2\nassert undefined", right),
+        ("from solution import f, g\nassert g(1) == 2", right),
+        ("assert helper() == f(1)", "def other():\n    pass"),
+        ("assert f(1)[0] == 2", right),
+        ("assert 1 == 2 == f(1)", right),
+    ] {
+        let verdict = judged(test, program);
+        assert_eq!(verdict.correct, Some(false), "{test}");
+        assert!(!verdict.reason.contains("the test itself"), "{test}: {}", verdict.reason);
+    }
+}
+
+#[test]
+fn names_that_a_test_assigns_are_not_the_programs_in_a_starred_import() {
+    let program = "def same(a, b):\n    return True\ndef f(x):\n    return 3";
+    let test = "same = lambda a, b: a == b\nfrom solution import *\nassert same(f(1), 2)";
+    assert_eq!(judged(test, program).correct, Some(false));
+}
+
+#[test]
 fn a_program_is_right_if_every_assertion_holds() {
     let test = "assert f(1) == 2\nassert f(10) == 11\nassert f(-1) == 0";
     for (program, correct) in [

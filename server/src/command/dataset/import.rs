@@ -61,6 +61,9 @@ pub(super) struct Import {
     /// `python` with it. Without --map, the question is in the column `question`
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "oracle"])]
     reward: Option<PathBuf>,
+    /// Store the reward even if a text in it looks like a secret
+    #[arg(long, requires = "reward")]
+    yes: bool,
     /// The split of a repository on the hub, such as train
     #[arg(long)]
     split: Option<String>,
@@ -99,7 +102,7 @@ impl Import {
         let mut oracle = self.oracle.clone();
         if let Some(file) = &self.reward {
             columns.entry("question").or_insert_with(|| "question".to_owned());
-            columns.insert("reward", reward::add(client, file)?);
+            columns.insert("reward", reward::add(client, file, self.yes)?);
             oracle = Some(OracleKind::Python.name().to_owned());
         }
         if oracle.is_none() && !columns.is_empty() {

@@ -105,6 +105,8 @@ fn is_private_v4(address: Ipv4Addr) -> bool {
         // Between a provider and its customers.
         || first == 100 && (64..128).contains(&second)
         || (first, second, third) == (192, 0, 0)
+        // Relays of 6to4.
+        || (first, second, third) == (192, 88, 99)
         // For benchmarks of networks.
         || first == 198 && (18..20).contains(&second)
         || first >= 240
@@ -116,19 +118,14 @@ fn is_private_v6(address: Ipv6Addr) -> bool {
         let ([a, b], [c, d]) = (high.to_be_bytes(), low.to_be_bytes());
         Ipv4Addr::new(a, b, c, d)
     };
-    // An IPv4 address may be in one of IPv6: mapped, behind a translator, or in a 6to4 tunnel.
-    let embedded = match parts {
-        [0, 0, 0, 0, 0, 0xffff | 0, high, low] => Some(inner(high, low)),
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => Some(inner(high, low)),
-        _ => None,
-    };
-    address.is_loopback()
-        || address.is_multicast()
-        || parts[0] & 0xfe00 == 0xfc00
-        || parts[0] & 0xffc0 == 0xfe80
-        || parts[0] & 0xffc0 == 0xfec0
-        || (parts[0], parts[1]) == (0x2001, 0xdb8)
-        || embedded.is_some_and(is_private_v4)
+    match parts {
+        // An IPv4 address, mapped or behind a translator.
+        [0, 0, 0, 0, 0, 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => is_private_v4(inner(high, low)),
+        // Special uses, Teredo among them; documentation; tunnels of 6to4.
+        [0x2001, 0..0x200 | 0xdb8, ..] | [0x2002, ..] | [0x3fff, 0..0x1000, ..] => true,
+        // Nothing else is given out for the internet (RFC 4291, IANA's registry).
+        [first, ..] => first & 0xe000 != 0x2000,
+    }
 }
 
 #[cfg(test)]
@@ -163,6 +160,14 @@ mod tests {
             "2001:db8::1",
             "ff02::1",
             "::7f00:1",
+            "::808:808",
+            "64:ff9b:1::808:808",
+            "2001::1",
+            "2002:808:808::1",
+            "::ffff:0:8.8.8.8",
+            "100::1",
+            "3fff::1",
+            "192.88.99.1",
         ] {
             assert!(is_private(private.parse().unwrap()), "{private}");
         }

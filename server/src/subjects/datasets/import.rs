@@ -15,6 +15,7 @@ use utoipa::ToSchema;
 use self::fetching::fetch;
 use self::reading::{Batch, Plan, Reading, Source};
 use crate::api_error::ApiError;
+use crate::contract::caller::Caller;
 use crate::contract::document::{check_length, check_type};
 use crate::contract::receive::{Pieces, Place};
 use crate::contract::{About, Answer, Endpoint, Query, bounds};
@@ -100,6 +101,7 @@ pub(crate) fn endpoints() -> Vec<Endpoint> {
 
 async fn import_dataset(
     request: HttpRequest,
+    caller: Caller,
     lab: web::Data<Lab>,
     query: Query<ImportDatasetQuery>,
     payload: web::Payload,
@@ -111,7 +113,7 @@ async fn import_dataset(
     if plan.hub.is_none() {
         check_type(&request, &TYPES)?;
     }
-    let _place = Place::wait(&lab).await?;
+    let _place = Place::wait(&lab, &caller).await?;
     let source = match &plan.hub {
         Some(address) => Source::Hub(fetch(address, plan.split.as_deref(), &lab.settings, limit).await?),
         None => {

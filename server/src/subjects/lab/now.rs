@@ -67,6 +67,8 @@ pub(super) struct Now {
     pub(super) workers: Vec<Worker>,
     pub(super) backlog: Vec<Backlog>,
     pub(super) crashes: Vec<Crash>,
+    /// Which disk is full, and what to do.
+    pub(super) full_disk: Option<String>,
     /// Those of the last day.
     pub(super) alerts: Vec<Alert>,
 }
@@ -103,6 +105,7 @@ impl Now {
             workers: workers.items,
             backlog,
             crashes,
+            full_disk: lab.full_disk().await?,
             alerts: alerts.items,
         })
     }

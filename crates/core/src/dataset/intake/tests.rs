@@ -45,6 +45,19 @@ fn gold(row: &BenchmarkRow) -> &str {
 }
 
 #[test]
+fn texts_and_rows_have_a_most() {
+    let row = |question: usize, test: usize| {
+        let oracle = json!({"type": "script", "entry_point": "f", "test": "#".repeat(test) + "\nassert f() == 1"});
+        json!({"task_id": "a", "question": "?".repeat(question), "oracle": oracle})
+    };
+    let kept = |row: &Value| intake(ReadAs::Lyceum).take(1, row.to_string().as_bytes()).unwrap();
+    assert!(kept(&row(1 << 20, 2 << 20)).is_some());
+    let told = refused(ReadAs::Lyceum, &row((1 << 20) + 1, 1));
+    assert_eq!(told, "field `question` has 1048577 bytes: at most 1048576 are valid");
+    assert!(refused(ReadAs::Lyceum, &row(1, 64 << 20)).contains("at most 64 are valid"));
+}
+
+#[test]
 fn mathematics_of_the_named_sets() {
     let row = json!({"question": "How many?", "answer": "1+1=<<1+1=2>>2\n#### 2"});
     let read = stored(format("gsm8k"), &row);

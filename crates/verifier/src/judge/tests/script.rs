@@ -47,6 +47,9 @@ struct Script<'a> {
     classes: Vec<&'a str>,
     entry_point: &'a str,
     calls_check: bool,
+    /// The names that the test calls.
+    #[serde(skip)]
+    called: &'a BTreeSet<String>,
 }
 
 #[derive(Serialize)]
@@ -54,6 +57,20 @@ struct Script<'a> {
 enum Reply {
     Value { value: String },
     Error { class: String, error: String, text: String },
+}
+
+impl Script<'_> {
+    /// Whether an exception that the test raised before it called the program is its own: no other program would have changed it. A
+    /// name that it calls may be a function that this program lacks.
+    fn raises_by_itself(&self, failed: &Failed) -> bool {
+        let Some(exception) = &failed.exception else { return false };
+        match exception.class.as_str() {
+            "AssertionError" => false,
+            "ImportError" | "AttributeError" => !exception.message.contains("the program has no function"),
+            "NameError" => !self.called.iter().any(|name| exception.message.contains(&format!("'{name}'"))),
+            _ => true,
+        }
+    }
 }
 
 impl Reply {
@@ -98,6 +115,7 @@ impl Bench<'_> {
             classes: classes.iter().map(String::as_str).filter(|name| test.contains(*name)).collect(),
             entry_point,
             calls_check: mentions.bound.contains("check"),
+            called: &mentions.called,
         };
         self.converse(Program::under_test(program, entry_point), &script)
     }
@@ -127,7 +145,9 @@ impl Bench<'_> {
                     }
                     Outcome::Failed(failed) => match player.failure.take() {
                         Some(of_program) => Err(of_program),
-                        None if ends_the_test(&failed) => return Ok(Err(of_the_test(failed))),
+                        None if ends_the_test(&failed) || !player.was_called && script.raises_by_itself(&failed) => {
+                            return Ok(Err(of_the_test(failed)));
+                        }
                         None => Err(failed),
                     },
                 };
@@ -174,16 +194,18 @@ struct Player<'z, 'p> {
     limits: Limits,
     /// The program's last failure, which is more informative than the test's.
     failure: Option<Failed>,
+    was_called: bool,
 }
 
 impl<'z, 'p> Player<'z, 'p> {
     fn begin(mut run: Run<'z>, program: Program<'p>, limits: Limits) -> Result<Self, SandboxError> {
         run.send(&Request::load(program))?;
-        Ok(Self { run, program, limits, failure: None })
+        Ok(Self { run, program, limits, failure: None, was_called: false })
     }
 
     /// One call of the test; fails if the program will answer no more.
     fn call(&mut self, call: &[u8]) -> Result<Result<Reply, Failed>, SandboxError> {
+        self.was_called = true;
         let Some((name, arguments)) = read_call(call) else {
             return Ok(Err(Failed::new(Status::Error, "the test made an unreadable call")));
         };
@@ -194,8 +216,11 @@ impl<'z, 'p> Player<'z, 'p> {
         };
         Ok(Ok(match outcome(&answer) {
             Outcome::Value(value) => Reply::Value { value: value.to_source() },
+            Outcome::Large(_) => {
+                self.failure = Some(Failed::new(Status::Unserialisable, "its value is too large"));
+                Reply::opaque()
+            }
             // For example a regular expression's match: something that is true and equals nothing.
-            Outcome::Large(_) => Reply::opaque(),
             Outcome::Failed(failed) if failed.status == Status::Unserialisable => {
                 self.failure = Some(failed);
                 Reply::opaque()
@@ -275,6 +300,7 @@ fn classes(module: &ModModule) -> Vec<String> {
 #[derive(Default)]
 struct Mentions {
     names: BTreeSet<String>,
+    called: BTreeSet<String>,
     /// The names that it binds at its top level by a definition, or anywhere by an import from elsewhere than the program.
     bound: BTreeSet<String>,
     /// The modules as which it imports the program: `solution`, and each from which it imports the entry point.
@@ -291,6 +317,11 @@ impl Mentions {
             match statement {
                 Stmt::FunctionDef(function) => mentions.bound.insert(function.name.to_string()),
                 Stmt::ClassDef(class) => mentions.bound.insert(class.name.to_string()),
+                Stmt::Assign(assign) => {
+                    let names = assign.targets.iter().filter_map(|target| target.as_name_expr());
+                    mentions.bound.extend(names.map(|name| name.id.to_string()));
+                    continue;
+                }
                 _ => continue,
             };
         }
@@ -308,6 +339,9 @@ impl<'a> SourceOrderVisitor<'a> for Walk<'_> {
         match node {
             AnyNodeRef::ExprName(name) => {
                 self.mentions.names.insert(name.id.to_string());
+            }
+            AnyNodeRef::ExprCall(call) => {
+                self.mentions.called.extend(call.func.as_name_expr().map(|name| name.id.to_string()));
             }
             AnyNodeRef::StmtImportFrom(import) => {
                 let module = import.module.as_ref().map(ToString::to_string).unwrap_or_default();
