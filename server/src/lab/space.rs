@@ -29,8 +29,11 @@ impl Space {
             let stat = statvfs(folder).ok()?;
             Some(stat.blocks_available() * stat.fragment_size())
         };
-        let (folder, free) =
-            self.folders.iter().filter_map(|folder| Some((folder, free(folder)?))).find(|(_, free)| *free < self.least)?;
+        let (folder, free) = self
+            .folders
+            .iter()
+            .filter_map(|folder| Some((folder, free(folder)?)))
+            .find(|(_, free)| *free < self.least)?;
         Some(format!("the disk of {} has {} MiB left: free some space", folder.display(), free >> 20))
     }
 }

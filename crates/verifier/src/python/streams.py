@@ -14,7 +14,7 @@ def open_standard_stream(number, name):
     raw.name = "<%s>" % name
     buffer = io.BufferedReader(raw) if number == 0 else io.BufferedWriter(raw)
     errors = "backslashreplace" if number == 2 else "surrogateescape"
-    stream = io.TextIOWrapper(buffer, "utf-8", errors, None if number == 0 else "\n", number == 2)
+    stream = io.TextIOWrapper(buffer, "utf-8", errors, "\n", number == 2)
     stream.mode = "r" if number == 0 else "w"
     setattr(sys, name, stream)
     setattr(sys, "__%s__" % name, stream)
@@ -42,31 +42,7 @@ def open_paths():
     os.open = descriptor
 
 
-def run_threads_at_once():
-    # Such programs start one thread for its stack, and wait for it. Here the thread runs when it is started, to its end,
-    # on a stack that is large already. So no thread is needed, and one that waits for a later one gets an error.
-    import threading
-
-    def start(thread):
-        if thread._started.is_set():
-            raise RuntimeError("threads can only be started once")
-        thread._started.set()
-        try:
-            thread.run()
-        except BaseException:
-            threading.excepthook(threading.ExceptHookArgs((*sys.exc_info(), thread)))
-
-    def join(thread, timeout=None):
-        if not thread._started.is_set():
-            raise RuntimeError("cannot join thread before it is started")
-
-    def wait(condition, timeout=None):
-        if timeout is None:
-            raise RuntimeError("it waits for another thread, but threads run one after the other here")
-        return False
-
-    threading.Condition.wait = wait
-    threading.Thread.start, threading.Thread.join, threading.Thread.is_alive = start, join, lambda thread: False
+def allow_stacks():
     set_limit = resource.setrlimit
     resource.setrlimit = lambda which, limits: None if which == resource.RLIMIT_STACK else set_limit(which, limits)
 
@@ -116,8 +92,9 @@ def stdio(message):
         open_standard_stream(2, "stderr")
     if "/dev/" in program or "/proc/" in program:
         open_paths()
-    if "thread" in program or "resource" in program:
-        run_threads_at_once()
+    if "resource" in program:
+        allow_stacks()
+    finish = run_threads_in_turns(any(word in program for word in WAITING)) if "thread" in program else None
     if "_exit" in program:
         flush_before_leaving()
     if "quit" in program or "exit" in program:
@@ -125,8 +102,16 @@ def stdio(message):
     sys.argv[:] = ["program.py"]
     names = STAGE.__dict__
     names["__name__"] = "__main__"
+    names["__file__"] = "/program.py"
     try:
-        exec(code, names)
+        try:
+            exec(code, names)
+        except SystemExit:
+            if finish is not None:
+                finish()
+            raise
+        if finish is not None:
+            finish()
     except BaseException as error:
         if not isinstance(error, SystemExit) or error.code not in (None, 0):
             # What it printed before it failed, a reward may want to see.

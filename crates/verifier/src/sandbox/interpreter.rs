@@ -79,9 +79,12 @@ impl Interpreter {
         Ok(interpreter)
     }
 
-    /// What every confined interpreter may read: itself and its standard library.
+    /// What every confined interpreter may read: itself, its standard library, and the time zones.
     pub(super) fn readable(&self) -> Vec<PathBuf> {
-        vec![self.executable.clone(), self.standard_library.clone()]
+        let zones = PathBuf::from("/usr/share/zoneinfo");
+        let mut readable = vec![self.executable.clone(), self.standard_library.clone()];
+        readable.extend(zones.is_dir().then_some(zones));
+        readable
     }
 }
 

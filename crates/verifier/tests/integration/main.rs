@@ -14,6 +14,7 @@ mod forgeries;
 mod generated;
 mod imported;
 mod isolation;
+mod library;
 mod livecodebench;
 mod math;
 mod memory;

@@ -145,6 +145,48 @@ fn a_program_that_ends_badly_is_wrong_whatever_it_has_printed() {
 }
 
 #[test]
+fn threads_that_wait_for_each_other_print_what_cpython_prints() {
+    for program in [
+        "q = queue.Queue()\ndef work():\n    while (x := q.get()) is not None: print(x * 2)\nt = threading.Thread(target=work)\n\
+         t.start()\nfor i in (1, 2, None): q.put(i)\nt.join()",
+        "q = queue.Queue()\nthreading.Thread(target=lambda: [q.put(i) for i in range(3)]).start()\nprint([q.get() for _ in range(3)])",
+        "go, seen = threading.Event(), []\nt = threading.Thread(target=lambda: go.wait() and seen.append(1))\nt.start()\ngo.set()\n\
+         t.join()\nprint(seen, t.is_alive())",
+        "lock = threading.Lock()\nlock.acquire()\ndef work():\n    with lock: print('second')\nt = threading.Thread(target=work)\n\
+         t.start()\nprint('first')\nlock.release()\nt.join()",
+        "t = threading.Timer(5, print, ['late'])\nt.start()\nt.cancel()\nt.join()\nprint('ok')",
+        "b = threading.Barrier(3)\ndef work():\n    b.wait()\nts = [threading.Thread(target=work) for _ in range(2)]\n\
+         [t.start() for t in ts]\nb.wait()\n[t.join() for t in ts]\nprint(b.broken)",
+        "s = threading.Semaphore(0)\nthreading.Thread(target=lambda: (print(1), s.release())).start()\ns.acquire()\nprint(2)",
+        "lock, counts = threading.RLock(), [0]\ndef work():\n    for _ in range(100):\n        with lock, lock: counts[0] += 1\n\
+         ts = [threading.Thread(target=work) for _ in range(5)]\n[t.start() for t in ts]\n[t.join() for t in ts]\nprint(counts)",
+        "def work(): print(threading.current_thread().name, threading.current_thread() is threading.main_thread())\n\
+         t = threading.Thread(target=work, name='w')\nt.start()\nt.join()\nprint(threading.current_thread().name)",
+        "from concurrent.futures import ThreadPoolExecutor\nwith ThreadPoolExecutor(2) as pool:\n    \
+         print(list(pool.map(str.upper, 'abc')), pool.submit(pow, 2, 5).result())",
+        "def work(): raise ValueError\nt = threading.Thread(target=work)\nt.start()\nt.join()\nprint('on')",
+    ] {
+        as_cpython(&format!("import threading, queue\n{program}"));
+    }
+    let turns = "import threading\na, b = threading.Semaphore(0), threading.Semaphore(0)\ndef work():\n    for _ in range(3):\n        \
+                 a.acquire(); print('x'); b.release()\nt = threading.Thread(target=work)\nt.start()\nfor _ in range(3):\n    \
+                 a.release(); b.acquire(); print('y')\nt.join()";
+    let verdict = judged(turns, "x\ny\nx\ny\nx\ny");
+    assert_eq!((verdict.correct, verdict.status), (Some(false), Status::Error), "{}", verdict.reason);
+    assert!(verdict.reason.contains("threads run one after the other here"), "{}", verdict.reason);
+}
+
+#[test]
+fn lines_end_and_files_are_named_as_in_cpython() {
+    let read = "print(repr(input()), repr(__import__('sys').stdin.read()))";
+    let oracle = Oracle::Pairs(vec![("a\r\nb\r\n".to_owned(), "'a\\r' 'b\\r\\n'".to_owned())]);
+    let verdict = pool().grade("streams", Tests { oracle, ..tests(read, "") });
+    assert_eq!(verdict.correct, Some(true), "{}", verdict.reason);
+    let verdict = judged("print(__file__.endswith('.py'))", "True");
+    assert_eq!(verdict.correct, Some(true), "{}", verdict.reason);
+}
+
+#[test]
 fn a_thread_for_deep_recursion_runs() {
     for main in [
         "def deep(n): return n and 1 + deep(n - 1)",
