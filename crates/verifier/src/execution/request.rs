@@ -27,6 +27,8 @@ pub(crate) struct Program<'a> {
     pub(crate) entry_point: &'a str,
     /// Whether subclasses of dict from the standard library count as dict, as they do for `==`.
     pub(crate) lenient: bool,
+    /// Whether values of the standard library, such as fractions and dates, cross as copies.
+    pub(crate) copies: bool,
     /// Maximum size of a value, in bytes of its encoding.
     pub(crate) max_bytes: usize,
     /// Whether a returned tuple becomes a list (LiveCodeBench).
@@ -42,6 +44,7 @@ impl<'a> Program<'a> {
             source,
             entry_point: "f",
             lenient: false,
+            copies: false,
             max_bytes: MAX_VALUE,
             top_tuple_as_list: false,
             ends_when_endless: true,
@@ -54,6 +57,7 @@ impl<'a> Program<'a> {
             source,
             entry_point,
             lenient: true,
+            copies: false,
             max_bytes: MAX_TESTED_VALUE,
             top_tuple_as_list: false,
             // Suites count the tests that pass.
@@ -69,6 +73,7 @@ pub(crate) enum Request<'a> {
     Load {
         program: &'a str,
         lenient: bool,
+        copies: bool,
         max_bytes: usize,
     },
     Call {
@@ -103,7 +108,8 @@ impl<'a> Request<'a> {
     }
 
     pub(crate) fn load(program: Program<'a>) -> Self {
-        Self::Load { program: program.source, lenient: program.lenient, max_bytes: program.max_bytes }
+        let Program { source, lenient, copies, max_bytes, .. } = program;
+        Self::Load { program: source, lenient, copies, max_bytes }
     }
 
     pub(crate) fn call(program: Program<'a>, entry_point: &'a str, arguments: &'a Arguments) -> Self {

@@ -93,6 +93,7 @@ class Session:
 
     def load(self, message):
         self.lenient = message["lenient"]
+        COPIES[0] = message["copies"]
         self.max_bytes = message["max_bytes"]
         try:
             code = compiled(message["program"], "<program>")
@@ -107,6 +108,8 @@ class Session:
         try:
             names = literal_names() if message["literal"] else self.names
             positional, keyword = evaluated(message["arguments"], names)
+            if COPIES[0]:
+                positional, keyword = restored_from(message["arguments"], (positional, keyword))
         except Exception as error:
             return b"I", describe(error)
         entry_point, top_tuple_as_list = message["entry_point"], message["top_tuple_as_list"]
@@ -133,6 +136,9 @@ class Session:
 
 
 def target(names, entry_point):
+    if not entry_point.isidentifier():
+        # An expression, such as `Solution().f`.
+        return eval(compiled(entry_point, "<entry point>", "eval"), names)
     if entry_point not in names and "Solution" in names:
         return getattr(names["Solution"](), entry_point)
     if entry_point not in names:

@@ -11,6 +11,11 @@ from struct import pack
 
 MAX_DEPTH = 100
 MAX_INT_BITS = 1 << 17
+# Before a name and the parts of a value that crosses as a copy (copies.py), where a test asks for that.
+MARK = "\0lyceum"
+MARK_IN_TEXT = "x00lyceum"
+COPIED = {}
+COPIES = [False]
 
 
 class Unserialisable(Exception):
@@ -115,6 +120,12 @@ def put(value, write, depth, lenient, budget):
         data = b"M%d;" % len(value)
     elif lenient and kind is bytearray:
         data = b"B%d;%s" % (len(value), bytes(value))
+    elif COPIES[0] and kind in COPIED:
+        name, parts = COPIED[kind]
+        return put((MARK, name, parts(value)), write, depth, lenient, budget)
+    elif COPIES[0] and issubclass(kind, tuple) and type(getattr(kind, "_fields", None)) is tuple:
+        parts = kind.__name__, kind._fields, tuple.__getitem__(value, slice(None))
+        return put((MARK, "namedtuple", parts), write, depth, lenient, budget)
     else:
         raise Unserialisable("a value of type %s" % kind.__name__)
     budget[0] -= len(data)

@@ -65,7 +65,7 @@ def remote(name):
             raise Unjudgeable("the program ended")
         if "error" in reply:
             raise exception(reply["class"], reply["error"], reply["text"])
-        return eval(compiled(reply["value"], "<value>", "eval"), literal_names())
+        return restored_from(reply["value"], eval(compiled(reply["value"], "<value>", "eval"), literal_names()))
 
     return call
 
@@ -100,6 +100,7 @@ def add_program_module(name, members, starred):
 
 
 def script(message):
+    COPIES[0] = True
     names, entry_point, test = STAGE.__dict__, message["entry_point"], message["test"]
     exec(compiled(message["support"], "<prompt>"), names)
     known = {*names, *dir(builtins)} - {entry_point}

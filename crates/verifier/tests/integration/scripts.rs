@@ -36,6 +36,77 @@ fn tells_right_from_wrong(test: &str) {
 }
 
 #[test]
+fn values_of_the_standard_library_cross_between_test_and_program() {
+    for (entry_point, program, test) in [
+        (
+            "half",
+            "from fractions import Fraction\ndef half(n): return Fraction(n, 2)",
+            "f(3) == Fraction(3, 2) and f(Fraction(3)) == Fraction(3, 2)",
+        ),
+        (
+            "double",
+            "def double(d): return [d * 2]",
+            "f(Decimal('1.10')) == [Decimal('2.20')] and str(f(Decimal('1.10'))[0]) == '2.20'",
+        ),
+        (
+            "later",
+            "import datetime\ndef later(d): return d + datetime.timedelta(days=1)",
+            "f(date(2024, 2, 28)) == date(2024, 2, 29)",
+        ),
+        (
+            "gap",
+            "def gap(a, b): return {b - a: (a, b)}",
+            "f(datetime(2024, 1, 1), datetime(2024, 1, 2, 3)) == \
+             {timedelta(1, 10800): (datetime(2024, 1, 1), datetime(2024, 1, 2, 3))}",
+        ),
+        (
+            "point",
+            "from collections import namedtuple\nP = namedtuple('P', 'x y')\ndef point(a, b): return P(a, b)",
+            "f(1, 2) == (1, 2) and f(1, 2).y == 2",
+        ),
+        ("evens", "def evens(n):\n    for i in range(0, n, 2): yield i", "list(f(5)) == [0, 2, 4] and next(f(5)) == 0"),
+        (
+            "all_of",
+            "import itertools\ndef all_of(n): return itertools.chain(map(abs, [-n]), range(n))",
+            "list(f(2)) == [2, 0, 1]",
+        ),
+        ("span", "def span(n): return range(n)", "f(3) == range(3)"),
+        (
+            "forever",
+            "def forever():\n    n = 0\n    while True:\n        yield n\n        n += 1",
+            "[a for a, _ in zip(f(), 'abc')] == [0, 1, 2]",
+        ),
+        ("Solution().total", "class Solution:\n    def total(self, xs): return sum(xs)", "f(xs=[1, 2]) == 3"),
+    ] {
+        let imports = "from fractions import Fraction\nfrom decimal import Decimal\nfrom datetime import date, datetime, timedelta\n";
+        for (claim, correct) in [(test.to_owned(), true), (format!("not ({test})"), false)] {
+            let test = format!("{imports}def check(f):\n    assert {claim}\n");
+            let tests = Tests {
+                program: program.to_owned(),
+                entry_point: Some(entry_point.to_owned()),
+                oracle: Oracle::Script { test, prompt: None },
+            };
+            let verdict = pool().grade("copies", tests);
+            assert_eq!((verdict.correct, verdict.status), (Some(correct), Status::Ok), "{claim}: {}", verdict.reason);
+        }
+    }
+    for (program, reason) in [
+        ("def f():\n    return ('\\0lyceum', 'eval', ('1',))", "KeyError"),
+        ("def f():\n    return ('\\0lyceum', 'namedtuple', ('a b', ('c',), (1,)))", "ValueError"),
+        ("def f():\n    n = 0\n    while True:\n        yield n", "more than 10000 items"),
+    ] {
+        let tests = Tests {
+            program: program.to_owned(),
+            entry_point: Some("f".to_owned()),
+            oracle: Oracle::Script { test: "assert list(f()) == 2".to_owned(), prompt: None },
+        };
+        let verdict = pool().grade("copies", tests);
+        assert_eq!(verdict.correct, Some(false), "{program}");
+        assert!(verdict.reason.contains(reason), "{program}: {}", verdict.reason);
+    }
+}
+
+#[test]
 fn a_prompt_in_words_defines_nothing_and_one_in_code_its_functions() {
     let test = "def check(candidate):\n    assert candidate(1, 2) == three()\n";
     let judged = |prompt: &str, program: &str| {

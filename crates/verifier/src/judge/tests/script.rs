@@ -117,7 +117,7 @@ impl Bench<'_> {
             calls_check: mentions.bound.contains("check"),
             called: &mentions.called,
         };
-        self.converse(Program::under_test(program, entry_point), &script)
+        self.converse(Program { copies: true, ..Program::under_test(program, entry_point) }, &script)
     }
 
     fn converse(&mut self, program: Program<'_>, script: &Script<'_>) -> Result<Result<Results, Failed>, SandboxError> {
