@@ -68,7 +68,7 @@ impl Adapter {
     /// Reads an adapter and checks every tensor against the base.
     pub fn read(folder: &Path, base: &ModelConfig) -> Result<Self> {
         let config: AdapterConfig = read_json(&folder.join(CONFIG))?;
-        if config.has_patterns() {
+        if config.is_uneven() {
             return Self::read_patterned(folder, base);
         }
         let path = folder.join(WEIGHTS);
@@ -111,7 +111,7 @@ impl Adapter {
 impl Adapter {
     /// Reads an adapter of which modules differ in rank or scaling, by way of one of which they do not.
     fn read_patterned(folder: &Path, base: &ModelConfig) -> Result<Self> {
-        let plain = AdapterFiles::read(folder)?.without_patterns();
+        let plain = AdapterFiles::read(folder)?.without_patterns(Some(base.num_hidden_layers));
         let plain = plain.map_err(|(file, reason)| EngineError::file(folder.join(file), reason))?;
         let place = tempfile::tempdir().map_err(|source| EngineError::io(std::env::temp_dir(), source))?;
         plain.write(place.path())?;

@@ -18,6 +18,11 @@ pub const PICKLE: &str = "adapter_model.bin";
 /// Why [`PICKLE`] is not read.
 pub const PICKLED: &str = "has its weights in adapter_model.bin, a pickle, which could run code and is not read: save it again with \
                            peft's `save_pretrained`, which writes adapter_model.safetensors";
+/// Name of the weights file that mlx-lm writes.
+pub const MLX_WEIGHTS: &str = "adapters.safetensors";
+/// Why it is not read.
+pub const OF_MLX: &str =
+    "is an adapter of mlx-lm, not of peft: its factors are transposed and its scaling differs, so convert it first";
 /// Name of the configuration file in an adapter folder.
 pub const CONFIG: &str = "adapter_config.json";
 

@@ -98,6 +98,8 @@ async fn an_adapter_is_one_artifact_however_it_is_packed() {
         ("dotted", tar(&[("./adapter_config.json", &config), ("./adapter_model.safetensors", &weights)])),
         ("gzip", gzip(&tar(&nested))),
         ("zip", zip(&nested)),
+        ("deep", zip(&[("a/b/adapter_config.json", &config), ("a/b/adapter_model.safetensors", &weights)])),
+        ("checkpoints", tar(&[("c-1/adapter_config.json", b"{}"), (CONFIG, &config), (WEIGHTS, &weights)])),
     ] {
         let made = import(&writer, name, archive).await.expect(201).json();
         assert_eq!(made["lora"], json!({"r": 1, "lora_alpha": 2.0, "target_modules": ["q_proj"], "use_rslora": false}));
@@ -116,9 +118,9 @@ async fn an_adapter_is_one_artifact_however_it_is_packed() {
     let all = writer.get("/api/v1/adapters").await.expect(200).json();
     let names: Vec<&str> =
         all["items"].as_array().expect("items").iter().filter_map(|one| one["name"].as_str()).collect();
-    assert_eq!(names, ["zip", "gzip", "dotted", "tar"]);
+    assert_eq!(names, ["checkpoints", "deep", "zip", "gzip", "dotted", "tar"]);
     let one = format!("/api/v1/adapters/{}", all["items"][0]["id"].as_str().expect("an id"));
-    assert_eq!(writer.get(&one).await.expect(200).json()["name"], "zip");
+    assert_eq!(writer.get(&one).await.expect(200).json()["name"], "checkpoints");
     writer.delete(&one).await.expect(204);
     writer.get(&one).await.expect(404);
     server.stop().await;
@@ -147,7 +149,14 @@ async fn archives_that_are_no_adapter_or_not_for_the_base_are_refused() {
         (tar(&[("../adapter_config.json", &own), (WEIGHTS, &weights)]), "", "only names below it"),
         (zip(&[("a/../../adapter_config.json", &own), (WEIGHTS, &weights)]), "", "only names below it"),
         (tar(&[("/adapter_config.json", &own), (WEIGHTS, &weights)]), "", "only names below it"),
-        (tar(&[(CONFIG, &own), ("a/adapter_config.json", &own), (WEIGHTS, &weights)]), "", "the second"),
+        (
+            tar(&[("a/adapter_config.json", &own), ("b/adapter_config.json", &own), (WEIGHTS, &weights)]),
+            "",
+            "the second",
+        ),
+        (tar(&[(CONFIG, &own), ("adapters.safetensors", &weights)]), "", "of mlx-lm, not of peft"),
+        (both(br#"{"fine_tune_type": "lora"}"#, &weights), "/adapter_config.json", "of mlx-lm, not of peft"),
+        (both(&own, b"version https://git-lfs.github.com/spec/v1"), "/adapter_model.safetensors", "Git LFS"),
         (gzip(&both(&long, &weights)), "", "more than 65536 bytes"),
         (gzip(&both(&own, &vec![0; 30_000])), "", "more than 20000 bytes"),
         (both(b"{", &weights), "/adapter_config.json", "not the expected JSON"),

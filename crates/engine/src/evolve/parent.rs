@@ -63,7 +63,7 @@ impl Parent {
     pub fn open(folder: &Path) -> Result<Self> {
         let path = folder.join(CONFIG);
         let config_text = std::fs::read(&path).map_err(|source| EngineError::io(&path, source))?;
-        if read_config(&path, &config_text)?.has_patterns() {
+        if read_config(&path, &config_text)?.is_uneven() {
             return Self::from_files(&folder.display().to_string(), AdapterFiles::read(folder)?);
         }
         let path = folder.join(WEIGHTS);
@@ -77,7 +77,7 @@ impl Parent {
     /// Opens an adapter from its files in memory; `name` stands for the folder in messages.
     pub fn from_files(name: &str, files: AdapterFiles) -> Result<Self> {
         let folder = Path::new(name);
-        let plain = files.without_patterns();
+        let plain = files.without_patterns(None);
         let files = plain.map_err(|(file, reason)| EngineError::file(folder.join(file), reason))?;
         Self::new(folder, files.config, Bytes::Owned(files.weights))
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 
-use super::{CONFIG, PICKLE, PICKLED, WEIGHTS};
+use super::{CONFIG, MLX_WEIGHTS, OF_MLX, PICKLE, PICKLED, WEIGHTS};
 use crate::error::{ModelError, Result};
 
 /// The files of a PEFT folder, in memory.
@@ -76,6 +76,9 @@ impl AdapterFiles {
 pub fn pack(folder: &Path, out: impl Write) -> Result<()> {
     if !folder.join(WEIGHTS).exists() && folder.join(PICKLE).exists() {
         return Err(ModelError::file(folder, PICKLED));
+    }
+    if !folder.join(WEIGHTS).exists() && folder.join(MLX_WEIGHTS).exists() {
+        return Err(ModelError::file(folder, OF_MLX));
     }
     let open = |name: &str| {
         let path = folder.join(name);

@@ -52,7 +52,7 @@ pub struct AdapterConfig {
     /// Other numerators for some modules, resolved likewise.
     #[serde(default)]
     pub alpha_pattern: Option<Map<String, Value>>,
-    /// Restricts adaptation to some layers: must be absent.
+    /// Restricts adaptation to some layers, resolved likewise.
     #[serde(default)]
     pub layers_to_transform: Option<Value>,
     /// Fields that are only read, to refuse what changes the computation.
@@ -112,22 +112,18 @@ impl AdapterConfig {
         if self.modules_to_save.as_ref().is_some_and(|modules| !modules.is_empty()) {
             return unsupported("modules_to_save", &self.modules_to_save, "null");
         }
-        if self.has_patterns() {
+        if self.has_patterns() || self.adapts(0).is_some() {
             return Err(
-                "`rank_pattern` or `alpha_pattern` is not empty, and here all modules share one rank and scaling"
+                "`rank_pattern`, `alpha_pattern` or `layers_to_transform` is not empty, and here all modules share one rank and scaling"
                     .to_owned(),
             );
         }
         self.refuse_other()?;
-        if self.layers_to_transform.as_ref().is_some_and(|layers| !layers.is_null()) {
-            return unsupported("layers_to_transform", &self.layers_to_transform, "null");
-        }
         if let Value::Array(names) = &self.target_modules {
             let mut listed = names.iter().map(projection).collect::<Result<Vec<Projection>, String>>()?;
             listed.sort_unstable();
             listed.dedup();
-            let excludes = self.other.get("exclude_modules").is_some_and(|modules| !modules.is_null());
-            let is_fitting = match excludes {
+            let is_fitting = match self.excludes() {
                 true => adapted.iter().all(|projection| listed.contains(projection)),
                 false => listed == adapted,
             };
@@ -151,8 +147,31 @@ impl AdapterConfig {
         is_filled(&self.rank_pattern) || is_filled(&self.alpha_pattern)
     }
 
-    /// The configuration without patterns of an adapter padded to `rank`.
-    pub(super) fn plain(&self, rank: usize) -> Self {
+    /// Whether modules may differ in rank or scaling, or be left out in some layers.
+    pub fn is_uneven(&self) -> bool {
+        self.has_patterns() || self.leaves_out()
+    }
+
+    /// Whether a module may be left out in some layers.
+    pub(super) fn leaves_out(&self) -> bool {
+        self.layers_to_transform.is_some() || self.excludes() || self.target_modules.is_string()
+    }
+
+    fn excludes(&self) -> bool {
+        self.other.get("exclude_modules").is_some_and(|modules| !modules.is_null())
+    }
+
+    /// Whether `layers_to_transform` lists a layer; none if there is no such list.
+    pub(super) fn adapts(&self, layer: usize) -> Option<bool> {
+        match self.layers_to_transform.as_ref()? {
+            Value::Null => None,
+            Value::Array(layers) => Some(layers.iter().any(|one| one == layer)),
+            one => Some(one == layer),
+        }
+    }
+
+    /// The configuration without patterns of an adapter of `adapted` padded to `rank`.
+    pub(super) fn plain(&self, rank: usize, adapted: &[Projection]) -> Self {
         let mut plain = self.clone();
         plain.r = rank as i64;
         // B takes up any scaling but none at all.
@@ -160,6 +179,8 @@ impl AdapterConfig {
             plain.lora_alpha = rank as f64;
         }
         (plain.rank_pattern, plain.alpha_pattern) = (Some(Map::new()), Some(Map::new()));
+        plain.layers_to_transform = None;
+        plain.target_modules = adapted.iter().map(|projection| projection.name()).collect();
         plain.other.remove("exclude_modules");
         plain
     }

@@ -1,6 +1,8 @@
-//! Adapters whose modules differ in rank or scaling, as adapters of one rank and scaling that compute the same.
+//! Adapters whose modules differ in rank or scaling, or that leave out modules of some layers, as adapters of one rank and scaling
+//! with all modules that compute the same.
 //!
-//! A factor of lower rank is padded with zeros, which add nothing to B·A; B takes up the ratio of the scalings.
+//! A factor of lower rank is padded with zeros, which add nothing to B·A; B takes up the ratio of the scalings. A module that is left
+//! out has factors of zeros, which no step of learning changes.
 
 use std::collections::HashMap;
 
@@ -11,6 +13,9 @@ use safetensors::tensor::{Dtype, TensorView};
 use serde_json::{Map, Value};
 
 use super::{AdapterConfig, AdapterFiles, CONFIG, WEIGHTS, key};
+
+/// Layers of the deepest base.
+const MAX_LAYERS: usize = 1_000;
 
 /// Bytes that a compiled pattern may have.
 const MAX_PATTERN: usize = 1 << 16;
@@ -41,32 +46,45 @@ impl Pattern {
 /// A module of the weights file, and what the configuration says of it.
 struct Module {
     keys: [String; 2],
+    /// Its inputs and outputs, if it is left out.
+    left_out: Option<(usize, usize)>,
     rank: usize,
     scaling: f64,
 }
 
 impl AdapterFiles {
-    /// The same adapter without patterns: of the largest rank, in fp32. One without patterns stays as it is.
+    /// The same adapter without patterns and with all modules of `layers` layers, or of as many as it has: of the largest rank, in
+    /// fp32. One to which that changes nothing stays as it is.
     ///
     /// # Errors
     /// The file of which a part is malformed or does not fit, and the problem.
-    pub fn without_patterns(self) -> Result<Self, (&'static str, String)> {
+    pub fn without_patterns(self, layers: Option<usize>) -> Result<Self, (&'static str, String)> {
         let in_config = |reason: String| (CONFIG, reason);
         let in_weights = |reason: String| (WEIGHTS, reason);
         let config: AdapterConfig = serde_json::from_slice(&self.config)
             .map_err(|error| in_config(format!("not the expected JSON: {error}")))?;
-        if !config.has_patterns() {
+        if !config.is_uneven() {
             return Ok(self);
         }
         let tensors = SafeTensors::deserialize(&self.weights)
             .map_err(|error| in_weights(format!("not a complete safetensors file ({error})")))?;
-        let modules = modules(&config, &tensors).map_err(in_config)?;
+        let adapted = adapted(&tensors);
+        let modules = modules(&config, &tensors, &adapted, layers).map_err(in_config)?;
         let rank = modules.iter().map(|module| module.rank).max().unwrap_or_default();
-        let plain = config.plain(rank);
+        let plain = config.plain(rank, &adapted);
+        if !config.has_patterns() && modules.iter().all(|module| module.left_out.is_none()) {
+            let config = serde_json::to_vec_pretty(&plain).map_err(|error| in_config(error.to_string()))?;
+            return Ok(Self { config, ..self });
+        }
         let shared = plain.scaling();
         let mut written: Vec<(String, [usize; 2], Vec<u8>)> = Vec::new();
         for module in &modules {
             for (key, side) in module.keys.iter().zip(Side::BOTH) {
+                if let Some((inputs, outputs)) = module.left_out {
+                    let shape = side.shape(rank, inputs, outputs);
+                    written.push((key.clone(), shape, vec![0; shape[0] * shape[1] * size_of::<f32>()]));
+                    continue;
+                }
                 let tensor = tensors.tensor(key).map_err(|_| in_weights(format!("tensor `{key}` is missing")))?;
                 let ratio = match side {
                     Side::A => 1.0,
@@ -95,16 +113,52 @@ impl AdapterFiles {
     }
 }
 
-/// The modules that have factors.
-fn modules(config: &AdapterConfig, tensors: &SafeTensors<'_>) -> Result<Vec<Module>, String> {
+/// The projections that have factors in any layer.
+fn adapted(tensors: &SafeTensors<'_>) -> Vec<Projection> {
+    let names = tensors.names();
+    let is_there = |projection: &Projection| {
+        let end = format!(".{}.{projection}.lora_A.weight", projection.block());
+        names.iter().any(|name| name.ends_with(&end))
+    };
+    Projection::ALL.into_iter().filter(is_there).collect()
+}
+
+/// The modules of an adapter, those that it leaves out among them if its configuration says that it does.
+fn modules(
+    config: &AdapterConfig,
+    tensors: &SafeTensors<'_>,
+    adapted: &[Projection],
+    layers: Option<usize>,
+) -> Result<Vec<Module>, String> {
+    let has = |layer: usize, projection| tensors.tensor(&key(layer, projection, 'A')).is_ok();
+    let names = tensors.names();
+    let numbers =
+        names.iter().filter_map(|name| name.split(".layers.").nth(1)?.split('.').next()?.parse::<usize>().ok());
+    let last = numbers.max().unwrap_or_default();
+    if last >= MAX_LAYERS {
+        return Err(format!("{WEIGHTS} has a tensor of layer {last}: at most {MAX_LAYERS} layers are valid"));
+    }
+    let layers = layers.unwrap_or_default().max(last + 1);
+    let sizes = |projection| {
+        let layer = (0..layers).find(|&layer| has(layer, projection))?;
+        let size =
+            |factor, side: usize| tensors.tensor(&key(layer, projection, factor)).ok()?.shape().get(side).copied();
+        Some((size('A', 1)?, size('B', 0)?))
+    };
     let ranks = Pattern::read("rank_pattern", config.rank_pattern.as_ref())?;
     let alphas = Pattern::read("alpha_pattern", config.alpha_pattern.as_ref())?;
     let mut modules = Vec::new();
-    for layer in 0.. {
-        let before = modules.len();
-        for projection in Projection::ALL {
+    for layer in 0..layers {
+        for &projection in adapted {
             let keys = ['A', 'B'].map(|factor| key(layer, projection, factor));
-            if tensors.tensor(&keys[0]).is_err() {
+            let is_there = has(layer, projection);
+            if is_there != config.adapts(layer).unwrap_or(is_there) {
+                let (there, listed) = if is_there { ("has", "does not list") } else { ("lacks", "lists") };
+                return Err(format!(
+                    "`layers_to_transform` {listed} layer {layer}, and {WEIGHTS} {there} factors of `{projection}` in it"
+                ));
+            }
+            if !is_there && !config.leaves_out() {
                 continue;
             }
             let path = format!("model.layers.{layer}.{}.{projection}", projection.block());
@@ -115,12 +169,10 @@ fn modules(config: &AdapterConfig, tensors: &SafeTensors<'_>) -> Result<Vec<Modu
             let alpha = alphas.of(&path).unwrap_or(config.lora_alpha);
             modules.push(Module {
                 keys,
+                left_out: if is_there { None } else { sizes(projection) },
                 rank: rank as usize,
                 scaling: alpha / if config.use_rslora { rank.sqrt() } else { rank },
             });
-        }
-        if modules.len() == before {
-            break;
         }
     }
     Ok(modules)
@@ -134,6 +186,13 @@ enum Side {
 
 impl Side {
     const BOTH: [Self; 2] = [Self::A, Self::B];
+
+    fn shape(self, rank: usize, inputs: usize, outputs: usize) -> [usize; 2] {
+        match self {
+            Self::A => [rank, inputs],
+            Self::B => [outputs, rank],
+        }
+    }
 
     /// A factor times `ratio` as fp32, with zeros so that its rank is `padded`.
     fn padded(

@@ -2,7 +2,8 @@
 
 use flate2::read::MultiGzDecoder;
 use lyceum_core::fault::Fault;
-use lyceum_models::peft::{AdapterFiles, CONFIG, PICKLE, PICKLED, WEIGHTS};
+use lyceum_models::peft::{AdapterFiles, CONFIG, MLX_WEIGHTS, OF_MLX, PICKLE, PICKLED, WEIGHTS};
+use std::cmp::Ordering;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek as _};
 use std::path::{Component, Path};
@@ -12,6 +13,12 @@ use crate::contract::receive::unwritten;
 
 /// Bytes of the longest configuration. Those of peft have some thousand.
 const LONGEST_CONFIG: u64 = 64 << 10;
+
+/// Parts of a path, the file's name among them.
+const DEEPEST: usize = 3;
+
+/// Files of the largest archive.
+const MOST_FILES: usize = 10_000;
 
 /// Bytes of all that a tar has in addition to the weights, such as a tokenizer.
 const BESIDE: u64 = 64 << 20;
@@ -31,8 +38,9 @@ pub(super) fn read(mut archive: File, limit: usize) -> Result<AdapterFiles, ApiE
     };
     let invalid = |pointer: &str, detail: String| ApiError::invalid(vec![Fault::new(pointer, detail)]);
     read.map_err(|detail| invalid("", detail))?;
-    match (found.config, found.weights) {
+    match (found.config.map(|(_, bytes)| bytes), found.weights.map(|(_, bytes)| bytes)) {
         (Some(config), Some(weights)) => Ok(AdapterFiles { config, weights }),
+        (_, None) if found.is_of_mlx => Err(invalid("", format!("what the archive has {OF_MLX}"))),
         (_, None) if found.has_pickle => Err(invalid("", format!("the archive {PICKLED}"))),
         (None, _) => Err(invalid("", format!("the archive has no {CONFIG}"))),
         (_, None) => Err(invalid("", format!("the archive has no {WEIGHTS}"))),
@@ -42,9 +50,11 @@ pub(super) fn read(mut archive: File, limit: usize) -> Result<AdapterFiles, ApiE
 /// What an archive has of an adapter.
 #[derive(Default)]
 struct Found {
-    config: Option<Vec<u8>>,
-    weights: Option<Vec<u8>>,
+    /// Each file with the number of folders above it.
+    config: Option<(usize, Vec<u8>)>,
+    weights: Option<(usize, Vec<u8>)>,
     has_pickle: bool,
+    is_of_mlx: bool,
 }
 
 impl Found {
@@ -61,7 +71,7 @@ impl Found {
                 }
             }
         }
-        let name = path.file_name().and_then(|name| name.to_str()).filter(|_| depth <= 2);
+        let name = path.file_name().and_then(|name| name.to_str()).filter(|_| depth <= DEEPEST);
         let (place, limit) = match name {
             Some(CONFIG) => (&mut self.config, LONGEST_CONFIG),
             Some(WEIGHTS) => (&mut self.weights, limit),
@@ -69,10 +79,19 @@ impl Found {
                 self.has_pickle = true;
                 return Ok(());
             }
+            Some(MLX_WEIGHTS) => {
+                self.is_of_mlx = true;
+                return Ok(());
+            }
             _ => return Ok(()),
         };
-        if place.is_some() {
-            return Err(format!("`{shown}` is the second of its name: an archive has one adapter"));
+        // Below an adapter there may be its checkpoints.
+        match place.as_ref().map(|(above, _)| depth.cmp(above)) {
+            Some(Ordering::Equal) => {
+                return Err(format!("`{shown}` is the second of its name: an archive has one adapter"));
+            }
+            Some(Ordering::Greater) => return Ok(()),
+            Some(Ordering::Less) | None => {}
         }
         let mut read = Vec::new();
         let unreadable = |error: io::Error| format!("`{shown}` cannot be read: {error}");
@@ -80,7 +99,7 @@ impl Found {
         if read.len() as u64 > limit {
             return Err(format!("`{shown}` has more than {limit} bytes, the maximum"));
         }
-        *place = Some(read);
+        *place = Some((depth, read));
         Ok(())
     }
 }
@@ -91,7 +110,8 @@ fn of_tar(archive: impl Read, limit: u64, found: &mut Found) -> Result<(), Strin
     };
     // What is packed may be far larger than its archive.
     let archive = archive.take(limit.saturating_add(BESIDE));
-    for entry in tar::Archive::new(archive).entries().map_err(damaged)? {
+    for (number, entry) in tar::Archive::new(archive).entries().map_err(damaged)?.enumerate() {
+        require_few(number)?;
         let entry = entry.map_err(damaged)?;
         let path = entry.path().map_err(damaged)?.into_owned();
         if entry.header().entry_type().is_file() {
@@ -101,8 +121,31 @@ fn of_tar(archive: impl Read, limit: u64, found: &mut Found) -> Result<(), Strin
     Ok(())
 }
 
-fn of_zip(archive: impl Read + io::Seek, limit: u64, found: &mut Found) -> Result<(), String> {
+/// Refuses file `number`, counted from 0, if there are too many.
+fn require_few(number: usize) -> Result<(), String> {
+    match number < MOST_FILES {
+        true => Ok(()),
+        false => Err(format!("the archive has more than {MOST_FILES} files: an adapter is two")),
+    }
+}
+
+/// How many files the end of a zip declares; the reader would make room for all of them.
+fn declared(archive: &mut (impl Read + io::Seek)) -> io::Result<usize> {
+    const END: &[u8] = b"PK\x05\x06";
+    let length = archive.seek(io::SeekFrom::End(0))?;
+    archive.seek(io::SeekFrom::Start(length.saturating_sub(22 + (64 << 10))))?;
+    let mut tail = Vec::new();
+    archive.read_to_end(&mut tail)?;
+    archive.rewind()?;
+    let end = tail.windows(22).rev().find(|bytes| bytes.starts_with(END));
+    // With 65,535 the number is in a record of its own, and is at least that.
+    Ok(end.map_or(0, |bytes| usize::from(u16::from_le_bytes([bytes[10], bytes[11]]))))
+}
+
+fn of_zip(mut archive: impl Read + io::Seek, limit: u64, found: &mut Found) -> Result<(), String> {
     let damaged = |error: zip::result::ZipError| format!("the zip cannot be read: {error}");
+    let files = declared(&mut archive).map_err(|error| damaged(error.into()))?;
+    require_few(files.saturating_sub(1))?;
     let mut zip = zip::ZipArchive::new(archive).map_err(damaged)?;
     for index in 0..zip.len() {
         let file = zip.by_index(index).map_err(damaged)?;

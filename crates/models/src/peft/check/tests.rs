@@ -65,7 +65,6 @@ fn what_is_not_supported_or_does_not_fit_is_refused_by_file_and_name() {
         ("bias", json!("all")),
         ("modules_to_save", json!(["lm_head"])),
         ("lora_bias", json!(true)),
-        ("layers_to_transform", json!([0])),
         ("target_modules", json!(["q_proj"])),
     ] {
         let (file, reason) = refused(with(field, value), None);

@@ -68,7 +68,7 @@ fn an_adapter_with_patterns_computes_the_same_without_them() {
     ];
     for (fields, expected) in cases {
         let ranks = expected.iter().map(|(module, (rank, _))| (*module, *rank)).collect();
-        let plain = files(&config(fields.clone()), &ranks).without_patterns().unwrap();
+        let plain = files(&config(fields.clone()), &ranks).without_patterns(None).unwrap();
         let read: AdapterConfig = serde_json::from_slice(&plain.config).unwrap();
         let rank = *ranks.values().max().unwrap();
         assert_eq!(read.r, rank as i64, "{fields}");
@@ -91,7 +91,7 @@ fn an_adapter_without_patterns_stays_as_it_is() {
     let ranks = BTreeMap::from([((0, Projection::Q), 4)]);
     for fields in [json!({}), json!({"rank_pattern": null}), json!({"rank_pattern": {}, "alpha_pattern": {}})] {
         let files = files(&config(fields), &ranks);
-        assert_eq!(files.clone().without_patterns().unwrap(), files);
+        assert_eq!(files.clone().without_patterns(None).unwrap(), files);
     }
 }
 
@@ -99,7 +99,7 @@ fn an_adapter_without_patterns_stays_as_it_is() {
 fn patterns_that_do_not_fit_are_refused_by_name() {
     let refused = |fields: Value, rank: usize| {
         let (file, reason) =
-            files(&config(fields), &BTreeMap::from([((0, Projection::Q), rank)])).without_patterns().unwrap_err();
+            files(&config(fields), &BTreeMap::from([((0, Projection::Q), rank)])).without_patterns(None).unwrap_err();
         format!("{file}: {reason}")
     };
     assert!(refused(json!({"rank_pattern": {"q_proj": 2}}), 4).contains("expected rank 2"));
@@ -107,4 +107,42 @@ fn patterns_that_do_not_fit_are_refused_by_name() {
     assert!(refused(json!({"rank_pattern": {"q_proj": "2"}}), 4).contains("`q_proj` no number"));
     assert!(refused(json!({"alpha_pattern": {"(q_proj": 2}}), 4).contains("`(q_proj`"));
     assert!(refused(json!({"rank_pattern": {"q_proj": 0}}), 4).contains("is 0"));
+}
+
+#[test]
+fn modules_that_are_left_out_have_factors_of_zeros() {
+    use Projection::{Down, Q};
+    let there = BTreeMap::from([((0, Q), 4), ((2, Q), 4), ((2, Down), 4)]);
+    for fields in [json!({"exclude_modules": ".*layers\\.1\\..*"}), json!({"target_modules": ".*(0.*q|2.*).*_proj"})] {
+        let plain = files(&config(fields), &there).without_patterns(Some(4)).unwrap();
+        let read: AdapterConfig = serde_json::from_slice(&plain.config).unwrap();
+        assert_eq!((read.r, read.scaling(), read.is_uneven()), (4, 2.0, false));
+        assert_eq!(read.shape(vec![Q, Down]).unwrap().target_modules, [Q, Down]);
+        let tensors = SafeTensors::deserialize(&plain.weights).unwrap();
+        assert_eq!(tensors.len(), 2 * 2 * 4);
+        for layer in 0..4 {
+            for projection in [Q, Down] {
+                let stored =
+                    ['A', 'B'].map(|one| values(&tensors.tensor(&key(layer, projection, one)).unwrap()).unwrap());
+                match there.get(&(layer, projection)) {
+                    Some(_) => assert_eq!(stored, factors(layer * 10 + projection as usize, 4)),
+                    None => assert_eq!(
+                        stored.map(|values| (values.len(), values.iter().all(|&value| value == 0.0))),
+                        [(12, true), (8, true)]
+                    ),
+                }
+            }
+        }
+    }
+    let layers = BTreeMap::from([((0, Q), 4), ((2, Q), 4)]);
+    let listed = |layers_to_transform: Value| {
+        let config = config(
+            json!({"target_modules": ["q_proj"], "layers_to_transform": layers_to_transform, "layers_pattern": "layers"}),
+        );
+        files(&config, &layers).without_patterns(None)
+    };
+    let plain = listed(json!([0, 2])).unwrap();
+    assert_eq!(SafeTensors::deserialize(&plain.weights).unwrap().len(), 6);
+    assert!(listed(json!([0, 1, 2])).unwrap_err().1.contains("lists layer 1"));
+    assert!(listed(json!(0)).unwrap_err().1.contains("does not list layer 2"));
 }
