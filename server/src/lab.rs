@@ -1,8 +1,10 @@
 //! The laboratory that a server serves: what its handlers and background tasks need, and its settings.
 
+mod places;
 mod presets;
 mod space;
 
+pub(crate) use places::Places;
 pub(crate) use presets::{Preset, Presets};
 pub use space::Space;
 
@@ -14,7 +16,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::contract::receive::Places;
 use crate::events::EventHub;
 
 /// What handlers and background tasks need.

@@ -4,71 +4,18 @@ use actix_web::HttpRequest;
 use actix_web::dev::Payload;
 use actix_web::web::Bytes;
 use futures::StreamExt as _;
-use lyceum_store::tokens::Scope;
-use std::collections::HashMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use std::{env, io};
 use tokio::io::AsyncWriteExt as _;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
-use uuid::Uuid;
 
 use super::caller::Caller;
 use super::document::check_length;
 use crate::api_error::ApiError;
 use crate::lab::{BodyPace, Lab};
-
-/// The places of large bodies that are received at once. Workers have their own, so that uploads of others never stop their items.
-#[derive(Debug)]
-pub(crate) struct Places {
-    of_workers: Pool,
-    of_others: Pool,
-}
-
-impl Places {
-    /// `each` for workers and for all others.
-    pub(crate) fn new(each: usize) -> Self {
-        Self { of_workers: Pool::new(each), of_others: Pool::new(each) }
-    }
-
-    /// How many are taken.
-    pub(crate) fn taken(&self) -> usize {
-        [&self.of_workers, &self.of_others].map(|pool| pool.size - pool.all.available_permits()).iter().sum()
-    }
-}
-
-#[derive(Debug)]
-struct Pool {
-    size: usize,
-    all: Arc<Semaphore>,
-    /// Half of the places for each token that holds or awaits one.
-    of_tokens: Mutex<HashMap<Uuid, Weak<Semaphore>>>,
-}
-
-impl Pool {
-    fn new(size: usize) -> Self {
-        Self { size, all: Arc::new(Semaphore::new(size)), of_tokens: Mutex::default() }
-    }
-
-    /// The most that one token may hold.
-    fn share(&self) -> usize {
-        self.size.div_ceil(2)
-    }
-
-    fn of_token(&self, token: Uuid) -> Arc<Semaphore> {
-        let mut known = self.of_tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(held) = known.get(&token).and_then(Weak::upgrade) {
-            return held;
-        }
-        known.retain(|_, held| held.strong_count() > 0);
-        let made = Arc::new(Semaphore::new(self.share()));
-        known.insert(token, Arc::downgrade(&made));
-        made
-    }
-}
 
 /// The place of a large body.
 #[derive(Debug)]
@@ -83,8 +30,7 @@ impl Place {
     /// # Errors
     /// 503 if none is free in time, or if the caller's token holds half of them.
     pub(crate) async fn wait(lab: &Lab, caller: &Caller) -> Result<Self, ApiError> {
-        let is_worker = caller.token.scope == Scope::Worker;
-        let pool = if is_worker { &lab.places.of_workers } else { &lab.places.of_others };
+        let pool = lab.places.of(caller.token.scope);
         let until = Instant::now() + lab.settings.patience;
         let full = |count: usize, whose: &str| {
             ApiError::unavailable(format!("{count} large bodies are being received{whose}, the maximum; try again"))

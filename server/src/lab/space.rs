@@ -4,7 +4,6 @@ use nix::sys::statvfs::statvfs;
 use std::path::PathBuf;
 
 use super::Lab;
-use crate::api_error::ApiError;
 
 /// Bytes that must be free in each folder.
 const LEAST_FREE: u64 = 64 << 20;
@@ -40,10 +39,9 @@ impl Space {
 
 impl Lab {
     /// Which disk is full, and what to do.
-    pub(crate) async fn full_disk(&self) -> Result<Option<String>, ApiError> {
+    pub(crate) async fn full_disk(&self) -> Option<String> {
         let space = self.settings.space.clone();
         // A disk of the network may not answer.
-        let looked = tokio::task::spawn_blocking(move || space.missing()).await;
-        looked.map_err(|error| ApiError::internal(&error))
+        tokio::task::spawn_blocking(move || space.missing()).await.ok()?
     }
 }

@@ -26,12 +26,11 @@ use crate::access::{
     login_post, logout, nothing_here, open_share, say_json_is_private,
 };
 use crate::contract::query::malformed_path;
-use crate::contract::receive::Places;
 use crate::coordinator::Coordinator;
 use crate::events::EventHub;
 use crate::frame::assets::show_asset;
 use crate::frame::view::{show_errors, take_suffix};
-use crate::lab::{Lab, LabSettings, Presets};
+use crate::lab::{Lab, LabSettings, Places, Presets};
 use crate::log::log_request;
 use crate::openapi::document;
 use crate::subjects::evaluations::prepare;

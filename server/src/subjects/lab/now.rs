@@ -105,7 +105,7 @@ impl Now {
             workers: workers.items,
             backlog,
             crashes,
-            full_disk: lab.full_disk().await?,
+            full_disk: lab.full_disk().await,
             alerts: alerts.items,
         })
     }
