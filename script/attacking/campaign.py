@@ -3,11 +3,17 @@
 import sys
 import time
 
-from . import chaos, programs, readers, requests
+from . import chaos, programs, promises, readers, requests
 from .instance import Instance
 
 # Each with its share of the time.
-MODULES = {"programs": (programs, 0.2), "requests": (requests, 0.3), "readers": (readers, 0.2), "faults": (chaos, 0.3)}
+MODULES = {
+    "promises": (promises, 0),
+    "programs": (programs, 0.2),
+    "requests": (requests, 0.3),
+    "readers": (readers, 0.2),
+    "faults": (chaos, 0.3),
+}
 ATTACKS = list(MODULES)
 # How long the instance may take to be ready after an attack.
 AFTER = 120
