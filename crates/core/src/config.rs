@@ -1,10 +1,12 @@
 //! Run configs: validates what a user writes and resolves it to what is executed, with every default filled in.
 
 mod diagnose;
+mod document;
 mod overrides;
 mod query;
 mod schema;
 
+pub use self::document::from_toml;
 pub use self::overrides::apply_overrides;
 pub use self::query::parse_query;
 pub use self::schema::{Schema, schema_of};

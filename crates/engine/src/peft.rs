@@ -11,7 +11,7 @@ use lyceum_models::peft::{PICKLE, PICKLED};
 use safetensors::tensor::{Dtype, TensorView};
 use tch::{Device, Kind, Tensor};
 
-use crate::config::{ModelConfig, read_json};
+use crate::config::ModelConfig;
 use crate::device::Placement;
 use crate::error::{EngineError, Result};
 use crate::population::{Factors, LayerFactors, Population};
@@ -67,7 +67,9 @@ pub struct Adapter {
 impl Adapter {
     /// Reads an adapter and checks every tensor against the base.
     pub fn read(folder: &Path, base: &ModelConfig) -> Result<Self> {
-        let config: AdapterConfig = read_json(&folder.join(CONFIG))?;
+        let file = folder.join(CONFIG);
+        let config = std::fs::read(&file).map_err(|source| EngineError::io(&file, source))?;
+        let config = AdapterConfig::parse(&config).map_err(|reason| EngineError::file(&file, reason))?;
         if config.is_uneven() {
             return Self::read_patterned(folder, base);
         }
@@ -78,7 +80,7 @@ impl Adapter {
         let weights = Checkpoint::from_file(&path)?;
         let adapted: Vec<Projection> =
             Projection::ALL.into_iter().filter(|&projection| weights.contains(&key(0, projection, 'A'))).collect();
-        let shape = config.shape(adapted).map_err(|reason| EngineError::file(folder.join(CONFIG), reason))?;
+        let shape = config.shape(adapted).map_err(|reason| EngineError::file(file, reason))?;
         let mut expected = Vec::new();
         let mut layers = Vec::with_capacity(base.num_hidden_layers);
         for index in 0..base.num_hidden_layers {

@@ -80,6 +80,10 @@ fn file_name(path: &Path) -> String {
 
 const START: &[u8] = b"version https://git-lfs.github.com/spec/";
 
+/// Why a pointer is refused.
+pub(crate) const POINTER: &str =
+    "is a Git LFS pointer and not the file itself: fetch it with `git lfs pull`, or download the folder from the hub";
+
 /// Whether the bytes are those of a pointer.
 pub(crate) fn is_pointer(bytes: &[u8]) -> bool {
     bytes.starts_with(START)
@@ -97,10 +101,7 @@ pub fn refuse_pointer(path: &Path) -> Result<()> {
 }
 
 pub(crate) fn refusal(path: &Path) -> ModelError {
-    ModelError::file(
-        path,
-        "is a Git LFS pointer and not the file itself: fetch it with `git lfs pull`, or download the folder from the hub",
-    )
+    ModelError::file(path, POINTER)
 }
 
 #[cfg(test)]

@@ -41,8 +41,10 @@ pub(super) fn told(start: &[u8]) -> Option<String> {
         (b"\x80\x05", "a Python pickle, which could run code", CONVERT),
         (b"<?xml", "XML", CONVERT),
     ];
-    let known = KINDS.iter().find(|(magic, ..)| start.starts_with(magic));
-    known.map(|(_, kind, advice)| format!("it is {kind}: {advice}")).or_else(|| {
+    let is_tar = start.get(257..262).is_some_and(|magic| magic == b"ustar");
+    let known = KINDS.iter().find(|(magic, ..)| start.starts_with(magic)).map(|(_, kind, advice)| (*kind, *advice));
+    let known = known.or(is_tar.then_some(("a tar archive", UNPACK)));
+    known.map(|(kind, advice)| format!("it is {kind}: {advice}")).or_else(|| {
         let header = header(&start_text)?;
         Some(format!(
             "it is a table of text (CSV or TSV, with the columns `{header}`), and rows are JSON objects on lines: convert \
@@ -105,6 +107,8 @@ mod tests {
             let said = told(start).unwrap_or_default();
             assert!(said.contains(name), "{name}: {said}");
         }
+        let tar = [&b"rows.jsonl"[..], &[0; 247], b"ustar\0"].concat();
+        assert!(told(&tar).is_some_and(|said| said.contains("a tar archive")));
         for text in ["{\"a\": 1}", "[1, 2]", "", "not JSON", "1,2", "\"a\"", "null", "{", "x"] {
             assert_eq!(told(text.as_bytes()), None, "{text}");
         }

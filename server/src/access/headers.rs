@@ -27,7 +27,10 @@ pub(crate) async fn harden<B: MessageBody>(
 ) -> Result<ServiceResponse<B>, Error> {
     let mut response = next.call(request).await?;
     for (name, value) in HEADERS {
-        response.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        // What a page sets itself is stricter.
+        if !response.headers().contains_key(name) {
+            response.headers_mut().insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+        }
     }
     forget_identity(&mut response);
     Ok(response)

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use clap::{Args, Subcommand};
-use lyceum_core::config::{RunConfig, resolve};
+use lyceum_core::config::{RunConfig, from_toml, resolve};
 use lyceum_core::fault::{Fault, Faults};
 use lyceum_core::recipe::Registry;
 use serde_json::Value;
@@ -65,6 +65,6 @@ pub(super) fn read(file: &std::path::Path) -> anyhow::Result<Value> {
     if file.extension().is_some_and(|kind| kind == "json") {
         serde_json::from_str(&text).with_context(|| format!("{} is not JSON", file.display()))
     } else {
-        toml::from_str(&text).with_context(|| format!("{} is not TOML", file.display()))
+        from_toml(&text).with_context(|| format!("{} is not TOML", file.display()))
     }
 }

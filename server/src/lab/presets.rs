@@ -1,6 +1,7 @@
 //! Presets: the built-in files `configs/runs/*.toml`, or those of a folder.
 
 use include_dir::{Dir, include_dir};
+use lyceum_core::config::from_toml;
 use lyceum_core::fault::nearest;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -88,7 +89,7 @@ impl Presets {
 fn read(name: String, text: &str) -> Result<Preset, PresetError> {
     let comment = text.lines().map_while(|line| line.strip_prefix('#')).map(str::trim);
     let description = comment.collect::<Vec<_>>().join(" ");
-    match toml::from_str(text) {
+    match from_toml(text) {
         Ok(config) => Ok(Preset { name, description, config }),
         Err(source) => Err(PresetError::Toml { name, source: Box::new(source) }),
     }

@@ -33,8 +33,6 @@ use crate::lab::Lab;
 
 /// Imports that hold an adapter in memory at once.
 static AT_ONCE: Semaphore = Semaphore::const_new(1);
-/// Bytes of the largest archive, and of all that is in one.
-const LARGEST: usize = 1 << 30;
 /// Media types of archives. Which of them one is, the first bytes tell.
 const TYPES: [&str; 4] = ["application/x-tar", "application/gzip", "application/zip", "application/octet-stream"];
 
@@ -106,7 +104,7 @@ async fn import_adapter(
     payload: web::Payload,
 ) -> Result<Answer<Adapter>, ApiError> {
     let asked = query.0;
-    let limit = LARGEST.min(lab.settings.artifact_limit);
+    let limit = AdapterFiles::LARGEST.min(lab.settings.artifact_limit);
     check_length(&request, limit)?;
     check_type(&request, &TYPES)?;
     let _place = Place::wait(&lab, &caller).await?;

@@ -99,7 +99,8 @@ async fn create_view(
 #[derive(Debug, Deserialize, JsonSchema, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CreateShare {
-    /// Path and query of the page that it shows, such as `/runs?state=running`.
+    /// Path and query of the page that it shows, such as `/runs?state=running`. `/runs/ID` shows all pages of the run and gives its
+    /// files, exports and adapters included.
     #[schemars(length(min = 1, max = 2000))]
     address: String,
     /// Days until it expires; 7 by default.

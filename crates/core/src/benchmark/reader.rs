@@ -10,6 +10,7 @@ mod tests;
 mod triple;
 
 pub use self::code::{NotADate, Window};
+pub(crate) use self::line::not_json;
 pub use self::line::{LONGEST_LINE, Lines, RowReader};
 
 use std::borrow::Cow;

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 use super::{Purpose, ReadAs, RowCheck, RowFault, SeedProblem, fingerprints};
 use crate::benchmark::Suite;
+use crate::benchmark::reader::not_json;
 use crate::verify::null_spelling;
 
 /// Which rows are left out.
@@ -102,11 +103,9 @@ impl Intake {
             return Err(RowFault::Row(format!("it has {} MiB: at most {} are valid", text.len() >> 20, MAX_ROW >> 20)));
         }
         let index = usize::try_from(self.report.read).unwrap_or(usize::MAX);
-        let row = self.row(index, text).map_err(RowFault::Row)?;
-        if holds_nul(&row) {
-            return Err(RowFault::Row("the character U+0000 cannot be stored".to_owned()));
-        }
-        let problem = self.check.valid(line, &row).map_err(RowFault::Row)?;
+        let read = self.row(index, text).and_then(|row| Ok((self.check.valid(line, &row)?, row)));
+        let read = read.map_err(|detail| if index == 0 { of_columns(text).unwrap_or(detail) } else { detail });
+        let (problem, row) = read.map_err(RowFault::Row)?;
         self.report.read += 1;
         let asked = match &problem {
             Some(problem) => &problem.question,
@@ -170,12 +169,16 @@ impl Intake {
     }
 
     fn row(&self, index: usize, text: &[u8]) -> Result<Value, String> {
-        match self.read_as.reader() {
+        let row = match self.read_as.reader() {
             Some(reader) => {
                 let row = reader.read(text, index)?;
                 serde_json::to_value(row).map_err(|error| error.to_string())
             }
             None => own_form(text).map(Value::Object),
+        }?;
+        match holds_nul(&row) {
+            true => Err("the character U+0000 cannot be stored".to_owned()),
+            false => Ok(row),
         }
     }
 
@@ -197,7 +200,28 @@ fn own_form(text: &[u8]) -> Result<Map<String, Value>, String> {
     let text = std::str::from_utf8(text).map_err(|error| format!("it is not UTF-8: {error}"))?;
     serde_json::from_str(text).or_else(|error| {
         let read = null_spelling(text).and_then(|text| serde_json::from_str(&text).ok());
-        read.ok_or_else(|| error.to_string())
+        read.ok_or_else(|| not_json(text, &error))
+    })
+}
+
+/// That a file holds columns and not rows, as tools write a table by default: `{"problem": ["a?", "b?"], "answer": ["1", "2"]}`, or
+/// with each column an object by row number.
+fn of_columns(text: &[u8]) -> Option<String> {
+    let fields: Map<String, Value> = serde_json::from_slice(text).ok()?;
+    let length = |column: &Value| match column {
+        Value::Array(values) => Some(values.len()),
+        Value::Object(values) => values.contains_key("0").then_some(values.len()),
+        _ => None,
+    };
+    let rows = length(fields.values().next()?).filter(|&rows| rows > 1)?;
+    let are_columns = fields.len() > 1 && fields.values().all(|column| length(column) == Some(rows));
+    are_columns.then(|| {
+        let names: Vec<String> = fields.keys().take(10).map(|name| format!("`{name}`")).collect();
+        format!(
+            "it holds columns ({}) of {rows} values each, not rows: convert it, for example with pandas: \
+             `read_json(FILE).to_json(OUT, orient=\"records\", lines=True)`",
+            names.join(", ")
+        )
     })
 }
 

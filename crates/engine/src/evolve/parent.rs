@@ -248,7 +248,7 @@ impl Parent {
 }
 
 fn read_config(path: &Path, text: &[u8]) -> Result<AdapterConfig> {
-    serde_json::from_slice(text).map_err(|error| EngineError::file(path, error.to_string()))
+    AdapterConfig::parse(text).map_err(|reason| EngineError::file(path, reason))
 }
 
 impl Bytes {

@@ -17,6 +17,9 @@ pub struct AdapterFiles {
 }
 
 impl AdapterFiles {
+    /// The most bytes that an adapter may have.
+    pub const LARGEST: usize = 1 << 30;
+
     /// An uncompressed tar of the files in name order, without times and owners. The same files give the same bytes.
     pub fn to_archive(&self) -> Result<Vec<u8>> {
         // Two headers, two paddings and the end.

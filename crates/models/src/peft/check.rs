@@ -4,11 +4,9 @@ use lyceum_core::work::{LoraShape, Projection};
 use safetensors::SafeTensors;
 
 use super::pattern::values;
-use super::{AdapterConfig, AdapterFiles, CONFIG, OF_MLX, WEIGHTS, key};
+use super::{AdapterConfig, AdapterFiles, CONFIG, WEIGHTS, key};
 use crate::config::ModelConfig;
-
-/// How the text begins that Git LFS keeps in place of a file.
-const LFS_POINTER: &[u8] = b"version https://git-lfs";
+use crate::weights::{POINTER, is_pointer};
 
 /// A file of an adapter, and what is wrong with it.
 pub type Refusal = (&'static str, String);
@@ -30,8 +28,8 @@ impl AdapterFiles {
     /// It uses what is not supported, a tensor is missing or unknown, has another size than the configuration or the base says,
     /// or holds NaN or infinity.
     pub fn adopted(self, base_model: &str, base: Option<&ModelConfig>) -> Result<(Self, LoraShape), Refusal> {
-        if self.weights.starts_with(LFS_POINTER) {
-            return Err((WEIGHTS, "it is a Git LFS pointer, not the file: `git lfs pull` fetches it".to_owned()));
+        if is_pointer(&self.weights) {
+            return Err((WEIGHTS, POINTER.to_owned()));
         }
         let plain = self.without_patterns(base.map(|base| base.num_hidden_layers))?;
         let config = plain.read_config()?;
@@ -40,12 +38,6 @@ impl AdapterFiles {
             .map_err(|error| in_weights(format!("not a complete safetensors file ({error})")))?;
         let has = |layer, projection| tensors.tensor(&key(layer, projection, 'A')).is_ok();
         let adapted: Vec<Projection> = Projection::ALL.into_iter().filter(|&one| has(0, one)).collect();
-        if adapted.is_empty()
-            && let Some(name) = tensors.names().into_iter().next()
-        {
-            let wanted = key(0, Projection::Q, 'A');
-            return Err(in_weights(format!("tensor `{name}` has no name that peft gives, such as `{wanted}`")));
-        }
         let shape = config.shape(adapted).map_err(|reason| (CONFIG, reason))?;
         let layers = match base {
             Some(base) => base.num_hidden_layers,
@@ -89,11 +81,7 @@ impl AdapterFiles {
     }
 
     fn read_config(&self) -> Result<AdapterConfig, Refusal> {
-        let read = serde_json::from_slice::<serde_json::Value>(&self.config);
-        if read.is_ok_and(|config| config.get("peft_type").is_none() && config.get("fine_tune_type").is_some()) {
-            return Err((CONFIG, OF_MLX.to_owned()));
-        }
-        serde_json::from_slice(&self.config).map_err(|error| (CONFIG, format!("not the expected JSON: {error}")))
+        AdapterConfig::parse(&self.config).map_err(|reason| (CONFIG, reason))
     }
 }
 

@@ -4,6 +4,9 @@ use lyceum_core::work::{LoraShape, Projection};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::{OF_MLX, WEIGHTS, key};
+use crate::weights::{POINTER, is_pointer};
+
 /// The fields that determine the computation, and fields that peft and vLLM expect.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct AdapterConfig {
@@ -89,6 +92,21 @@ impl AdapterConfig {
         }
     }
 
+    /// Reads the file's bytes.
+    ///
+    /// # Errors
+    /// They are a Git LFS pointer, of mlx-lm, or not such JSON.
+    pub fn parse(bytes: &[u8]) -> Result<Self, String> {
+        if is_pointer(bytes) {
+            return Err(POINTER.to_owned());
+        }
+        let read = serde_json::from_slice::<Value>(bytes);
+        if read.is_ok_and(|config| config.get("peft_type").is_none() && config.get("fine_tune_type").is_some()) {
+            return Err(OF_MLX.to_owned());
+        }
+        serde_json::from_slice(bytes).map_err(|error| format!("not the expected JSON: {error}"))
+    }
+
     /// The adapter's shape; `adapted` are the projections with factors in the weights file.
     ///
     /// # Errors
@@ -119,6 +137,12 @@ impl AdapterConfig {
             );
         }
         self.refuse_other()?;
+        if adapted.is_empty() {
+            let wanted = key(0, Projection::Q, 'A');
+            return Err(format!(
+                "{WEIGHTS} has no factors of layer 0 under the names that peft gives, such as `{wanted}`: save the adapter with peft"
+            ));
+        }
         if let Value::Array(names) = &self.target_modules {
             let mut listed = names.iter().map(projection).collect::<Result<Vec<Projection>, String>>()?;
             listed.sort_unstable();

@@ -14,7 +14,7 @@ use serde_json::{Map, Value};
 
 use super::{AdapterConfig, AdapterFiles, CONFIG, WEIGHTS, key};
 
-/// Layers of the deepest base.
+/// Layers of the deepest base, where it is not known which one.
 const MAX_LAYERS: usize = 1_000;
 
 /// Bytes that a compiled pattern may have.
@@ -46,8 +46,9 @@ impl Pattern {
 /// A module of the weights file, and what the configuration says of it.
 struct Module {
     keys: [String; 2],
-    /// Its inputs and outputs, if it is left out.
-    left_out: Option<(usize, usize)>,
+    inputs: usize,
+    outputs: usize,
+    is_left_out: bool,
     rank: usize,
     scaling: f64,
 }
@@ -61,8 +62,7 @@ impl AdapterFiles {
     pub fn without_patterns(self, layers: Option<usize>) -> Result<Self, (&'static str, String)> {
         let in_config = |reason: String| (CONFIG, reason);
         let in_weights = |reason: String| (WEIGHTS, reason);
-        let config: AdapterConfig = serde_json::from_slice(&self.config)
-            .map_err(|error| in_config(format!("not the expected JSON: {error}")))?;
+        let config = AdapterConfig::parse(&self.config).map_err(in_config)?;
         if !config.is_uneven() {
             return Ok(self);
         }
@@ -72,16 +72,26 @@ impl AdapterFiles {
         let modules = modules(&config, &tensors, &adapted, layers).map_err(in_config)?;
         let rank = modules.iter().map(|module| module.rank).max().unwrap_or_default();
         let plain = config.plain(rank, &adapted);
-        if !config.has_patterns() && modules.iter().all(|module| module.left_out.is_none()) {
+        if !config.has_patterns() && !modules.iter().any(|module| module.is_left_out) {
             let config = serde_json::to_vec_pretty(&plain).map_err(|error| in_config(error.to_string()))?;
             return Ok(Self { config, ..self });
+        }
+        // A few factors may be filled up with many zeros.
+        let numbers = modules.iter().map(|module| module.inputs.saturating_add(module.outputs).saturating_mul(rank));
+        let bytes = numbers.fold(0_usize, usize::saturating_add).saturating_mul(size_of::<f32>());
+        if bytes > AdapterFiles::LARGEST {
+            return Err(in_weights(format!(
+                "with all modules of {} layers in rank {rank} it would have {bytes} bytes: at most {} are valid",
+                modules.len() / adapted.len().max(1),
+                AdapterFiles::LARGEST
+            )));
         }
         let shared = plain.scaling();
         let mut written: Vec<(String, [usize; 2], Vec<u8>)> = Vec::new();
         for module in &modules {
             for (key, side) in module.keys.iter().zip(Side::BOTH) {
-                if let Some((inputs, outputs)) = module.left_out {
-                    let shape = side.shape(rank, inputs, outputs);
+                if module.is_left_out {
+                    let shape = side.shape(rank, module.inputs, module.outputs);
                     written.push((key.clone(), shape, vec![0; shape[0] * shape[1] * size_of::<f32>()]));
                     continue;
                 }
@@ -135,21 +145,23 @@ fn modules(
     let numbers =
         names.iter().filter_map(|name| name.split(".layers.").nth(1)?.split('.').next()?.parse::<usize>().ok());
     let last = numbers.max().unwrap_or_default();
-    if last >= MAX_LAYERS {
-        return Err(format!("{WEIGHTS} has a tensor of layer {last}: at most {MAX_LAYERS} layers are valid"));
+    let most = layers.unwrap_or(MAX_LAYERS);
+    if last >= most {
+        return Err(format!("{WEIGHTS} has a tensor of layer {last}, of a base with at most {most} layers"));
     }
-    let layers = layers.unwrap_or_default().max(last + 1);
-    let sizes = |projection| {
-        let layer = (0..layers).find(|&layer| has(layer, projection))?;
+    let layers = layers.unwrap_or(last + 1);
+    let sizes = |layer, projection| {
         let size =
             |factor, side: usize| tensors.tensor(&key(layer, projection, factor)).ok()?.shape().get(side).copied();
         Some((size('A', 1)?, size('B', 0)?))
     };
+    let of_any = |&projection: &Projection| (0..layers).find_map(|layer| sizes(layer, projection)).unwrap_or_default();
+    let of_any: Vec<(usize, usize)> = adapted.iter().map(of_any).collect();
     let ranks = Pattern::read("rank_pattern", config.rank_pattern.as_ref())?;
     let alphas = Pattern::read("alpha_pattern", config.alpha_pattern.as_ref())?;
     let mut modules = Vec::new();
     for layer in 0..layers {
-        for &projection in adapted {
+        for (&projection, &of_any) in adapted.iter().zip(&of_any) {
             let keys = ['A', 'B'].map(|factor| key(layer, projection, factor));
             let is_there = has(layer, projection);
             if is_there != config.adapts(layer).unwrap_or(is_there) {
@@ -167,9 +179,12 @@ fn modules(
                 return Err(format!("the rank of `{path}` is {rank}; a whole number from 1 is valid"));
             }
             let alpha = alphas.of(&path).unwrap_or(config.lora_alpha);
+            let (inputs, outputs) = sizes(layer, projection).unwrap_or(of_any);
             modules.push(Module {
                 keys,
-                left_out: if is_there { None } else { sizes(projection) },
+                inputs,
+                outputs,
+                is_left_out: !is_there,
                 rank: rank as usize,
                 scaling: alpha / if config.use_rslora { rank.sqrt() } else { rank },
             });

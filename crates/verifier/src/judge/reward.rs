@@ -70,12 +70,7 @@ impl Bench<'_> {
             return Ok(Err(Failed::new(Status::Error, lacking(package))));
         }
         let programs = self.slot.limits();
-        let limits = Limits {
-            cpu: Duration::from_secs(reward.timeout.into()),
-            // It waits for the programs that it has executed.
-            wall: programs.longest(),
-            ..programs.for_tests()
-        };
+        let limits = Limits { cpu: Duration::from_secs(reward.timeout.into()), ..programs.for_tests() };
         let [rewards, others] = self.slot.both()?;
         let mut run = Run::begin(rewards, limits, MAX_EXECUTIONS, MAX_VALUE)?;
         run.send(&Ask { source, prompt: &reward.prompt, completion: &reward.completion, row: &reward.row })?;
@@ -104,7 +99,9 @@ impl Bench<'_> {
             let Some((code, stdin)) = read_call(&answer.data) else {
                 return Ok(Err(Failed::protocol("it asked for something else than a program")));
             };
+            run.allow_waiting(programs.longest())?;
             let (printed, failed) = ran(others, programs, &code, &stdin)?;
+            run.allow_waiting(limits.wall)?;
             let seen = String::from_utf8_lossy(&printed[..printed.len().min(MAX_SEEN)]).into_owned();
             run.send(&Executed {
                 stdout: seen,

@@ -85,7 +85,8 @@ def watch(control, pid, pidfd, cpu_limit, wall_limit, slowest, cpu_budget, waiti
             return killed
         if control.fileno() in ready:
             message = control.recv(16)
-            if message == b"extend":
+            if message.startswith(b"extend"):
+                wall_limit = int.from_bytes(message[6:], "little")
                 base = cpu_nanoseconds(pid)
                 deadline = monotonic_ns() + wall_limit
             elif not killed:

@@ -165,15 +165,21 @@ impl<'z> Run<'z> {
 
     /// Resets the limits for the next call.
     fn extend(&mut self) -> Result<(), SandboxError> {
-        if self.report.is_none() && self.since.elapsed() > EXTENSION {
-            self.since = Instant::now();
-            // If the zygote has ended the child and its report is already under way, there is nothing to extend.
-            match self.zygote.send(b"extend") {
-                Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(error.into()),
-                _ => {}
-            }
+        if self.since.elapsed() > EXTENSION { self.allow_waiting(self.limits.wall) } else { Ok(()) }
+    }
+
+    /// Resets the limits for the next call, in which the child may wait so long.
+    pub(crate) fn allow_waiting(&mut self, wall: Duration) -> Result<(), SandboxError> {
+        if self.report.is_some() {
+            return Ok(());
         }
-        Ok(())
+        (self.since, self.limits.wall) = (Instant::now(), wall);
+        let message = [&b"extend"[..], &(wall.as_nanos() as u64).to_le_bytes()].concat();
+        // If the zygote has ended the child and its report is already under way, there is nothing to extend.
+        match self.zygote.send(&message) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+            _ => Ok(()),
+        }
     }
 
     fn take_frame(&mut self) -> Option<Answer> {

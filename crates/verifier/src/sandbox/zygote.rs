@@ -68,9 +68,10 @@ fn source(role: Role, packages: &[Package]) -> String {
     );
     match role {
         Role::Programs { .. } => format!(
-            "{COMMON}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
+            "{COMMON}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
             include_str!("../python/clock.py"),
             include_str!("../python/preload.py"),
+            include_str!("../python/alarms.py"),
             include_str!("../python/threads.py"),
             include_str!("../python/library.py"),
             interpreter::imports(packages),

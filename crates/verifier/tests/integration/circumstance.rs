@@ -58,6 +58,9 @@ fn kernel_randomness_and_process_ids_are_the_same_in_every_child() {
         }
     }
     let ids = "def f(x):\n    m = __import__('o' + 's')\n    return (m.getpid(), m.getppid(), __import__('threading').get_native_id())";
+    let alarm = "import signal\ndef f(x):\n    hits = []\n    signal.signal(signal.SIGALRM, lambda *_: hits.append(1))\n    \
+                 signal.alarm(1)\n    n = 0\n    while not hits: n += 1\n    return n";
+    assert!(proposed_and_graded(alarm, "1", 3).is_some_and(|(_, graded)| graded == [true; 3]), "an alarm by lines");
     assert_eq!(proposed_and_graded(ids, "1", 1), Some(("(0, 0, 0)".to_owned(), vec![true])));
     let kernel = "def f(x):\n    import ctypes\n    data = ctypes.create_string_buffer(8)\n    libc = \
                   ctypes.CDLL(None, use_errno=True)\n    return (libc.getrandom(data, 8, 0), ctypes.get_errno(), data.raw)";

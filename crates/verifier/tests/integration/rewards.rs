@@ -36,6 +36,8 @@ fn a_reward_gives_a_number_or_parts_by_name() {
         "score = lambda prompt, completion, row: completion == row['answer']",
         "import functools\ndef all(least, p, c, row): return least * (c == row['answer'])\nscore = functools.partial(all, 1.0)",
         "class Judge:\n    def __call__(self, p, c, row): return c == row['answer']\nscore = Judge()",
+        "import signal\ndef late(*_): raise TimeoutError\ndef score(p, c, row):\n    signal.signal(signal.SIGALRM, late)\n    \
+         signal.alarm(1)\n    try:\n        while True: pass\n    except TimeoutError: return c == row['answer']",
         "\u{feff}def score(prompt, completion, row): return completion == row['answer']",
     ] {
         assert_eq!(scored(source, "2"), parts([("score", 1.0)]), "{source}");

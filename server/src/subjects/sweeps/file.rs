@@ -1,6 +1,6 @@
 //! The file of an experiment.
 
-use lyceum_core::config::Schema;
+use lyceum_core::config::{Schema, from_toml};
 use lyceum_core::fault::{Fault, Faults};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -135,7 +135,7 @@ impl SweepPlan {
     /// # Errors
     /// Every fault of the file.
     pub(crate) fn from_toml(text: &str) -> Result<Read, Faults> {
-        let document: Value = toml::from_str(text).map_err(|error| {
+        let document: Value = from_toml(text).map_err(|error| {
             let place = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             Faults(vec![Fault::new(Source::File.pointer(), format!("line {place} is not TOML: {}", error.message()))])
         })?;

@@ -15,6 +15,33 @@ use crate::verify::json_spelling;
 /// Maximum number of columns named in a message.
 const NAMED: usize = 30;
 
+/// That a text is not JSON. Half of a pair of surrogates is named: what is allowed in Python and JavaScript is no character.
+pub(crate) fn not_json(text: &str, error: &serde_json::Error) -> String {
+    surrogate_fault(text).map_or_else(|| format!("it is not JSON: {error}"), |fault| format!("it {fault}"))
+}
+
+fn surrogate_fault(text: &str) -> Option<String> {
+    let half = lone_surrogate(text)?;
+    Some(format!("has `{half}`, half of a pair of surrogates and so no character: write both halves, or leave it out"))
+}
+
+/// The first `\ud83d` or the like without its other half.
+fn lone_surrogate(text: &str) -> Option<&str> {
+    let code = |at: usize| u16::from_str_radix(text.get(at..)?.strip_prefix("\\u")?.get(..4)?, 16).ok();
+    let mut at = 0;
+    while let Some(next) = text.get(at..)?.find('\\') {
+        at += next;
+        at += match code(at) {
+            Some(0xd800..=0xdbff) if matches!(code(at + 6), Some(0xdc00..=0xdfff)) => 12,
+            Some(0xd800..=0xdfff) => return text.get(at..at + 6),
+            Some(_) => 6,
+            // An escaped backslash begins nothing.
+            None => 1 + text.get(at + 1..)?.chars().next().map_or(0, char::len_utf8),
+        };
+    }
+    None
+}
+
 /// A JSON object.
 pub(super) struct Line(BTreeMap<String, Box<RawValue>>);
 
@@ -30,7 +57,7 @@ impl Line {
         }
         Err(match error.classify() {
             serde_json::error::Category::Data => "it is JSON, but not an object".to_owned(),
-            _ => format!("it is not JSON: {error}"),
+            _ => not_json(text, &error),
         })
     }
 
@@ -82,7 +109,10 @@ impl Line {
 
     pub(super) fn get<T: serde::de::DeserializeOwned>(&self, name: &str) -> Result<T, String> {
         let raw = self.raw(name).ok_or_else(|| self.missing(name))?;
-        serde_json::from_str(&raw).map_err(|error| format!("field `{name}`: {error}"))
+        serde_json::from_str(&raw).map_err(|error| match surrogate_fault(&raw) {
+            Some(fault) => format!("field `{name}` {fault}"),
+            None => format!("field `{name}`: {error}"),
+        })
     }
 
     pub(super) fn text(&self, name: &str) -> Result<String, String> {
@@ -107,6 +137,8 @@ impl Line {
         match raw.as_bytes().first() {
             Some(b'"') => self.text(name),
             Some(b'[' | b'{') => Err(format!("field `{name}` is neither a text nor a number")),
+            // What `json_spelling` made of `Infinity`.
+            _ if matches!(&*raw, "1e999" | "-1e999") => Err(format!("field `{name}` is infinite and no number")),
             _ => Ok(raw.into_owned()),
         }
     }

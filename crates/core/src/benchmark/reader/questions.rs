@@ -83,12 +83,19 @@ pub(super) fn answer(line: &Line, gold: &Gold) -> Result<String, String> {
     }
 }
 
-/// The answers in a list of texts, which may be written as JSON in a text; nothing if the column is none.
+/// The answers in a list of texts or in one of a number, which may be written as JSON in a text; nothing if the column is none.
 fn answers(line: &Line, name: &str) -> Result<Option<Vec<String>>, String> {
     let raw = line.raw(name).ok_or_else(|| line.missing(name))?;
     Ok(match raw.as_bytes().first() {
-        Some(b'[') => Some(line.get(name)?),
-        // A list of numbers may be an interval.
+        Some(b'[') => Some(match line.elements(name)?.as_slice() {
+            [number] if number.parse::<f64>().is_ok() => vec![number.clone()],
+            [first, ..] if first.parse::<f64>().is_ok() => {
+                return Err(format!(
+                    "field `{name}` is a list of numbers, which could be an interval or several answers: write it as a text"
+                ));
+            }
+            _ => line.get(name).map_err(|_| format!("field `{name}` is a list of neither texts nor one number"))?,
+        }),
         Some(b'"') => serde_json::from_str(&line.text(name)?).ok(),
         _ => None,
     })

@@ -134,6 +134,15 @@ fn modules_that_are_left_out_have_factors_of_zeros() {
             }
         }
     }
+    // A small file must not become a large one: by a layer that the base lacks, or by a rank that only one module has.
+    let (exclude, far) = (config(json!({"exclude_modules": "x"})), BTreeMap::from([((0, Q), 4), ((3, Q), 4)]));
+    let refused = |layers| files(&exclude, &far).without_patterns(layers).unwrap_err().1;
+    assert!(refused(Some(3)).contains("of layer 3, of a base with at most 3 layers"));
+    let far = BTreeMap::from([((0, Q), 60_000), ((999, Q), 4)]);
+    let ranks = config(json!({"exclude_modules": "x", "rank_pattern": {"layers.0.*": 60_000}}));
+    let refused = files(&ranks, &far).without_patterns(None).unwrap_err().1;
+    assert!(refused.contains("of 1000 layers in rank 60000 it would have 1200000000 bytes"), "{refused}");
+
     let layers = BTreeMap::from([((0, Q), 4), ((2, Q), 4)]);
     let listed = |layers_to_transform: Value| {
         let config = config(

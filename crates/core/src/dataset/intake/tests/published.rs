@@ -147,6 +147,48 @@ fn numbers_that_json_does_not_have_may_be_in_columns_that_nobody_reads() {
 }
 
 #[test]
+fn a_gold_is_a_finite_number_or_a_text_of_characters() {
+    let take = |text: &str| intake(format("deepscaler")).take(1, text.as_bytes());
+    let refused = |text: &str| match take(text) {
+        Err(RowFault::Row(detail)) => detail,
+        other => panic!("{text}: {other:?}"),
+    };
+    let kept = take(r#"{"problem": "1+1?", "answer": [2]}"#).unwrap().unwrap();
+    assert_eq!(kept["oracle"]["gold"], "2");
+    for (answer, said) in [("-Infinity", "`answer` is infinite"), ("[1, 2]", "interval"), ("[{}]", "neither texts nor")]
+    {
+        let detail = refused(&format!(r#"{{"problem": "1+1?", "answer": {answer}}}"#));
+        assert!(detail.contains(said), "{answer}: {detail}");
+    }
+    for (text, half) in
+        [(r"a \ud83d \ude00 \ud83d", r"\ud83d"), (r"\\ud83d \udc00", r"\udc00"), (r"\ud83d\ud83d\ude00", r"\ud83d")]
+    {
+        let row = format!(r#"{{"problem": "{text}", "answer": "2"}}"#);
+        for read_as in [format("deepscaler"), ReadAs::Lyceum] {
+            let mut intake = Intake::new(Purpose::Training, None, read_as, Filters::default());
+            let detail = intake.take(1, row.as_bytes()).map_err(|fault| format!("{fault:?}")).unwrap_err();
+            assert!(detail.contains("half of a pair") && detail.contains(&half[1..]), "{text}: {detail}");
+        }
+    }
+    assert!(take(r#"{"problem": "\ud83d\ude00 \\ud83d", "answer": "2"}"#).unwrap().is_some());
+}
+
+#[test]
+fn columns_are_told_from_rows() {
+    let refused = |text: &str| format!("{:?}", intake(format("deepscaler")).take(1, text.as_bytes()).unwrap_err());
+    for columns in [
+        r#"{"problem": ["a?", "b?"], "answer": ["2", "3"]}"#,
+        r#"{"problem": {"0": "a?", "1": "b?"}, "answer": {"0": "2", "1": "3"}}"#,
+    ] {
+        let said = refused(columns);
+        assert!(said.contains("columns (`problem`, `answer`) of 2 values each"), "{said}");
+    }
+    for row in [r#"{"problem": ["a?", "b?"], "answer": ["2"]}"#, r#"{"problem": ["a?", "b?"], "answer": 2}"#] {
+        assert!(!refused(row).contains("columns ("), "{row}");
+    }
+}
+
+#[test]
 fn bad_rows_are_left_out_and_counted_up_to_a_share() {
     let filters = |skip_bad| Filters { skip_bad, ..Filters::default() };
     let row = |at: u32| json!({"task_id": at.to_string(), "question": format!("{at}?"), "oracle": {"type": "math", "gold": "1"}});
