@@ -29,6 +29,8 @@ pub(crate) struct Program<'a> {
     pub(crate) lenient: bool,
     /// Whether values of the standard library, such as fractions and dates, cross as copies.
     pub(crate) copies: bool,
+    /// Whether what it prints in a call comes back with the value.
+    pub(crate) shows_printed: bool,
     /// Maximum size of a value, in bytes of its encoding.
     pub(crate) max_bytes: usize,
     /// Whether a returned tuple becomes a list (LiveCodeBench).
@@ -45,6 +47,7 @@ impl<'a> Program<'a> {
             entry_point: "f",
             lenient: false,
             copies: false,
+            shows_printed: false,
             max_bytes: MAX_VALUE,
             top_tuple_as_list: false,
             ends_when_endless: true,
@@ -58,6 +61,7 @@ impl<'a> Program<'a> {
             entry_point,
             lenient: true,
             copies: false,
+            shows_printed: false,
             max_bytes: MAX_TESTED_VALUE,
             top_tuple_as_list: false,
             // Suites count the tests that pass.
@@ -74,6 +78,7 @@ pub(crate) enum Request<'a> {
         program: &'a str,
         lenient: bool,
         copies: bool,
+        shows_printed: bool,
         max_bytes: usize,
     },
     Call {
@@ -108,8 +113,8 @@ impl<'a> Request<'a> {
     }
 
     pub(crate) fn load(program: Program<'a>) -> Self {
-        let Program { source, lenient, copies, max_bytes, .. } = program;
-        Self::Load { program: source, lenient, copies, max_bytes }
+        let Program { source, lenient, copies, shows_printed, max_bytes, .. } = program;
+        Self::Load { program: source, lenient, copies, shows_printed, max_bytes }
     }
 
     pub(crate) fn call(program: Program<'a>, entry_point: &'a str, arguments: &'a Arguments) -> Self {

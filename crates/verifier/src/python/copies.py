@@ -31,7 +31,51 @@ def replayed(items, is_cut):
         raise Unjudgeable("it takes more than %d items of an iterator of the program" % MAX_ITEMS)
 
 
+# What a call may change in place.
+MUTABLE = list, dict, set
+
+
+def snapshot(arguments):
+    try:
+        return dumps([one for one in arguments if type(one) in MUTABLE], 2)
+    except ValueError:
+        # They hold objects of the program.
+        return None
+
+
+def with_changed(arguments, value):
+    changed = tuple(one if type(one) in MUTABLE else None for one in arguments)
+    try:
+        encode(changed, True, MAX_ARGUMENTS)
+    except Unserialisable:
+        return value
+    return MARK, "changed", (changed, value)
+
+
+class Changed:
+    # A value, and the arguments as the call left them.
+    def __init__(self, arguments, value):
+        self.arguments, self.value = arguments, value
+
+    def written_to(self, own):
+        for one, changed in zip(own, self.arguments):
+            if type(one) is type(changed) and type(one) is list:
+                one[:] = changed
+            elif type(one) is type(changed) and type(one) in MUTABLE:
+                one.clear()
+                one.update(changed)
+        return self.value
+
+
+def printed(text, value):
+    # What the program prints in a call appears where the test looks for it.
+    sys.stdout.write(text)
+    return value
+
+
 MADE = {
+    "printed": printed,
+    "changed": Changed,
     "Fraction": fractions.Fraction,
     "Decimal": decimal.Decimal,
     "date": datetime.date,

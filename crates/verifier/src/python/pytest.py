@@ -126,6 +126,24 @@ def fixture_options(value):
     return getattr(value, "fixture", None) if isinstance(value, (types.FunctionType, types.MethodType)) else None
 
 
+class Captured:
+    def __init__(self):
+        self.out = io.StringIO()
+
+    def readouterr(self):
+        text = self.out.getvalue()
+        self.out.seek(0)
+        self.out.truncate()
+        return collections.namedtuple("CaptureResult", "out err")(text, "")
+
+
+def capsys():
+    before, captured = sys.stdout, Captured()
+    sys.stdout = captured.out
+    yield captured
+    sys.stdout = before
+
+
 def pytest_module():
     module = types.ModuleType("pytest")
     module.mark, module.param, module.fixture, module.approx = Marks(), Parameters, fixture, Approximately

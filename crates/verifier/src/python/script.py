@@ -65,8 +65,10 @@ def remote(name):
             raise Unjudgeable("the program ended")
         if "error" in reply:
             raise exception(reply["class"], reply["error"], reply["text"])
-        return restored_from(reply["value"], eval(compiled(reply["value"], "<value>", "eval"), literal_names()))
+        value = restored_from(reply["value"], eval(compiled(reply["value"], "<value>", "eval"), literal_names()))
+        return value.written_to((*positional, *keyword.values())) if type(value) is Changed else value
 
+    call.program_name = name
     return call
 
 
@@ -101,6 +103,7 @@ def add_program_module(name, members, starred):
 
 def script(message):
     COPIES[0] = True
+    pass_functions()
     names, entry_point, test = STAGE.__dict__, message["entry_point"], message["test"]
     exec(compiled(message["support"], "<prompt>"), names)
     known = {*names, *dir(builtins)} - {entry_point}
@@ -247,7 +250,7 @@ def run_function(name, function, marks, fixtures, may_be_helper=False):
 class Fixtures:
     # Fixtures that the test defines, each made anew for every run.
     def __init__(self, names, instance=None):
-        self.known = {"candidate": lambda: names["candidate"]}
+        self.known = {"candidate": lambda: names["candidate"], "capsys": capsys}
         members = [(name, value) for base in type(instance).__mro__[::-1] for name, value in vars(base).items()]
         for name, value in [*names.items(), *members]:
             if fixture_options(value) is not None:

@@ -26,7 +26,7 @@ def f(n):
 
 def warm():
     global STAGE
-    load = {"do": "load", "program": WARM_PROGRAM, "lenient": False, "copies": False, "max_bytes": MAX_ARGUMENTS}
+    load = {"do": "load", "program": WARM_PROGRAM, "lenient": False, "copies": False, "shows_printed": False, "max_bytes": MAX_ARGUMENTS}
     call = {"do": "call", "arguments": "7", "literal": True, "entry_point": "f", "top_tuple_as_list": False}
     requests = [json.dumps(message).encode() for message in (load, call)]
     streams = sys.stdin, sys.stdout, sys.stderr

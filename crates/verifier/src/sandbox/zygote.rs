@@ -68,7 +68,7 @@ fn source(role: Role, packages: &[Package]) -> String {
     );
     match role {
         Role::Programs { .. } => format!(
-            "{COMMON}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
+            "{COMMON}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
             include_str!("../python/clock.py"),
             include_str!("../python/preload.py"),
             include_str!("../python/alarms.py"),
@@ -79,6 +79,7 @@ fn source(role: Role, packages: &[Package]) -> String {
             include_str!("../python/pytest.py"),
             include_str!("../python/script.py"),
             include_str!("../python/copies.py"),
+            include_str!("../python/functions.py"),
             include_str!("../python/reward.py"),
             include_str!("../python/warm.py"),
         ),

@@ -76,9 +76,35 @@ fn values_of_the_standard_library_cross_between_test_and_program() {
             "def forever():\n    n = 0\n    while True:\n        yield n\n        n += 1",
             "[a for a, _ in zip(f(), 'abc')] == [0, 1, 2]",
         ),
+        (
+            "apply",
+            "def apply(g, *xs): return [g(x) for x in xs]",
+            "f(lambda x: x * 2, 1, 2) == [2, 4] and f(str, 1) == ['1']",
+        ),
+        (
+            "fold",
+            "from functools import reduce\ndef fold(g, xs): return reduce(g, xs)",
+            "f(operator.add, [1, 2]) == f(plus(0), [1, 2]) == 3",
+        ),
+        (
+            "twice",
+            "def twice(g, x): return g(g(x))\ndef one(x): return x + 1",
+            "f(factorial, 3) == 720 and f(str.upper, 'a') == 'A'",
+        ),
+        ("same", "def same(g, x): return x if g is None else g(None, x)", "f(f, 3) == 3"),
+        (
+            "greet",
+            "def greet(n):\n    print('Hello', n)\n    return n",
+            "shown(f, 'Bo') == ('Hello Bo\\n', 'Bo') and f(1) == 1",
+        ),
         ("Solution().total", "class Solution:\n    def total(self, xs): return sum(xs)", "f(xs=[1, 2]) == 3"),
     ] {
-        let imports = "from fractions import Fraction\nfrom decimal import Decimal\nfrom datetime import date, datetime, timedelta\n";
+        let imports = "from fractions import Fraction\nfrom decimal import Decimal\nfrom datetime import date, datetime, timedelta\n\
+                       import contextlib, io, operator\nZERO = 0\n\
+                       def plus(n): return lambda a, b: operator.add(a, b) + n + ZERO\n\
+                       def factorial(n): return 1 if n < 2 else n * factorial(n - 1)\n\
+                       def shown(f, *given):\n    out = io.StringIO()\n    with contextlib.redirect_stdout(out): value = f(*given)\n    \
+                       return out.getvalue(), value\n";
         for (claim, correct) in [(test.to_owned(), true), (format!("not ({test})"), false)] {
             let test = format!("{imports}def check(f):\n    assert {claim}\n");
             let tests = Tests {
@@ -103,6 +129,68 @@ fn values_of_the_standard_library_cross_between_test_and_program() {
         let verdict = pool().grade("copies", tests);
         assert_eq!(verdict.correct, Some(false), "{program}");
         assert!(verdict.reason.contains(reason), "{program}: {}", verdict.reason);
+    }
+}
+
+#[test]
+fn what_a_call_changes_in_place_is_seen_by_its_test() {
+    let test = "def check(candidate):\n    xs = kept = [3, 1, 3]\n    table, seen = {'a': 1}, {1}\n    assert candidate(xs, 3, seen, table=table) == 1\n    \
+                assert xs == kept == [1] and xs is kept and table == {'n': 1} and seen == {1, 2}\n";
+    let right = "def add(xs, x, seen, table):\n    xs[:] = [y for y in xs if y != x]\n    table.clear()\n    table['n'] = len(xs)\n    \
+                 seen.add(2)\n    return len(xs)";
+    assert_eq!(judged(right, test).correct, Some(true), "{}", judged(right, test).reason);
+    for wrong in [right.replace("seen.add(2)", "pass"), right.replace("xs[:] =", "xs ="), right.replace("'n'", "'m'")] {
+        assert_eq!(judged(&wrong, test).correct, Some(false), "{wrong}");
+    }
+    // Nothing but the arguments of the call is written to.
+    let sorted = "expected = [1, 2]\nxs = [2, 1]\nassert add(xs) is None\nassert xs == expected\n";
+    assert_eq!(judged("def add(xs): xs.sort()", sorted).correct, Some(true));
+    let forged = "def add(xs): return ('\\0lyceum', 'changed', (([2, 1], [2, 1]), None))";
+    assert_eq!(judged(forged, sorted).correct, Some(false));
+    let own = "class A: pass\ndef add(xs): xs.append(A())";
+    assert_eq!(judged(own, "xs = []\nassert add(xs) is None").correct, Some(true), "what cannot cross stays there");
+}
+
+#[test]
+fn functions_that_keep_something_make_a_row_unusable() {
+    for (function, said) in [
+        ("calls.append", "builtin_function_or_method"),
+        ("lambda x: calls.append(x)", "refers to a value of type list"),
+        ("kept", "changes `calls`"),
+        ("counter()", "changes `n`"),
+        ("Kind", "a value of type type"),
+    ] {
+        let test = format!(
+            "calls = []\nclass Kind: pass\ndef kept(x):\n    global calls\n    calls = x\n\
+             def counter():\n    n = 0\n    def count(x):\n        nonlocal n\n        n += x\n        return n\n    return count\n\
+             def check(candidate):\n    assert candidate({function}) != 5\n"
+        );
+        let verdict = judged("def add(g): return g(1)", &test);
+        assert_eq!(
+            (verdict.correct, verdict.status),
+            (Some(false), Status::Malformed),
+            "{function}: {}",
+            verdict.reason
+        );
+        assert!(verdict.reason.contains(said), "{function}: {}", verdict.reason);
+    }
+    // A program cannot have its test run anything.
+    for mark in ["'function', ('print',)", "'named', ('os', '_exit')", "'module', ('os',)"] {
+        let verdict = judged(&format!("def add(): return ('\\0lyceum', {mark})"), "assert add()");
+        assert_eq!(verdict.correct, Some(false), "{mark}: {}", verdict.reason);
+        assert!(verdict.reason.contains("KeyError"), "{mark}: {}", verdict.reason);
+    }
+}
+
+#[test]
+fn printed_text_is_captured_as_pytest_does() {
+    let test = "import pytest\ndef test_greet(capsys):\n    greet('A')\n    greet('B')\n    assert capsys.readouterr().out == 'A\\nB\\n'\n    \
+                assert capsys.readouterr().out == ''\n";
+    for (program, correct) in
+        [("def greet(n): print(n)", true), ("def greet(n): print(n * 2)", false), ("def greet(n): pass", false)]
+    {
+        let verdict = judged(program, test);
+        assert_eq!(verdict.correct, Some(correct), "{program}: {}", verdict.reason);
     }
 }
 
@@ -293,7 +381,7 @@ fn a_test_in_which_nothing_is_asserted_is_an_error_of_the_row() {
 fn what_is_not_offered_is_refused_by_name() {
     for (test, name) in [
         ("def test_add(tmp_path):\n    assert add(1, 2) == 3\n", "`tmp_path`"),
-        ("def test_one():\n    assert True\ndef test_add(capsys):\n    assert add(1, 2) == 3\n", "`capsys`"),
+        ("def test_one():\n    assert True\ndef test_add(caplog):\n    assert add(1, 2) == 3\n", "`caplog`"),
         ("def test_add(monkeypatch, n=1):\n    assert add(1, 2) == 3\n", "`monkeypatch`"),
         ("async def test_add():\n    assert add(1, 2) == 3\n", "`test_add` is asynchronous"),
         (

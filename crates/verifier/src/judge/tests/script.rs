@@ -117,7 +117,9 @@ impl Bench<'_> {
             calls_check: mentions.bound.contains("check"),
             called: &mentions.called,
         };
-        self.converse(Program { copies: true, ..Program::under_test(program, entry_point) }, &script)
+        let shows_printed = ["stdout", "capsys"].iter().any(|name| test.contains(name));
+        let program = Program { copies: true, shows_printed, ..Program::under_test(program, entry_point) };
+        self.converse(program, &script)
     }
 
     fn converse(&mut self, program: Program<'_>, script: &Script<'_>) -> Result<Result<Results, Failed>, SandboxError> {
