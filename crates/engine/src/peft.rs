@@ -6,7 +6,7 @@ pub(crate) use lyceum_models::peft::{key, require_new};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use lyceum_core::work::{LoraShape, Projection};
+use lyceum_core::work::LoraShape;
 use lyceum_models::peft::{PICKLE, PICKLED};
 use safetensors::tensor::{Dtype, TensorView};
 use tch::{Device, Kind, Tensor};
@@ -78,9 +78,7 @@ impl Adapter {
             return Err(EngineError::file(folder, PICKLED));
         }
         let weights = Checkpoint::from_file(&path)?;
-        let adapted: Vec<Projection> =
-            Projection::ALL.into_iter().filter(|&projection| weights.contains(&key(0, projection, 'A'))).collect();
-        let shape = config.shape(adapted).map_err(|reason| EngineError::file(file, reason))?;
+        let shape = config.shape_of(weights.names()).map_err(|reason| EngineError::file(file, reason))?;
         let mut expected = Vec::new();
         let mut layers = Vec::with_capacity(base.num_hidden_layers);
         for index in 0..base.num_hidden_layers {

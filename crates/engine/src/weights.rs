@@ -80,7 +80,7 @@ impl Checkpoint {
     }
 
     /// Names of all tensors, sorted.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> + Clone {
         self.names.keys().map(String::as_str)
     }
 

@@ -147,24 +147,44 @@ pub async fn find_called(db: impl PgExecutor<'_>, text: &str) -> Result<Option<D
 
 /// Rows, in order, until they have `PAGE_BYTES` together, but at least one.
 pub async fn rows(db: &PgPool, id: DatasetId, window: &Window) -> Result<Page<DatasetRow>> {
+    rows_as("row", db, id, window).await
+}
+
+/// The same with what is larger than 64 KiB in a row, or in an object in it, told by its size, as for rows with large tests.
+pub async fn shown_rows(db: &PgPool, id: DatasetId, window: &Window) -> Result<Page<DatasetRow>> {
+    const SHORT: &str = "CASE WHEN octet_length(row::text) <= 65536 THEN row ELSE (
+        SELECT jsonb_object_agg(field.key, CASE
+            WHEN octet_length(field.value::text) <= 65536 THEN field.value
+            WHEN jsonb_typeof(field.value) = 'object' THEN (
+                SELECT jsonb_object_agg(part.key, CASE
+                    WHEN octet_length(part.value::text) <= 65536 THEN part.value
+                    ELSE to_jsonb(octet_length(part.value::text) || ' bytes, which the API gives') END)
+                FROM jsonb_each(field.value) AS part)
+            ELSE to_jsonb(octet_length(field.value::text) || ' bytes, which the API gives') END)
+        FROM jsonb_each(row) AS field) END";
+    rows_as(SHORT, db, id, window).await
+}
+
+/// Rows, each as the expression `shown` has it.
+async fn rows_as(shown: &str, db: &PgPool, id: DatasetId, window: &Window) -> Result<Page<DatasetRow>> {
     const PAGE_BYTES: i64 = 4 << 20;
     // What is stored is smaller than its text and need not be unpacked, so it is added up first.
-    let items: Vec<DatasetRow> = sqlx::query_as(
-        "WITH next AS (
-             SELECT index, row FROM dataset_rows WHERE dataset_id = $1 AND index > $2 ORDER BY index LIMIT $3
-         ), few AS (
+    let mut query = QueryBuilder::new("WITH next AS (SELECT index, row FROM dataset_rows WHERE dataset_id = ");
+    query.push_bind(id.0).push(" AND index > ").push_bind(window.after.map_or(-1, |after| after.seq));
+    query.push(" ORDER BY index LIMIT ").push_bind(i64::from(window.limit));
+    query.push(
+        "), few AS (
              SELECT index, row, sum(pg_column_size(row)) OVER (ORDER BY index) - pg_column_size(row) AS before FROM next
-         ), page AS (
-             SELECT index, row, sum(octet_length(row::text)) OVER (ORDER BY index) - octet_length(row::text) AS before
-             FROM few WHERE before < $4
-         ) SELECT index, row FROM page WHERE before < $4 ORDER BY index",
-    )
-    .bind(id.0)
-    .bind(window.after.map_or(-1, |after| after.seq))
-    .bind(i64::from(window.limit))
-    .bind(PAGE_BYTES)
-    .fetch_all(db)
-    .await?;
+         ), shown AS (SELECT index, ",
+    );
+    query.push(shown).push(" AS row FROM few WHERE before < ").push_bind(PAGE_BYTES);
+    query.push(
+        "), page AS (
+             SELECT index, row, sum(octet_length(row::text)) OVER (ORDER BY index) - octet_length(row::text) AS before FROM shown
+         ) SELECT index, row FROM page WHERE before < ",
+    );
+    query.push_bind(PAGE_BYTES).push(" ORDER BY index");
+    let items: Vec<DatasetRow> = query.build_query_as().fetch_all(db).await?;
     let Some(last) = items.last().map(Keyed::key) else { return Ok(Page { items, next: None }) };
     let more: bool =
         sqlx::query_scalar("SELECT EXISTS (SELECT FROM dataset_rows WHERE dataset_id = $1 AND index > $2)")

@@ -19,6 +19,7 @@ mod creations;
 mod curriculum;
 mod dataset_checks;
 mod dataset_rows;
+mod dataset_use;
 mod datasets;
 mod description;
 mod diversity;

@@ -91,11 +91,9 @@ impl Parent {
         };
         SafeTensors::deserialize(bytes.all()).map_err(malformed)?;
         let (header, metadata) = SafeTensors::read_metadata(bytes.all()).map_err(malformed)?;
-        let adapted: Vec<Projection> = Projection::ALL
-            .into_iter()
-            .filter(|&projection| metadata.info(&peft::key(0, projection, 'A')).is_some())
-            .collect();
-        let shape = config.shape(adapted).map_err(|reason| EngineError::file(&file, reason))?;
+        let tensors = metadata.tensors();
+        let names = tensors.keys().map(String::as_str);
+        let shape = config.shape_of(names).map_err(|reason| EngineError::file(&file, reason))?;
         // The data begins after the eight-byte header length and the header.
         let slots = slots(&path, &metadata, &shape, header + 8)?;
         Ok(Self { folder: folder.to_owned(), config_text, config, shape, bytes, slots })

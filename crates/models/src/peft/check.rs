@@ -37,8 +37,7 @@ impl AdapterFiles {
         let tensors = SafeTensors::deserialize(&plain.weights)
             .map_err(|error| in_weights(format!("not a complete safetensors file ({error})")))?;
         let has = |layer, projection| tensors.tensor(&key(layer, projection, 'A')).is_ok();
-        let adapted: Vec<Projection> = Projection::ALL.into_iter().filter(|&one| has(0, one)).collect();
-        let shape = config.shape(adapted).map_err(|reason| (CONFIG, reason))?;
+        let shape = config.shape_of(tensors.names().into_iter()).map_err(|reason| (CONFIG, reason))?;
         let layers = match base {
             Some(base) => base.num_hidden_layers,
             None => (0..).take_while(|&layer| shape.target_modules.iter().any(|&one| has(layer, one))).count(),

@@ -107,42 +107,33 @@ impl AdapterConfig {
         serde_json::from_slice(bytes).map_err(|error| format!("not the expected JSON: {error}"))
     }
 
-    /// The adapter's shape; `adapted` are the projections with factors in the weights file.
+    /// The adapter's shape; `names` are those of the tensors in its weights file.
+    ///
+    /// # Errors
+    /// The adapter uses what is not supported.
+    pub fn shape_of<'n>(&self, names: impl Iterator<Item = &'n str> + Clone) -> Result<LoraShape, String> {
+        self.refuse_unsupported()?;
+        let is_adapted = |projection: &Projection| {
+            let key = key(0, *projection, 'A');
+            names.clone().any(|name| name == key)
+        };
+        let adapted: Vec<Projection> = Projection::ALL.into_iter().filter(is_adapted).collect();
+        match names.min() {
+            Some(name) if adapted.is_empty() => Err(format!(
+                "{WEIGHTS} has a tensor `{name}`, and none of layer 0 under the names that peft gives, such as `{}`: save the \
+                 adapter with peft",
+                key(0, Projection::Q, 'A')
+            )),
+            _ => self.shape(adapted),
+        }
+    }
+
+    /// The same where the projections with factors in the weights file are known.
     ///
     /// # Errors
     /// The adapter uses what is not supported.
     pub fn shape(&self, adapted: Vec<Projection>) -> Result<LoraShape, String> {
-        let unsupported = |field: &str, value: &dyn std::fmt::Debug, valid: &str| {
-            Err(format!("`{field}` is {value:?}; only {valid} is supported"))
-        };
-        if self.peft_type != "LORA" {
-            return unsupported("peft_type", &self.peft_type, "\"LORA\"");
-        }
-        if self.bias != "none" {
-            return unsupported("bias", &self.bias, "\"none\"");
-        }
-        if self.use_dora {
-            return unsupported("use_dora", &self.use_dora, "false");
-        }
-        if self.fan_in_fan_out {
-            return unsupported("fan_in_fan_out", &self.fan_in_fan_out, "false");
-        }
-        if self.modules_to_save.as_ref().is_some_and(|modules| !modules.is_empty()) {
-            return unsupported("modules_to_save", &self.modules_to_save, "null");
-        }
-        if self.has_patterns() || self.adapts(0).is_some() {
-            return Err(
-                "`rank_pattern`, `alpha_pattern` or `layers_to_transform` is not empty, and here all modules share one rank and scaling"
-                    .to_owned(),
-            );
-        }
-        self.refuse_other()?;
-        if adapted.is_empty() {
-            let wanted = key(0, Projection::Q, 'A');
-            return Err(format!(
-                "{WEIGHTS} has no factors of layer 0 under the names that peft gives, such as `{wanted}`: save the adapter with peft"
-            ));
-        }
+        self.refuse_unsupported()?;
         if let Value::Array(names) = &self.target_modules {
             let mut listed = names.iter().map(projection).collect::<Result<Vec<Projection>, String>>()?;
             listed.sort_unstable();
@@ -213,6 +204,34 @@ impl AdapterConfig {
     pub(super) fn scaling(&self) -> f64 {
         let r = self.r as f64;
         self.lora_alpha / if self.use_rslora { r.sqrt() } else { r }
+    }
+
+    fn refuse_unsupported(&self) -> Result<(), String> {
+        let unsupported = |field: &str, value: &dyn std::fmt::Debug, valid: &str| {
+            Err(format!("`{field}` is {value:?}; only {valid} is supported"))
+        };
+        if self.peft_type != "LORA" {
+            return unsupported("peft_type", &self.peft_type, "\"LORA\"");
+        }
+        if self.bias != "none" {
+            return unsupported("bias", &self.bias, "\"none\"");
+        }
+        if self.use_dora {
+            return unsupported("use_dora", &self.use_dora, "false");
+        }
+        if self.fan_in_fan_out {
+            return unsupported("fan_in_fan_out", &self.fan_in_fan_out, "false");
+        }
+        if self.modules_to_save.as_ref().is_some_and(|modules| !modules.is_empty()) {
+            return unsupported("modules_to_save", &self.modules_to_save, "null");
+        }
+        if self.has_patterns() || self.adapts(0).is_some() {
+            return Err(
+                "`rank_pattern`, `alpha_pattern` or `layers_to_transform` is not empty, and here all modules share one rank and scaling"
+                    .to_owned(),
+            );
+        }
+        self.refuse_other()
     }
 
     /// Refuses fields of peft that change what is computed, or the base that it belongs to.

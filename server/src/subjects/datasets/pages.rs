@@ -181,7 +181,7 @@ pub(crate) async fn show_one_dataset(
     let db = lab.store.pool();
     let listing = Listing::new("rows", Some(ROWS), asked.cursor.as_deref(), Some(Order::Oldest))?;
     let dataset = datasets::find(db, *id).await?;
-    let page = listing.page(datasets::rows(db, *id, listing.window()).await?);
+    let page = listing.page(datasets::shown_rows(db, *id, listing.window()).await?);
     view.show(&DatasetPage {
         layout: view.layout(dataset.name.clone(), Section::Datasets),
         overlaps: datasets::overlaps(db, *id).await?,
