@@ -54,7 +54,7 @@ fn what_is_wrong_with_the_tests_themselves_can_be_told_from_a_refusal() {
         "import sys\nsys.exit(0)\nassert f(1) == 2",
         "assert f(1) == __import__('sys').exit()",
         "raise KeyboardInterrupt\nassert f(1) == 2",
-        "assert f(lambda: 1) == 2",
+        "assert f([].append) == 2",
         "__import__('os').abort()\nassert f(1) == 2",
     ] {
         let verdict = judged(test, EMPTY);
