@@ -231,7 +231,7 @@ def operations(checks):
 
 
 def decoding(checks):
-    """Decoding beside the floor of the card: sizes, cuts, samples of a prompt, ragged and long sequences, members."""
+    """Decoding alongside the floor of the card: sizes, cuts, samples of a prompt, ragged and long sequences, members."""
     usual = ["--repeats", 2, *checks.lengths(128, 128)]
     for shape in checks.shapes:
         for sequences in (64, 512):
@@ -260,7 +260,7 @@ def decoding(checks):
 
 
 def updates(checks):
-    """Updates beside the floor: ragged and long sequences, eight samples a prompt, with and without each switch."""
+    """Updates alongside the floor: ragged and long sequences, eight samples a prompt, with and without each switch."""
     for shape in checks.shapes:
         at = ["--shape", shape, "--repeats", 2, "--micro-batch-tokens", 16384, "--recompute"]
         ragged = [*at, "--sequences", 64, *checks.lengths(600, 1500), "--samples", 8, "--ragged"]

@@ -51,7 +51,7 @@ def cannot_fail(outcome, runs, own=()):
 
 
 def vacuous(arm, runs):
-    """Why an arm that is rewarded for finishing alone (`finished`) controls for nothing; else nothing. Where nearly all answers
+    """Why an arm that is rewarded only for finishing (`finished`) controls for nothing; else nothing. Where nearly all answers
     of the base finish, or nearly none, its groups teach nothing at the first step.
 
     >>> run = lambda share: {"metrics": ["no_signal_share"], "rows": [[0, share], [1, 0.2]]}

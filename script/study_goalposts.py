@@ -27,7 +27,7 @@ def import_rows(lyceum, name, purpose, rows):
 
 
 def every(steps, checkpoints):
-    """How many steps apart so many checkpoints are, the last of them at the end: a union over more checkpoints has more luck, so
+    """Steps between `count` checkpoints, the last of them at the end: a union over more checkpoints has more luck, so
     all arms have equally many.
 
     >>> every(24, 3), every(96, 3)

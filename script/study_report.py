@@ -87,11 +87,16 @@ class Found:
         there, planned = min(len(rows) for rows in self.trained().values()), len(self.experiment["seeds"])
         return f"{there} seeds" if there == planned else f"{there} of {planned} planned seeds so far"
 
-    def values(self, arm, measure):
+    def values(self, arm, measure, level=None):
         if arm == "nothing":
             return [[0.0]]
         found = [outcomes.base_row(self.base)] if arm == "base" else self.arms[arm]
-        return [outcomes.values_of(row, measure, self.measure.get("samples", 1)) for row in found]
+        values = [outcomes.values_of(row, measure, self.measure.get("samples", 1)) for row in found]
+        if level is None:
+            return values
+        # Levels take turns, in a study of one type of problem.
+        levels = self.measure["levels"]
+        return [each[levels.index(level) :: len(levels)] for each in values]
 
     @functools.cached_property
     def outcomes(self):
@@ -112,9 +117,9 @@ class Found:
             measure = outcome["measure"]
             if " of " in measure and not all(outcomes.recorded(row, measure.partition(" of ")[2]) for row in self.arms[arm]):
                 continue
-            ours = self.values(arm, measure)
+            ours = self.values(arm, measure, outcome.get("level"))
             # The untrained base with as many attempts as the arm's own checkpoints.
-            theirs = self.values(arm, f"{measure}_control") if against == "control" else self.values(against, measure)
+            theirs = self.values(arm, f"{measure}_control") if against == "control" else self.values(against, measure, outcome.get("level"))
             theirs = [[0.0] * len(ours[0])] if against == "nothing" else theirs
             judged = self.judge(outcome, ours, theirs, against in ("base", "nothing"))
             sides = {side: self.experiment["arms"].get(side, {}) for side in (arm, against)}
@@ -170,7 +175,8 @@ def measured(outcome):
     """What of which arms an outcome compares."""
     measure, against = outcome["measure"].replace("pass_at_", "pass@"), outcome["against"]
     arms = outcome["arm"] if against == "nothing" else f"{outcome['arm']} − {against}"
-    return f"{arms}, {measure}"
+    level = f" at level {outcome['level']}" if "level" in outcome else ""
+    return f"{arms}, {measure}{level}"
 
 
 def outcome_table(found):
@@ -348,7 +354,7 @@ def metric_table(found):
 
 
 def goalpost_table(found):
-    """What each arm solved of the goalposts, by seed and by any, beside the untrained base with as many attempts (table 4)."""
+    """What each arm solved of the goalposts, by seed and by any, alongside the untrained base with as many attempts (table 4)."""
     body = []
     for arm, rows in found.trained().items():
         cells = [arm]

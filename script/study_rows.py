@@ -1,19 +1,20 @@
-"""The rows that studies are measured on and learn from: files in configs/experiment-rows, each with its SHA-256."""
+"""The rows that studies are measured on and learn from: files in configs/experiment-rows, or chains, each with its SHA-256."""
 
 import hashlib
 import json
 import pathlib
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent / "configs/experiment-rows"
+CHAINS = FOLDER.parent / "datasets"
 
 
-def first(name, count):
-    """The first rows of a set. Types and levels take turns, so that any number has nearly equal shares of them.
+def first(name, count, levels=None):
+    """The first rows of a set, or of some levels of it. Types and levels take turns, so that any number has nearly equal shares of them.
 
-    >>> [row["level"] for row in first("outputs", 6)]
-    [1, 2, 3, 4, 5, 1]
+    >>> [row["level"] for row in first("outputs", 6)], [row["level"] for row in first("outputs", 3, [2, 4])]
+    ([1, 2, 3, 4, 5, 1], [2, 4, 2])
     """
-    path = FOLDER / f"{name}.jsonl"
+    path = (CHAINS if name.startswith("chains-") else FOLDER) / f"{name}.jsonl"
     digests = dict(reversed(line.split()) for line in (FOLDER / "SHA256SUMS").read_text().splitlines())
     if path.name not in digests:
         known = ", ".join(sorted(file.removesuffix(".jsonl") for file in digests))
@@ -22,6 +23,7 @@ def first(name, count):
     if hashlib.sha256(content).hexdigest() != digests[path.name]:
         raise SystemExit(f"results: {path} has changed: its SHA-256 is not the one in SHA256SUMS")
     rows = [json.loads(line) for line in content.splitlines()]
+    rows = [row for row in rows if levels is None or row["level"] in levels]
     if len(rows) < count:
         raise SystemExit(f"results: `{name}` has {len(rows)} rows: {count} are too many")
     return rows[:count]

@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[expect(dead_code, reason = "read for its faults alone")]
+#[expect(dead_code, reason = "read only for its faults")]
 struct Asked {
     #[schemars(range(min = 1, max = 100))]
     limit: Option<u32>,

@@ -170,6 +170,6 @@ class Clock:
         return {"LD_PRELOAD": str(self.library), "ATTACK_CLOCK": str(self.offset)} if self.works else {}
 
     def jump(self, seconds):
-        """Sets the clock so many seconds off. Written in place, because the file is mapped."""
+        """Sets the clock off by these seconds. Written in place, because the file is mapped."""
         with open(self.offset, "r+b" if self.offset.exists() else "w+b") as file:
             file.write(struct.pack("=q", seconds))

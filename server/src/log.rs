@@ -1,4 +1,4 @@
-//! The server's log (`docs/LOGGING.md`): a line for each request, and the short log for a terminal.
+//! The server's log (`docs/OPERATING.md`): a line for each request, and the short log for a terminal.
 
 use actix_web::body::MessageBody;
 use actix_web::dev::{ServiceRequest, ServiceResponse};

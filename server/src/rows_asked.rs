@@ -28,7 +28,7 @@ pub(crate) async fn faults(
     let asked = recipe.rows_asked(config).map_err(|error| ApiError::unprocessable(error.to_string()))?;
     let Some(asked) = asked else { return Ok(Vec::new()) };
     let mut faults = Vec::new();
-    // What a row asks depends on its kind alone, so one of each is enough.
+    // What a row asks depends only on its kind, so one of each is enough.
     let examples = datasets::examples(db, asked.dataset, asked.rows).await?;
     faults.extend(kind_fault(&asked, &examples));
     let bases: BTreeSet<&str> = config.populations.values().map(|of| of.base_model.name.as_str()).collect();

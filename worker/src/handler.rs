@@ -30,12 +30,12 @@ pub trait Handler: Send + Sync + 'static {
         context: Context,
     ) -> impl Future<Output = Result<Self::Outcome, HandlerError>> + Send;
 
-    /// Whether it takes items whose tokens `sampler` generates; the engine's alone by default.
+    /// Whether it takes items whose tokens `sampler` generates; only the engine's by default.
     fn serves(&self, sampler: Sampler) -> bool {
         sampler.is_engine()
     }
 
-    /// What takes the optimizer steps of the items it takes; the engine alone by default.
+    /// What takes the optimizer steps of the items it takes; only the engine by default.
     fn trainers(&self) -> Vec<Trainer> {
         vec![Trainer::Engine]
     }

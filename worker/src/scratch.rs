@@ -10,7 +10,7 @@ use tempfile::{NamedTempFile, TempDir};
 
 /// How the folders of workers in the temporary folder begin.
 const PREFIX: &str = "lyceum-worker-";
-/// The prefix of releases that kept adapters alone there.
+/// The prefix of releases that kept only adapters there.
 const EARLIER: &str = "lyceum-adapters-";
 /// The file that a worker locks in its folder while it lives.
 const LOCK: &str = "lock";

@@ -157,7 +157,7 @@ impl BenchmarkSchedule {
         faults.chain(unplayed).collect()
     }
 
-    /// The evaluation of `run` once `done` steps are done; after none, that of its base alone.
+    /// The evaluation of `run` once `done` steps are done; after none, that of its base.
     pub fn evaluation(&self, run: ExecutionId, done: u32, compute: Compute) -> BenchmarkSpec {
         BenchmarkSpec {
             suites: self.suites.clone(),

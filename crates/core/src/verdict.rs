@@ -1,4 +1,4 @@
-//! The verdict on a run: whether it learns, in one sentence, by rules over what its rows say. `docs/VERDICT.md` lists
+//! The verdict on a run: whether it learns, in one sentence, by rules over what its rows say. `docs/STATISTICS.md` lists
 //! the rules with their reasons; the thresholds are here.
 
 mod evidence;

@@ -176,7 +176,7 @@ pub fn product(threads: usize, left: Matrix<'_>, right: Matrix<'_>, before: Befo
     }
 }
 
-/// How many numbers the products of two stacks on `threads` threads copy at a time, at most: blocks of both
+/// Maximum number of numbers that the products of two stacks on `threads` threads copy at a time: blocks of both
 /// operands, no deeper than `gemm` makes them, and no more than fit into a cache.
 pub fn room(threads: usize, left: Stack<'_>, right: Stack<'_>) -> usize {
     const BLOCK: usize = 128;

@@ -63,7 +63,7 @@ impl TestCluster {
 
     /// A new database for a test that begins as `prepare` left another one; dropping the value deletes it.
     ///
-    /// The other one is prepared once for each build of a test program, whose tests then pay for a copy alone.
+    /// The other one is prepared once for each build of a test program, whose tests then pay only for a copy.
     ///
     /// # Errors
     /// That of `prepare`, or [`Error::Failed`] with the output of `psql`.

@@ -5,12 +5,13 @@ pub mod rules;
 use chrono::{DateTime, Utc};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use sqlx::{FromRow, PgPool, QueryBuilder};
+use sqlx::{AssertSqlSafe, FromRow, PgPool, QueryBuilder};
 use strum::{IntoStaticStr, VariantArray};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::page::{Page, Window, and, by_seq, keyed_by_seq};
+use crate::standstill::STALLED_SINCE;
 use crate::text::storable;
 use crate::{Result, StoreError};
 
@@ -26,9 +27,9 @@ pub enum AlertKind {
     Stalled,
     /// A run has completed.
     Completed,
-    /// A run shows a sign of collapse (`docs/VERDICT.md`).
+    /// A run shows a sign of collapse (`docs/STATISTICS.md`).
     Collapsing,
-    /// A metric of a run is beyond a bound (`docs/ALERTS.md`).
+    /// A metric of a run is beyond a bound (`docs/OPERATING.md`).
     Metric,
     /// A worker disappeared.
     WorkerLost,
@@ -167,31 +168,34 @@ pub struct Candidate {
     pub step: Option<i32>,
 }
 
+/// The number of alerts since `since`.
+pub async fn count_since(db: &PgPool, since: DateTime<Utc>) -> Result<i64> {
+    let query = sqlx::query_scalar("SELECT count(*) FROM alerts WHERE created_at > $1");
+    Ok(query.bind(since).fetch_one(db).await?)
+}
+
 /// Ends of runs and losses of workers within the last hour, and stalls of runs, of which there is no alert. What happened
 /// while no server looked is announced afterwards; what is older is not.
 pub async fn candidates(db: &PgPool) -> Result<Vec<Candidate>> {
-    Ok(sqlx::query_as(
+    Ok(sqlx::query_as(AssertSqlSafe(format!(
         "SELECT found.* FROM (
              SELECT e.state AS kind, e.id AS subject, extract(epoch FROM e.finished_at)::text AS occurrence, e.id AS run,
                  r.name, e.error, e.step
              FROM executions e JOIN runs r ON r.id = e.id
              WHERE e.kind = 'run' AND e.state IN ('failed', 'completed') AND e.finished_at > now() - interval '1 hour'
              UNION ALL
-             SELECT 'stalled', id, extract(epoch FROM last)::text, id, name, NULL, step FROM (
-                 SELECT e.id, r.name, e.step,
-                     greatest(e.updated_at, max(greatest(w.progress_at, w.started_at, w.finished_at))) AS last
-                 FROM executions e JOIN runs r ON r.id = e.id
-                 LEFT JOIN work w ON w.execution_id = e.id AND w.step = e.step
+             SELECT 'stalled', id, extract(epoch FROM since)::text, id, name, NULL, step FROM (
+                 SELECT e.id, r.name, e.step, {} AS since FROM executions e JOIN runs r ON r.id = e.id
                  WHERE e.kind = 'run' AND e.state = 'running' AND e.updated_at < now() - interval '1 minute'
-                 GROUP BY e.id, r.id
-             ) news WHERE last < now() - interval '1 minute'
+             ) stalled WHERE since IS NOT NULL
              UNION ALL
              SELECT 'worker_lost', id, extract(epoch FROM stopped_at)::text, NULL, name, NULL, NULL FROM workers
              WHERE state = 'lost' AND stopped_at > now() - interval '1 hour'
          ) found
          WHERE NOT EXISTS (SELECT FROM alerts a WHERE a.kind = found.kind AND a.subject = found.subject
              AND a.occurrence = found.occurrence)",
-    )
+        *STALLED_SINCE
+    )))
     .fetch_all(db)
     .await?)
 }

@@ -129,18 +129,3 @@ pub async fn pace(db: &PgPool, execution: ExecutionId) -> Result<Pace> {
     .fetch_one(db)
     .await?)
 }
-
-/// The time of the last activity of a running run, if that was more than a minute ago.
-pub async fn stalled_since(db: &PgPool, execution: ExecutionId) -> Result<Option<DateTime<Utc>>> {
-    Ok(sqlx::query_scalar(
-        "SELECT last FROM (
-             SELECT greatest(e.updated_at, max(greatest(w.progress_at, w.started_at, w.finished_at))) AS last
-             FROM executions e LEFT JOIN work w ON w.execution_id = e.id AND w.step = e.step
-             WHERE e.id = $1 AND e.state = 'running' GROUP BY e.id
-         ) news WHERE last < now() - interval '1 minute'",
-    )
-    .bind(execution.0)
-    .fetch_optional(db)
-    .await?
-    .flatten())
-}

@@ -43,6 +43,7 @@ pub mod search;
 mod seed;
 pub mod sessions;
 pub mod shares;
+pub mod standstill;
 pub mod steps;
 pub mod sweeps;
 mod text;

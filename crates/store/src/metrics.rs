@@ -114,7 +114,7 @@ pub struct MetricsQuery {
     pub to: Option<u32>,
     /// Of one member; `None` for the run and all members.
     pub member: Option<MemberId>,
-    /// Of the run alone, without its members.
+    /// Of the run, without its members.
     pub run_alone: bool,
     /// Level of downsampling: 0 has every step, n has mean, minimum and maximum over 4^n steps.
     pub level: u8,

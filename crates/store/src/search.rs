@@ -21,7 +21,7 @@ pub struct Found {
 }
 
 /// The newest with `text` in their names, or at the beginning of their ids; those whose name begins with it first. At most
-/// `each` of a kind. Names of members are found by their beginning alone, since there are many.
+/// `each` of a kind. Names of members are found only by their beginning, since there are many.
 pub async fn search(db: &PgPool, text: &str, each: u32) -> Result<Vec<Found>> {
     let (low, high) = ids_from(text).unzip();
     Ok(sqlx::query_as(

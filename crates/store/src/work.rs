@@ -21,7 +21,7 @@ use lyceum_core::work::{Device, Kernels, Sampler, Trainer, WorkKind};
 use sqlx::{AssertSqlSafe, FromRow, PgPool};
 
 use crate::Result;
-use claim::{COMPUTES, LOADS, PRESENT, SAMPLES, TAKES, TRAINS};
+use claim::{COMPUTES, HOLDS, LOADS, PRESENT, SAMPLES, TAKES, TRAINS};
 
 /// What all workers that are present lack for an item.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,6 +92,11 @@ struct Found {
     compute: i64,
     offered: Option<i64>,
 }
+
+/// Whether worker `k` could take item `w`.
+pub(crate) static ACCEPTS: LazyLock<String> = LazyLock::new(|| {
+    format!("{PRESENT} AND {TAKES} AND {SAMPLES} AND {TRAINS} AND {LOADS} AND {COMPUTES} AND {HOLDS}")
+});
 
 static FIND: LazyLock<String> = LazyLock::new(|| {
     format!(

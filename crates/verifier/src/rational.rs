@@ -16,7 +16,7 @@ pub(crate) struct Rational {
 }
 
 impl Rational {
-    /// Whether two numbers are the same; if one is a decimal fraction, up to 1e-6 of the larger. 0 equals 0 alone.
+    /// Whether two numbers are the same; if one is a decimal fraction, up to 1e-6 of the larger. 0 equals only 0.
     pub(crate) fn equals(&self, other: &Self) -> bool {
         let (a, b) = (&self.value, &other.value);
         a == b

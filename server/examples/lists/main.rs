@@ -47,7 +47,7 @@ struct Options {
     /// A folder for the database, which is filled once and then measured again; a new one each time without
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
-    /// Leave out lists, to measure pages alone
+    /// Leave out lists, to measure only pages
     #[arg(long)]
     no_lists: bool,
     /// Pages whose address has this in it

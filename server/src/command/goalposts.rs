@@ -32,7 +32,7 @@ pub(crate) struct Goalposts {
 #[derive(Debug, Subcommand)]
 enum Action {
     Make(Make),
-    /// Print which goalposts the checkpoints of runs solved when; runs that differ by seed alone are one arm
+    /// Print which goalposts the checkpoints of runs solved when; runs that differ only by seed are one arm
     Map {
         /// The runs
         #[arg(required = true, value_name = "RUN")]

@@ -20,7 +20,7 @@ pub(crate) struct Caller {
     pub token: Token,
     /// The session's CSRF token, required for changes; `None` for a program with a token.
     pub csrf: Option<String>,
-    /// Whether the caller has no token but a share link, which shows one page and no run beside those that it names.
+    /// Whether the caller has no token but a share link, which shows one page and only the runs that it names.
     pub has_only_a_link: bool,
 }
 

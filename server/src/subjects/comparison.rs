@@ -47,7 +47,7 @@ pub(crate) struct CompareFilter {
     metrics: Option<String>,
     /// `true` draws runs of an arm as one curve with a band over its seeds; by default every run has its own.
     arms: Option<bool>,
-    /// The x axis of curves, by default steps. Metrics of arms are drawn over steps alone, which all seeds have in common.
+    /// The x axis of curves, by default steps. Metrics of arms are drawn only over steps, which all seeds have in common.
     over: Option<Over>,
     /// The run whose latest values others are compared with.
     baseline: Option<Uuid>,

@@ -28,7 +28,7 @@ pub(crate) struct RecipeSummary {
     name: &'static str,
     /// What it does, in a sentence.
     summary: &'static str,
-    /// The roles its members play; empty if they follow from the config alone.
+    /// The roles its members play; empty if they follow only from the config.
     roles: Vec<RoleSummary>,
     /// The features of its runs.
     capabilities: CapabilitySummary,

@@ -15,10 +15,10 @@ use uuid::Uuid;
 
 use crate::api_error::ApiError;
 
-/// Runs of one map, at most.
+/// Maximum number of runs of one map.
 pub(crate) const RUNS: usize = 24;
 
-/// Which goalposts the checkpoints of some runs solved when, by arm; runs of an arm differ by seed alone.
+/// Which goalposts the checkpoints of some runs solved when, by arm; runs of an arm differ only by seed.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct GoalpostMap {
     /// The goalposts; none if no checkpoint has attempted any.

@@ -195,7 +195,7 @@ pub(crate) async fn show_lab(
     show(view, &lab, asked, has_now).await
 }
 
-/// The table alone, as JSON; a browser is sent to the lab.
+/// Only the table, as JSON; a browser is sent to the lab.
 #[get("/runs")]
 pub(crate) async fn show_runs(
     view: View,

@@ -7,7 +7,7 @@ mod result;
 use actix_web::web::ServiceConfig;
 
 pub(crate) use result::held_out::chosen as measured_way;
-pub(crate) use result::now::{eta, seconds_of};
+pub(crate) use result::now::{Standstill, eta, seconds_of};
 pub(crate) use result::verdict::{VerdictView, tone};
 
 pub(super) fn pages(config: &mut ServiceConfig) {

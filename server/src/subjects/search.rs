@@ -24,7 +24,7 @@ const BEGINNINGS: [(&str, &str); 4] = [
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SearchQuery {
-    /// Part of a name (of a member, its beginning), or at least the first four digits of an id. Empty: pages alone.
+    /// Part of a name (of a member, its beginning), or at least the first four digits of an id. Empty: only pages.
     #[serde(default)]
     #[schemars(length(max = bounds::NAME))]
     q: String,

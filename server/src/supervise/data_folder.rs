@@ -16,7 +16,7 @@ const ADMIN_TOKEN_FILE: &str = "admin-token";
 const SETTINGS_FILE: &str = "lyceum.toml";
 const ARTIFACTS: &str = "artifacts";
 
-/// The mode of files: readable by the owner alone.
+/// The mode of files: readable only by the owner.
 const PRIVATE: u32 = 0o600;
 
 /// A data folder locked by this process until the value is dropped.

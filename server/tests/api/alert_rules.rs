@@ -50,7 +50,7 @@ async fn end_step(server: &TestServer, run: Uuid, step: i32, solve_rate: f64) {
         .expect("a step");
 }
 
-/// Waits until a rule has looked at so many finished steps of the run.
+/// Waits until a rule has looked at `steps` finished steps of the run.
 async fn looked(server: &TestServer, run: Uuid, steps: i32) {
     loop {
         let found: Option<i32> = sqlx::query_scalar("SELECT max(step) FROM alert_rule_states WHERE run_id = $1")

@@ -55,7 +55,7 @@ async fn checked(server: &TestServer, made: &Value, faults: &[(u32, TestFaultKin
     tx.commit().await.expect("a commit");
 }
 
-/// A run that learns from `mine`, with these fields beside its name.
+/// A run that learns from `mine`, with these fields alongside its name.
 fn run(fields: &Value) -> Value {
     let mut dataset = json!({"name": "mine"});
     let more = fields.as_object().expect("fields").clone();

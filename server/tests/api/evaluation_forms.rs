@@ -20,7 +20,7 @@ const TYPES: [&str; 8] = [
     "regenerate",
 ];
 
-/// An evaluation of the untrained base on so many rows.
+/// An evaluation of the untrained base on `rows` rows.
 fn benchmark(rows: u32) -> Value {
     json!({"spec": {"type": "benchmark", "suites": ["held-out-seedling"], "rows": rows, "base_model": {"name": "seedling"}}})
 }

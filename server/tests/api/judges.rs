@@ -1,4 +1,4 @@
-//! Attempts of roles that plan or judge, beside those that solve.
+//! Attempts of roles that plan or judge, alongside those that solve.
 
 use lyceum_core::id::{AttemptId, VersionId};
 use lyceum_core::recipe::{AttemptRecord, Plan, Records, Role};

@@ -1,4 +1,4 @@
-//! Results of runs: differences from the base on the same rows, and nothing beside what was measured in another way.
+//! Results of runs: differences from the base on the same rows, and nothing for what was measured in another way.
 
 use lyceum_core::id::ExecutionId;
 use lyceum_core::verdict::{Against, Comparison};

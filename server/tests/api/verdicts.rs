@@ -1,13 +1,16 @@
 //! The verdict above a run and on the start page.
 
 use lyceum_core::id::ExecutionId;
+use lyceum_store::alerts::{self, AlertKind};
 use lyceum_store::tokens::Scope;
 use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
 
 use crate::benchmarks::{imported, measured};
 use crate::fixtures::filled;
 use crate::harness::{Actor, TestServer};
 use crate::outline::{attributes, outline};
+use crate::workers::registered;
 
 /// Names the run's metrics and gives it `steps` steps with these values, early and from step 20 on.
 async fn recorded(server: &TestServer, run: ExecutionId, steps: i32, metrics: &[(&str, f64, f64)]) {
@@ -99,6 +102,7 @@ async fn runs_that_stall_or_fail_say_so_first() {
     ] {
         sqlx::query(table).execute(db).await.expect("an old run");
     }
+    registered(&server, "idle").await;
     let found = verdict(&writer, run).await;
     assert_eq!(states(&found), ["stalled", "unmeasured"]);
     assert_eq!(found["next"]["address"], "/workers");
@@ -114,6 +118,47 @@ async fn runs_that_stall_or_fail_say_so_first() {
     assert!(!page.contains("<b>w</b>"), "causes are escaped: {page}");
     let latest = writer.get("/.json").await.expect(200).json();
     assert_eq!(latest["latest"]["findings"][0]["state"], "failed", "nothing runs: {latest}");
+    server.stop().await;
+}
+
+#[actix_web::test]
+async fn a_run_that_stands_still_says_why() {
+    let server = TestServer::start().await;
+    let writer = server.actor(Scope::Write).await;
+    let run = filled(&server, 1).await.run;
+    let db = server.store.pool();
+    sqlx::query("UPDATE executions SET updated_at = now() - interval '2 minutes'")
+        .execute(db)
+        .await
+        .expect("an old run");
+    let still = async || {
+        let now = writer.get(&format!("/runs/{run}.json")).await.expect(200).json();
+        assert_eq!(now["is_stalled"], states(&verdict(&writer, run).await).contains(&"stalled"));
+        let listed = alerts::candidates(db).await.expect("candidates");
+        assert_eq!(now["is_stalled"], listed.iter().any(|one| one.kind == AlertKind::Stalled));
+        now["standstill"].as_str().expect("a standstill").to_owned()
+    };
+    let becomes = async |change: &str| {
+        sqlx::query(AssertSqlSafe(format!("UPDATE work SET {change}"))).execute(db).await.expect("a change");
+    };
+    assert_eq!(still().await, "Blocked: there is no worker");
+    let worker = registered(&server, "idle").await;
+    assert_eq!(still().await, "Stalled: nothing has moved for a minute");
+    let other = filled(&server, 1).await;
+    sqlx::query(
+        "UPDATE work SET state = 'running', worker_id = $2, lease_until = now(), progress_at = now() WHERE id = $1",
+    )
+    .bind(other.work.0)
+    .bind(worker.0)
+    .execute(db)
+    .await
+    .expect("an item in progress");
+    assert_eq!(still().await, "Queued: the workers also have 1 item of another run");
+    becomes("progress_at = now() - interval '2 minutes' WHERE state = 'running'").await;
+    assert_eq!(still().await, "Stalled: nothing has moved for a minute", "the other one stands still as well");
+    becomes("run_at = now() + interval '1 hour', errors = '[{\"message\": \"no such file\"}]' WHERE state = 'ready'")
+        .await;
+    assert_eq!(still().await, "Retrying an item that failed: no such file");
     server.stop().await;
 }
 

@@ -14,7 +14,7 @@ use crate::fixtures::filled;
 use crate::harness::TestServer;
 use crate::outline::{attributes, island, outline};
 
-async fn registered(server: &TestServer, name: &str) -> WorkerId {
+pub(crate) async fn registered(server: &TestServer, name: &str) -> WorkerId {
     let id = WorkerId(Uuid::now_v7());
     let new = NewWorker {
         id,
@@ -96,7 +96,7 @@ async fn reports_of_a_minute_are_one_point_of_a_workers_charts() {
     server.stop().await;
 }
 
-/// A worker on `device` with so many GiB that takes `kinds`.
+/// A worker on `device` with this memory in GiB that takes `kinds`.
 async fn arrives(
     server: &TestServer,
     kinds: &[WorkKind],

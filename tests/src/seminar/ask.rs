@@ -56,7 +56,7 @@ impl Step<'_> {
         Ok(said.collect())
     }
 
-    /// The critic scores problems, 0 or 1. It is rewarded for the format alone, as in SAGE.
+    /// The critic scores problems, 0 or 1. It is rewarded only for the format, as in SAGE.
     pub(super) fn critique(&mut self, problems: &[Shown]) -> Progress<(BTreeMap<ProblemId, f64>, Lessons)> {
         let critic = self.first(Role::Critic)?;
         let prompts: Vec<String> = problems.iter().map(|(_, shown)| format!("<cq>{shown}")).collect();

@@ -96,7 +96,7 @@ async fn turns(house: &House, slot: &Slot, count: usize) -> Result<Vec<u128>> {
     Ok(runs)
 }
 
-/// A run that was created, and whose items were begun, so many seconds ago.
+/// A run that was created, and whose items were begun, this number of seconds ago.
 async fn ago(house: &House, run: u128, seconds: f64) -> Result<()> {
     for past in [
         "UPDATE executions SET created_at = now() - $2 * interval '1 second' WHERE id = $1",

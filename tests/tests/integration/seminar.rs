@@ -236,7 +236,7 @@ async fn members_are_shown_with_their_bases(lab: &Lab, run: ExecutionId) -> Resu
     Ok(())
 }
 
-/// A row of the dataset shows what the critic said of it, and its solve rate is over answers alone.
+/// A row of the dataset shows what the critic said of it, and its solve rate is only over answers.
 async fn judgements_are_no_failed_solutions(house: &House, lab: &Lab, run: ExecutionId) -> Result<()> {
     let (problem, answers, solved): (Uuid, i64, i64) = sqlx::query_as(
         "SELECT problem_id, count(*) FILTER (WHERE role = 'solver'), count(*) FILTER (WHERE correct)

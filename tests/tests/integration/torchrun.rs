@@ -1,4 +1,4 @@
-//! A run whose updates are computed by two processes, beside the same run on the engine: where `TORCHRUN_PYTHON` names an
+//! A run whose updates are computed by two processes, alongside the same run on the engine: where `TORCHRUN_PYTHON` names an
 //! interpreter that has torch (`script/check-torchrun`).
 
 use std::collections::BTreeMap;

@@ -18,7 +18,7 @@ use super::loading::ModelArgs;
 /// A request: {"id": "a", "prompt": "def f(", "adapter": 0, "n": 4, "max_tokens": 64, "temperature": 0.8, "top_p":
 /// 0.95, "top_k": 0, "seed": 1, "stop": ["\n\n"], "stop_ids": [], "ignore_eos": false}. `ids` (token ids) can replace
 /// `prompt`; one of the two is required, everything else has a default. `adapter` is the index of an --adapter; without
-/// it the base alone is used. Temperature 0 is greedy.
+/// it the base is used without one. Temperature 0 is greedy.
 ///
 /// A result: {"id": "a", "completions": [{"ids": [..], "text": "..", "finish_reason": "stop", "logprobs": [..],
 /// "sampling_logprobs": [..], "entropy": 1.2}]}. `logprobs` are under the model itself, `sampling_logprobs` under the

@@ -11,7 +11,7 @@ use super::loading::ModelArgs;
 
 /// Score sequences of token ids: one JSON object per line in, one per line out, in the same order.
 ///
-/// A request: {"id": "a", "ids": [1, 2, 3], "adapter": 0}; without `adapter` the base alone is used. A result: {"id":
+/// A request: {"id": "a", "ids": [1, 2, 3], "adapter": 0}; without `adapter` the base is used without one. A result: {"id":
 /// "a", "logprobs": [..]}, one log-probability per id after the first.
 #[derive(Debug, Args)]
 pub(crate) struct Score {

@@ -35,7 +35,7 @@ pub enum Unfit {
 /// How long a worker leaves such items to others before it looks for the base again, which somebody may have added.
 const LEAVE: Duration = Duration::from_secs(600);
 
-/// Pairs of an execution and a base. Not bases alone: two runs may ask for different weights under one name.
+/// Pairs of an execution and a base. Not only bases: two runs may ask for different weights under one name.
 #[derive(Debug, Default)]
 pub(super) struct Lacking(Mutex<HashMap<(ExecutionId, String), Instant>>);
 

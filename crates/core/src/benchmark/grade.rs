@@ -126,7 +126,7 @@ pub fn task(row: &BenchmarkRow, id: String, solution: String) -> Result<Task, St
 pub struct Graded {
     /// Whether it is correct; for EvalPlus' suites, by the base tests and the added ones.
     pub correct: bool,
-    /// EvalPlus' suites: whether it passes the base tests alone.
+    /// EvalPlus' suites: whether it passes only the base tests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub base_correct: Option<bool>,
     /// How its execution ended.

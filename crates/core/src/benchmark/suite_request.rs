@@ -64,7 +64,7 @@ pub struct SuiteRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0, max = 1.0))]
     pub top_p: Option<f64>,
-    /// Tokens of an answer, at most.
+    /// Maximum number of tokens of an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub max_tokens: Option<u32>,

@@ -133,7 +133,7 @@ pub trait Recipe: Planner {
         Ok(None)
     }
 
-    /// The roles its members play; none if they follow from the config alone.
+    /// The roles its members play; none if they follow only from the config.
     fn roles(&self) -> Vec<Role> {
         Vec::new()
     }

@@ -241,7 +241,7 @@ pub struct DatasetCheckSpec {
     /// The dataset, by name or id.
     #[schemars(length(min = 1, max = 200))]
     pub dataset: String,
-    /// A dry run of its reward: only so many rows, the first ones, are scored, and nothing is noted about the dataset. 10 by
+    /// A dry run of its reward: only the first N rows are scored, and nothing is noted about the dataset. 10 by
     /// default with one of the next two fields.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = MAX_DRY_ROWS))]

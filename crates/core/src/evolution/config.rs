@@ -93,7 +93,7 @@ impl EvolutionConfig {
     }
 
     /// Faults the schema cannot express, with places below `pointer`. `smallest` is the size of the smallest role with
-    /// more than one member, if any: a set of crossovers alone can never be used with a single survivor. `rank` is that of
+    /// more than one member, if any: a set of only crossovers can never be used with a single survivor. `rank` is that of
     /// the members' adapters, and `learning_rate` the optimizer's.
     pub fn faults(&self, pointer: &str, smallest: Option<usize>, rank: u32, learning_rate: f64) -> Vec<Fault> {
         let gives_birth = self.every > 0 && smallest.is_some();

@@ -40,7 +40,7 @@ pub struct UpdateShape {
     pub rows: u64,
     /// Members those tokens belong to (m), in equal parts.
     pub together: u64,
-    /// Members whose KL term is measured against a version that is held for that alone.
+    /// Members whose KL term is measured against a version that is held only for that.
     pub references: u64,
     /// Positions of the micro-batch's padded sequences in attention (P): for sequences that are padded to one length, their
     /// number times that; equal to `rows` if all have the same length and share no prompts.

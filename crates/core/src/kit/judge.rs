@@ -100,7 +100,7 @@ pub(crate) fn question_of(view: &StepView, problem: ProblemId) -> Result<(String
     }
 }
 
-/// Whether a stated answer is right; `None` if only people can tell. For metrics alone.
+/// Whether a stated answer is right; `None` if only people can tell. Only for metrics.
 pub(crate) fn is_right(question: &str, stated: &str) -> Option<bool> {
     match arithmetic::judge(question, stated) {
         arithmetic::Judgement::Right => Some(true),

@@ -214,7 +214,7 @@ impl PromptSet {
         named
     }
 
-    /// Renders one template alone, without frame and system message.
+    /// Renders one template, without frame and system message.
     fn fill(&self, name: &str, variables: Value) -> Result<String, PromptError> {
         let template = self.environment.get_template(name).map_err(|_| PromptError::Missing(name.to_owned()))?;
         let rendered = template.render_captured(variables);

@@ -21,7 +21,7 @@ pub struct Size {
 }
 
 impl Size {
-    /// The bytes of the template alone.
+    /// The bytes of the template without its values.
     pub fn base(&self) -> usize {
         self.base
     }

@@ -1,7 +1,7 @@
 //! Reinforcement learning with verifiable rewards on a fixed dataset (GASP, arXiv 2603.15957, section 3.1 and appendix D).
 //!
 //! A step: draw rows → answer each n times → grade → group-relative advantages → update. Members of the population learn
-//! side by side, each from its own draws. Every so many steps they are measured on held-out rows.
+//! side by side, each from its own draws. Every N steps they are measured on held-out rows.
 
 pub(super) mod step;
 #[cfg(test)]

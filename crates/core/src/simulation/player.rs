@@ -313,7 +313,7 @@ fn babble(random: &mut impl Rng) -> String {
     (0..random.random_range(0..12)).map(|_| PARTS[random.random_range(0..PARTS.len())]).collect()
 }
 
-/// Embeddings without vectors, and the diversity of the words alone.
+/// Embeddings without vectors, and the diversity of the words.
 fn embedded(batch: &EmbeddingBatch) -> Embedded {
     let EmbeddingBatch { texts, against, .. } = batch;
     let lists = Wordlists::new(texts);
@@ -366,7 +366,7 @@ fn embedded(batch: &EmbeddingBatch) -> Embedded {
     }
 }
 
-/// A similarity that depends on both texts alone: 1 for equal ones, above 0.95 for one pair in fifty.
+/// A similarity that depends only on both texts: 1 for equal ones, above 0.95 for one pair in fifty.
 fn similarity(one: &str, other: &str) -> f32 {
     if one == other { 1.0 } else { stream(0, &format!("similarity/{other}/{one}"), 0).random_range(0.0..0.97) }
 }

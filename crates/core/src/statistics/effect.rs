@@ -260,7 +260,7 @@ impl Arm {
     }
 }
 
-/// Whether the seeds of one arm of four vary so much less than the other's that all may be of one of two kinds by chance.
+/// Whether the seeds of one arm of four vary too little compared with the other's: all may be of one of two kinds by chance.
 fn are_uneven(parts: &[Part]) -> bool {
     match parts {
         [a, b, ..] if b.is_of_seeds && a.freedom.min(b.freedom) < 4.0 => {

@@ -22,7 +22,7 @@ pub struct BenchmarkPayload {
     pub base_model: BaseModel,
     #[serde(default)]
     pub compute: Compute,
-    /// The version to measure; `None` for the base alone.
+    /// The version to measure; `None` for the base without an adapter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterRef>,
     /// The prompt style: a file of `configs/benchmarks/prompts`.

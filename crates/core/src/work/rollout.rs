@@ -128,7 +128,7 @@ pub struct RolloutRequest {
     /// The name of the request within its item.
     pub id: String,
     pub prompt: Prompt,
-    /// Index into `adapters`; `None` for the base alone.
+    /// Index into `adapters`; `None` for the base without an adapter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<u32>,
     /// Number of samples to draw. With 0 the request is only checked: its prompt and the longest completion must fit into
@@ -187,7 +187,7 @@ pub struct Message {
     pub content: String,
 }
 
-/// Texts to embed with the base alone, as mean-pooled, normalised hidden states, and embeddings to compare them with.
+/// Texts to embed with the base without an adapter, as mean-pooled, normalised hidden states, and embeddings to compare them with.
 /// Vectors stay in artifacts: a recipe only uses their similarities.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

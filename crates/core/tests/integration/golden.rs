@@ -36,7 +36,7 @@ struct Watched<'r> {
 #[derive(Clone, Copy, PartialEq)]
 enum CarriedOut {
     All,
-    /// All, but every plan starts from the view alone, as after a crash of the coordinator.
+    /// All, but every plan starts only from the view, as after a crash of the coordinator.
     Forgotten,
     /// Every second one; those between are dropped, and their rows are not written.
     EverySecond,

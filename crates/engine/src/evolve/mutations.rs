@@ -106,7 +106,7 @@ impl Mutation for M4 {
     }
 }
 
-/// M5, noise in the style of NEFTune (Jain et al. 2024): uniform, on the input factor alone.
+/// M5, noise in the style of NEFTune (Jain et al. 2024): uniform, only on the input factor.
 ///
 /// A += Uniform(−α/√(L d), α/√(L d)) for A `[L, d]`, row by row; B stays.
 pub(super) struct M5 {

@@ -86,7 +86,7 @@ impl KvCache {
         self.prompts.as_mut().map_or(Ok(()), PromptBlocks::compact)
     }
 
-    /// Refuses more than the budget for so many slots and prompts, each with its capacity.
+    /// Refuses more than the budget for these slots and prompts, each with its capacity.
     fn check_budget(&self, (slots, capacity): (i64, i64), (prompts, length): (i64, i64)) -> Result<()> {
         let bytes = self.slots.bytes(slots, capacity) + self.slots.bytes(prompts, length);
         let Some(budget) = self.budget.filter(|&budget| bytes > budget) else { return Ok(()) };
@@ -109,7 +109,7 @@ pub(super) struct KeyValues {
     layers: Layers,
     /// The same, `[rows · kv_heads · capacity, head_dim]`, for new tokens.
     places: Layers,
-    /// The first so many positions of each layer, from one step to the next.
+    /// The first N positions of each layer, from one step to the next.
     first: RefCell<Option<(i64, Rc<[First]>)>>,
     rows: i64,
     capacity: i64,

@@ -13,7 +13,7 @@ const TIES: i64 = 64;
 /// more than the rest of the step.
 const FIRST: i64 = 1024;
 
-/// Only vocabularies of at least so many times the candidates are worth it.
+/// Only vocabularies of at least this multiple of the candidates are worth it.
 const FEW: i64 = 8;
 
 /// The number of candidates that a batch sorts; it grows when they turn out to be too few for a top-p.

@@ -59,7 +59,7 @@ impl GenerationOptions {
         Self::within(memory(index), model, population, requests, share_prompts)
     }
 
-    /// Whether prompts are shared unless told otherwise, if a request has at most so many samples.
+    /// Whether prompts are shared unless told otherwise, if a request has at most this number of samples.
     pub fn shares_prompts(device: Device, samples: usize) -> bool {
         device.is_cuda() && samples > 1
     }

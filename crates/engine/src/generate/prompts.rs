@@ -66,7 +66,7 @@ impl PromptBlocks {
         (rows.max(self.key_values.rows()), self.rounding.capacity(longest).max(self.key_values.capacity()))
     }
 
-    /// Makes room for so many rows of this capacity.
+    /// Makes room for `rows` rows of this capacity.
     pub(super) fn grow(&mut self, rows: i64, capacity: i64) -> Result<()> {
         self.key_values.grow(rows, capacity)?;
         self.blocks.resize(rows as usize, Weak::new());

@@ -63,7 +63,7 @@ impl Upload {
 }
 
 impl Uploaded {
-    /// A copy of the first so many words, for others to be copied into.
+    /// A copy of the first N words, for others to be copied into.
     pub(super) fn first(&self, words: i64) -> Result<Self> {
         let first = Self(self.0.f_narrow(0, 0, words)?.f_empty_like()?);
         first.replace(self)?;

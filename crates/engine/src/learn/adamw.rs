@@ -160,7 +160,7 @@ impl AdamW {
 }
 
 /// The norm of each member's gradient over all tensors. Scales the gradients of `members` whose norm exceeds `largest`
-/// down to it (0 sets no limit), as PyTorch's `clip_grad_norm_` does for each member alone. `gradients` are in the
+/// down to it (0 sets no limit), as PyTorch's `clip_grad_norm_` does for each member separately. `gradients` are in the
 /// order of `trained`.
 ///
 /// A gradient with NaN or infinity is an error that names the member and the tensor.

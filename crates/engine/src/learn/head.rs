@@ -118,7 +118,7 @@ fn on_host(values: &Tensor) -> Result<Vec<f32>> {
 }
 
 /// Rows of logits for each of `lanes` lanes. On a GPU the rows of a chunk decide how often the output projection's weights
-/// are read, so there are as many as cost no memory; the number depends on the micro-batches alone, not on the GPU.
+/// are read, so there are as many as cost no memory; the number depends only on the micro-batches, not on the GPU.
 pub(super) fn rows(
     options: &UpdateOptions,
     (config, placement): (&ModelConfig, Placement),

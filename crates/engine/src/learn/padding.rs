@@ -39,7 +39,7 @@ fn buckets(lengths: &[usize], worth: usize) -> Vec<Vec<usize>> {
     let mut distinct: Vec<usize> = lengths.to_vec();
     distinct.sort_unstable();
     distinct.dedup();
-    // Sequences of the first so many lengths.
+    // Sequences of the first N lengths.
     let mut up_to = vec![0; distinct.len() + 1];
     for (index, &length) in distinct.iter().enumerate() {
         up_to[index + 1] = up_to[index] + lengths.iter().filter(|&&other| other == length).count();

@@ -20,11 +20,11 @@ type Samples = (Option<usize>, usize, u32);
 const EVEN: [Samples; 3] = [(Some(0), 4, 6), (Some(1), 4, 6), (Some(2), 4, 6)];
 /// Different numbers, and some of the base.
 const RAGGED: [Samples; 4] = [(Some(0), 4, 6), (Some(1), 1, 6), (Some(2), 3, 6), (None, 2, 6)];
-/// Equally many at first, of which so many end that the others are brought together.
+/// Equally many at first; when most have ended, the others are brought together.
 const COMPACTED: [Samples; 5] =
     [(Some(0), 4, 12), (Some(1), 1, 12), (Some(1), 3, 4), (Some(2), 2, 12), (Some(2), 2, 4)];
 
-/// A model of so many layers in bf16, with three members.
+/// A model of `layers` layers in bf16, with three members.
 fn of_layers(layers: usize) -> (Model, Population) {
     let placement = Placement { dtype: Dtype::Bf16, ..placement() };
     let mut model = Model::load(&model_folder(NAME), placement).unwrap();
@@ -35,7 +35,7 @@ fn of_layers(layers: usize) -> (Model, Population) {
     (model, population)
 }
 
-/// Kernels and views of the last decoding step of a model of so many layers.
+/// Kernels and views of the last decoding step of a model of `layers` layers.
 fn of_a_step(layers: usize, samples: &[Samples], share_prompts: bool) -> [u64; 2] {
     let (model, population) = of_layers(layers);
     let request = |(number, &(adapter, n, max_tokens)): (usize, &Samples)| GenerationRequest {
@@ -82,7 +82,7 @@ fn a_layer_of_a_decoding_step_takes_few_kernels_however_rows_are_distributed() {
     }
 }
 
-/// Transfers to and from the host in an update with clipping, for a model of so many layers.
+/// Transfers to and from the host in an update with clipping, for a model of `layers` layers.
 fn transfers_of_an_update(layers: usize) -> [u64; 3] {
     let (model, start) = of_layers(layers);
     let sequence = |number: i64| TrainingSequence {

@@ -87,7 +87,7 @@ fn float(value: &Value) -> String {
     }
 }
 
-/// A text in quotes, double ones if it has single ones alone.
+/// A text in quotes, double ones if it has only single ones.
 fn quote(text: &str, out: &mut String) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote);

@@ -179,7 +179,7 @@ impl HubClient {
             if start > 0 {
                 request = request.header("range", format!("bytes={start}-"));
             }
-            // The token is for the hub alone.
+            // The token is only for the hub.
             if let Some(token) = self.token.as_ref().filter(|_| same_host(&at, &self.endpoint)) {
                 request = request.header("authorization", format!("Bearer {token}"));
             }

@@ -89,7 +89,7 @@ fn values_keep_their_types_in_every_codec() {
     }
 }
 
-/// The file was written by Arrow with LZ4; the other codecs are named in it alone.
+/// The file was written by Arrow with LZ4; the other codecs are only named in it.
 #[test]
 fn other_codecs_are_refused_by_name() {
     const LZ4: &[u8] = include_bytes!("lz4.parquet");

@@ -87,7 +87,7 @@ pub struct NewAlertRule<'a> {
 /// Selects rules.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 pub struct AlertRuleFilter {
-    /// That watch this run alone.
+    /// That watch only this run.
     pub run: Option<Uuid>,
     /// That watch the runs with this tag.
     pub tag: Option<String>,

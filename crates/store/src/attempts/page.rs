@@ -73,7 +73,7 @@ pub async fn page(db: &PgPool, run: ExecutionId, filter: &AttemptFilter, window:
     if page.next.is_some() {
         return Ok(page);
     }
-    // These attempts are scattered over the table, so their numbers are read from indices alone, then the page's rows.
+    // These attempts are scattered over the table, so their numbers are read only from indices, then the page's rows.
     let mut indexed = QueryBuilder::new(format!(
         "SELECT {COLUMNS} FROM (SELECT met.seq FROM problems p JOIN attempts met ON met.problem_id = p.id WHERE true"
     ));

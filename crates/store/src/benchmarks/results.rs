@@ -69,7 +69,7 @@ pub struct BenchmarkResult {
     #[serde(skip)]
     #[schema(ignore)]
     pub correct: Vec<i32>,
-    /// Correct samples by row, by the base benchmark's tests alone (EvalPlus).
+    /// Correct samples by row, by only the base benchmark's tests (EvalPlus).
     #[serde(skip)]
     #[schema(ignore)]
     pub base_correct: Option<Vec<i32>>,
@@ -129,7 +129,7 @@ impl BenchmarkResult {
         Score { samples: unsigned(&self.samples), correct: unsigned(&self.correct) }
     }
 
-    /// The counts by the base benchmark's tests alone, if counted separately.
+    /// The counts by only the base benchmark's tests, if counted separately.
     pub fn base_score(&self) -> Option<Score> {
         self.base_correct
             .as_deref()

@@ -140,7 +140,7 @@ pub struct RankedRun {
 }
 
 /// The latest results of runs on a suite that can be compared with their bases, those first that are on the row set and in the
-/// decoding in which most were measured, the largest difference first. What a fork inherits is its origin's alone.
+/// decoding in which most were measured, the largest difference first. What a fork inherits counts only for its origin.
 pub async fn run_leaderboard(db: &PgPool, suite: &str, limit: u32) -> Result<Vec<RankedRun>> {
     let query = format!(
         "SELECT r.name, {RESULT_COLUMNS}

@@ -50,7 +50,7 @@ pub struct BenchmarkSample {
     pub reason: String,
     /// Whether it is correct.
     pub correct: bool,
-    /// Whether it is correct by the base benchmark's tests alone.
+    /// Whether it is correct by only the base benchmark's tests.
     pub base_correct: Option<bool>,
 }
 

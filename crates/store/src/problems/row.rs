@@ -162,7 +162,7 @@ pub struct Ancestor {
     pub relation: Option<ParentRelation>,
 }
 
-/// Problems in a chain, at most.
+/// Maximum number of problems in a chain.
 const CHAIN: i32 = 8;
 
 /// The chain of problems from which one was made, the first one first and itself last: goalpost, lemma, lift, question. Only

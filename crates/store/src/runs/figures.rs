@@ -8,7 +8,7 @@ use super::row::FROM;
 use super::{LastSteps, RunColumn, RunFilter};
 use crate::Result;
 
-/// Groups that are listed, at most.
+/// Maximum number of groups that are listed.
 const GROUPS: i64 = 200;
 
 /// A value of a run in a column.

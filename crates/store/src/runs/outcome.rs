@@ -1,12 +1,13 @@
 //! What many runs came to: the result by which each is judged, what its verdict is computed from, and its cost.
 
 use serde::Serialize;
-use sqlx::{FromRow, PgPool};
+use sqlx::{AssertSqlSafe, FromRow, PgPool};
 use std::collections::HashMap;
 use uuid::Uuid;
 
 use crate::Result;
 use crate::benchmarks::{RESULT_COLUMNS, RunResult};
+use crate::standstill::STALLED_SINCE;
 
 /// The latest result of a run that can be compared, on the suite that its overview charts, and the curve that leads to it.
 #[derive(Clone, Debug, PartialEq, FromRow, Serialize)]
@@ -54,7 +55,7 @@ pub struct Standing {
     pub metrics: Vec<String>,
     /// The resolved config.
     pub config: serde_json::Value,
-    /// Whether it is running, and nothing has happened for a minute.
+    /// Whether it is running, nothing has happened for a minute, and it waits for nothing.
     pub is_stalled: bool,
     /// Whether it is to be measured, or was.
     pub is_due: bool,
@@ -63,18 +64,16 @@ pub struct Standing {
 }
 
 pub async fn standings(db: &PgPool, runs: &[Uuid]) -> Result<Vec<Standing>> {
-    Ok(sqlx::query_as(
-        "SELECT e.id, e.metrics, e.config,
-             e.state = 'running' AND coalesce(greatest(e.updated_at,
-                 (SELECT max(greatest(w.progress_at, w.started_at, w.finished_at)) FROM work w
-                  WHERE w.execution_id = e.id AND w.step = e.step)) < now() - interval '1 minute', false) AS is_stalled,
+    Ok(sqlx::query_as(AssertSqlSafe(format!(
+        "SELECT e.id, e.metrics, e.config, ({}) IS NOT NULL AS is_stalled,
              coalesce(jsonb_typeof(e.config -> 'benchmarks') <> 'null', false) OR EXISTS (
                  SELECT FROM past_of(e.id) past JOIN benchmark_results b USING (run_id)
                  WHERE b.step IS NULL OR past.before IS NULL OR b.step <= past.before) AS is_due,
              EXISTS (SELECT FROM evaluations v JOIN executions x ON x.id = v.id
                  WHERE v.run_id = e.id AND x.state = 'running') AS is_measuring
          FROM executions e WHERE e.id = ANY($1)",
-    )
+        *STALLED_SINCE
+    )))
     .bind(runs)
     .fetch_all(db)
     .await?)

@@ -1,7 +1,7 @@
 //! Scores by the user's own reward.
 //!
 //! The reward runs in one process, code that it wants tried in another: `execute` travels to the host and on to the second
-//! sandbox, and what was printed travels back as a text. A completion reaches the reward as a text alone, and the score
+//! sandbox, and what was printed travels back as a text. A completion reaches the reward only as a text, and the score
 //! leaves by a socket that only the reward's process has.
 
 use std::collections::BTreeMap;

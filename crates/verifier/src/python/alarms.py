@@ -1,5 +1,5 @@
-# Alarms go off by what the program does, not by the machine's clock, so at the same place in every child: after so many lines of
-# Python for a second, and what is slept. CPython as well runs a handler only between lines of Python, never in the middle of C.
+# Alarms go off by what the program does, not by the machine's clock, so at the same place in every child: after
+# `LINES_A_SECOND` lines of Python for a second, and what is slept. CPython as well runs a handler only between lines of Python, never in the middle of C.
 # Lines are counted, which makes them slower, while an alarm is set.
 
 import opcode

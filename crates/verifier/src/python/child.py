@@ -96,6 +96,7 @@ class Session:
         COPIES[0] = message["copies"]
         if COPIES[0]:
             take_functions()
+            give_references()
         if message["shows_printed"]:
             self.printed = sys.stdout = io.StringIO()
         self.max_bytes = message["max_bytes"]
@@ -139,7 +140,7 @@ class Session:
             return b"D", digest(value)
 
     def evaluate(self, message):
-        # Arguments alone: this process holds no program.
+        # Only arguments: this process holds no program.
         try:
             return b"V", encode(evaluated(message["arguments"], literal_names()), False, message["max_bytes"])
         except Unserialisable:

@@ -36,11 +36,15 @@ MUTABLE = list, dict, set
 
 
 def snapshot(arguments):
+    mutable = [one for one in arguments if type(one) in MUTABLE]
     try:
-        return dumps([one for one in arguments if type(one) in MUTABLE], 2)
+        return dumps(mutable, 2)
     except ValueError:
         # They hold objects of the program.
-        return None
+        try:
+            return encode(mutable, True, MAX_ARGUMENTS)
+        except Unserialisable:
+            return None
 
 
 def with_changed(arguments, value):

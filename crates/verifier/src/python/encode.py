@@ -126,6 +126,8 @@ def put(value, write, depth, lenient, budget):
     elif COPIES[0] and issubclass(kind, tuple) and type(getattr(kind, "_fields", None)) is tuple:
         parts = kind.__name__, kind._fields, tuple.__getitem__(value, slice(None))
         return put((MARK, "namedtuple", parts), write, depth, lenient, budget)
+    elif COPIES[0] and REFERENCES[0]:
+        return put(REFERENCES[0](value), write, depth, lenient, budget)
     else:
         raise Unserialisable("a value of type %s" % kind.__name__)
     budget[0] -= len(data)

@@ -13,8 +13,8 @@ def function_parts(function, above=()):
     own = getattr(function, "program_name", None)
     if own is not None:
         return (own,)
-    if len(above) >= 20:
-        raise Unserialisable("functions that call each other in turns")
+    if function in above or len(above) >= 8:
+        raise Unserialisable("functions that refer to each other in turns, or more than eight deep")
     import dis
 
     def unchanging(value):
@@ -24,6 +24,9 @@ def function_parts(function, above=()):
         if kind is FunctionType:
             return MARK, "function", function_parts(value, (*above, function))
         if kind is ModuleType:
+            if value.__spec__ is None:
+                # It stands in for the program or pytest, and the program's process has none of its name.
+                raise Unserialisable("a function that refers to the module `%s`" % value.__name__)
             return MARK, "module", (value.__name__,)
         if kind is tuple or kind is frozenset:
             return kind(map(unchanging, value))

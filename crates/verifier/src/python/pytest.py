@@ -107,7 +107,7 @@ def is_close(actual, expected, relative, absolute, nan_ok):
             return False
         number = decimal.Decimal if isinstance(expected, decimal.Decimal) else lambda text: float(text)
         least = number(str(1e-12 if absolute is None else absolute))
-        # An absolute tolerance alone replaces the relative one.
+        # An absolute tolerance without a relative one replaces the relative one.
         share = 0 if relative is None and absolute is not None else number(str(1e-6 if relative is None else relative))
         return abs(expected - actual) <= max(least, share * abs(expected))
     except TypeError:

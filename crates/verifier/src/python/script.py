@@ -15,15 +15,15 @@ def asserted():
     ASSERTED[0] += 1
 
 
-# Stand for classes of the program: they are of use where the test expects an exception.
+# Stand for classes of the program.
 CLASSES = {}
 
 
 def program_class(name):
     def refuse(self, *_, **__):
-        raise Unjudgeable("it makes a `%s`, a class of the program: a test can use only its functions" % name)
+        raise Unjudgeable("it derives a class from `%s`, a class of the program" % name)
 
-    return type(name, (Exception,), {"__init__": refuse})
+    return ProgramClass(name, (Exception,), {"__init__": refuse})
 
 
 def exception(own, name, text):
@@ -42,8 +42,10 @@ def exception(own, name, text):
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             pass
     if own in CLASSES:
-        kind = type(own, (CLASSES[own], kind), {"__init__": kind.__init__})
+        kind = ProgramClass(own, (CLASSES[own], kind), {"__init__": kind.__init__})
     for base in kind.__mro__:
+        if base is CLASSES.get(own):
+            continue
         try:
             return base(*arguments)
         except TypeError:
@@ -104,11 +106,12 @@ def add_program_module(name, members, starred):
 def script(message):
     COPIES[0] = True
     pass_functions()
+    take_references()
     names, entry_point, test = STAGE.__dict__, message["entry_point"], message["test"]
     exec(compiled(message["support"], "<prompt>"), names)
     known = {*names, *dir(builtins)} - {entry_point}
-    members = {name: remote(name) for name in message["functions"]}
     CLASSES.update((name, program_class(name)) for name in message["classes"])
+    members = {**{name: remote(name) for name in message["functions"]}, **CLASSES}
     if "Solution" in CLASSES:
         members["Solution"] = Solution
     names.update((name, members[name]) for name in message["remote"] if name not in known)
@@ -117,7 +120,7 @@ def script(message):
     names["__file__"] = "/test_solution.py"
     starred = [name for name in message["starred"] if name not in known]
     for name in message["modules"]:
-        add_program_module(name, {**CLASSES, **members}, starred)
+        add_program_module(name, members, starred)
     if "pytest" in test:
         sys.modules["pytest"] = pytest_module()
     if "unittest" in test:

@@ -65,7 +65,7 @@ impl Limits {
         Self { cpu: self.cpu.saturating_mul(4), wall: self.longest().saturating_mul(4), ..self }
     }
 
-    /// The kernel's own limit on the CPU time of a process that answers so many calls, in case the zygote is not scheduled.
+    /// The kernel's own limit on the CPU time of a process that answers `calls` calls, in case the zygote is not scheduled.
     /// The program can read it, so it follows from the limits and not from what is left of the task's budget, which never
     /// pays for more calls than that of tests.
     pub(super) fn backup(self, calls: usize) -> Duration {

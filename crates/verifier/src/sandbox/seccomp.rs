@@ -260,7 +260,7 @@ mod tests {
     /// Runs `call` in a fork under both filters; returns the signal that ended it, if any.
     fn ending_signal(call: fn()) -> Option<i32> {
         let filters = [zygote_filter(), child_filter()].map(|filter| filter.expect("a filter"));
-        // SAFETY: between fork and exit the child calls the system alone and allocates nothing.
+        // SAFETY: between fork and exit the child only makes system calls and allocates nothing.
         unsafe {
             let child = libc::fork();
             assert!(child >= 0, "fork");

@@ -68,7 +68,7 @@ fn source(role: Role, packages: &[Package]) -> String {
     );
     match role {
         Role::Programs { .. } => format!(
-            "{COMMON}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
+            "{COMMON}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}\n{}",
             include_str!("../python/clock.py"),
             include_str!("../python/preload.py"),
             include_str!("../python/alarms.py"),
@@ -80,6 +80,7 @@ fn source(role: Role, packages: &[Package]) -> String {
             include_str!("../python/script.py"),
             include_str!("../python/copies.py"),
             include_str!("../python/functions.py"),
+            include_str!("../python/objects.py"),
             include_str!("../python/reward.py"),
             include_str!("../python/warm.py"),
         ),
@@ -226,7 +227,7 @@ impl Zygote {
 
     /// Requests a child that serves the other end of the first of `descriptors`; the others, if any, become its standard
     /// input and output. The child sees the first message; the second is read by the
-    /// zygote alone, after the fork, because what is left of a budget tells what the task has run before.
+    /// zygote only, after the fork, because what is left of a budget tells what the task has run before.
     pub(super) fn order(
         &self,
         descriptors: &[BorrowedFd<'_>],

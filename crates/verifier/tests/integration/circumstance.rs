@@ -23,7 +23,7 @@ fn proposed_and_graded(program: &str, input: &str, times: usize) -> Option<(Stri
 #[test]
 fn nothing_in_the_frames_tells_a_proposal_from_a_graded_answer() {
     // All that can be read in the frames above, as text without addresses; and the limits of the process. The two zygotes
-    // differ by their seed and the address of their filter alone.
+    // differ only by their seed and the address of their filter.
     let program = "import resource, sys\ndef told(v, depth):\n    if v is None or isinstance(v, (int, float, str, bytes)):\n        \
                    return repr(v)\n    items = v if isinstance(v, (list, tuple)) else sorted(v.items(), key=str) if \
                    isinstance(v, dict) and depth < 3 else []\n    return [type(v).__name__, [told(item, depth + 1) for item in \

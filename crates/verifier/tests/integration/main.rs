@@ -6,6 +6,7 @@ mod circumstance;
 mod clocks;
 mod complexity;
 mod containment;
+mod crossing;
 mod data;
 mod differential;
 mod exceptions;

@@ -76,7 +76,7 @@ pub(crate) fn assert_alive(mode: &Mode) {
     assert_eq!((verdict.status, verdict.correct), (Status::Ok, Some(true)), "{}: {}", mode.name, verdict.reason);
 }
 
-/// The folder of real data beside the project, if it exists.
+/// The folder of real data next to the project, if it exists.
 pub(crate) fn data() -> Option<PathBuf> {
     let data = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     if data.is_dir() {

@@ -33,7 +33,7 @@ pub(super) struct List {
     /// Only those of this experiment, by id
     #[arg(long)]
     experiment: Option<Uuid>,
-    /// Only those whose configs differ by their seed alone: the arm of a run
+    /// Runs whose configs differ only by their seed: the arm of a run
     #[arg(long)]
     arm: Option<String>,
     /// Only those with this tag

@@ -126,7 +126,7 @@ pub(super) fn list(schema: &Value, value: &Value) -> Option<Input> {
         });
         return Some(Input::Several(several.collect()));
     }
-    // Suites are names or objects; those that are names alone have the simple editor.
+    // Suites are names or objects; those that are only names have the simple editor.
     let has_text = item["type"] == "string"
         || item["anyOf"].as_array().is_some_and(|variants| variants.iter().any(|variant| variant["type"] == "string"));
     if has_text {

@@ -58,7 +58,7 @@ pub(super) fn place_of_baseline(run: Uuid, ids: &[ExecutionId]) -> Result<usize,
     })
 }
 
-/// Metrics drawn, at most.
+/// Maximum number of metrics drawn.
 const DRAWN: usize = 16;
 
 /// The units of the metrics that the recipes of the runs record.

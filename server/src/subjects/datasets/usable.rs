@@ -17,7 +17,7 @@ use crate::contract::document::apart;
 use crate::lab::Lab;
 use crate::subjects::datasets::shipped::ShippedDataset;
 
-/// Rows that are named in a fault, at most.
+/// Maximum number of rows that are named in a fault.
 const NAMED: u32 = 5;
 
 /// The config with its datasets looked up: each named by its id and with the number of its rows, as a run stores it. A shipped

@@ -19,9 +19,9 @@ use crate::frame::view::{Filters, Pager, View};
 use crate::lab::Lab;
 use crate::subjects::problems::list::Choice;
 
-/// Bars of the chart, at most.
+/// Maximum number of bars of the chart.
 const BARS: u32 = 120;
-/// Columns of the table of levels, at most.
+/// Maximum number of columns of the table of levels.
 const COLUMNS: u32 = 24;
 
 /// The steps of the chart, and filters of the rows.

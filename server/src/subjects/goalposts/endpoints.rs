@@ -39,7 +39,7 @@ pub(crate) struct RunGoalpostsQuery {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct GoalpostsQuery {
-    /// Ids of runs, separated by commas, at most 24. Those that differ by seed alone are one arm.
+    /// Ids of runs, separated by commas, at most 24. Those that differ only by seed are one arm.
     #[schemars(length(min = 1, max = 2000))]
     runs: String,
     /// The dataset of goalposts; by default the one that was measured last.

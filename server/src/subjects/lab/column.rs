@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::frame::format;
 
-/// Columns of a table, at most.
+/// Maximum number of columns of a table.
 pub(crate) const COLUMNS: usize = 12;
 
 /// A column that was asked for.
@@ -114,7 +114,7 @@ impl From<RunValue> for Value {
     }
 }
 
-/// Conditions of a list, at most.
+/// Maximum number of conditions of a list.
 const CONDITIONS: usize = 8;
 
 /// The longer ones first, since they begin like the others.

@@ -1,6 +1,6 @@
 //! What the lab is doing: its running runs, its machines, and what went wrong.
 
-use chrono::{DateTime, TimeDelta, Utc};
+use chrono::{TimeDelta, Utc};
 use futures::future::try_join_all;
 use lyceum_core::id::ExecutionId;
 use lyceum_store::alerts::{self, Alert, AlertFilter};
@@ -8,6 +8,7 @@ use lyceum_store::crashes::{self, Crash};
 use lyceum_store::executions::{self, Pace, State};
 use lyceum_store::page::{Order, Window};
 use lyceum_store::runs::{self, Run, RunFilter, RunSort};
+use lyceum_store::standstill;
 use lyceum_store::work::{self, Backlog};
 use lyceum_store::workers::{self, Worker, WorkerFilter};
 use serde::Serialize;
@@ -15,7 +16,7 @@ use serde::Serialize;
 use crate::api_error::ApiError;
 use crate::frame::view::View;
 use crate::lab::Lab;
-use crate::subjects::run::{VerdictView, eta};
+use crate::subjects::run::{Standstill, VerdictView, eta};
 
 /// Maximum running runs and recent runs.
 const RUNS: u32 = 8;
@@ -33,8 +34,9 @@ pub(super) struct Running {
     pub(super) run: Run,
     pace: Pace,
     pub(super) eta_seconds: Option<f64>,
-    pub(super) stalled_since: Option<DateTime<Utc>>,
-    /// In JSON alone; the table has it in short.
+    #[serde(flatten)]
+    pub(super) standstill: Option<Standstill>,
+    /// Only in JSON; the table has it in short.
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<VerdictView>,
 }
@@ -43,16 +45,16 @@ impl Running {
     async fn load(lab: &Lab, view: &View, run: Run) -> Result<Self, ApiError> {
         let db = lab.store.pool();
         let id = ExecutionId(run.id);
-        let (pace, stalled_since) = futures::try_join!(executions::pace(db, id), executions::stalled_since(db, id))?;
+        let (pace, standstill) = futures::try_join!(executions::pace(db, id), standstill::find(db, id))?;
         Ok(Self {
             verdict: match view.is_json() {
                 true => Some(VerdictView::load(lab, &runs::find(db, id).await?, view.may_write()).await?),
                 false => None,
             },
-            eta_seconds: eta(&run, &pace).filter(|_| stalled_since.is_none()),
+            eta_seconds: eta(&run, &pace).filter(|_| standstill.is_none()),
             run,
             pace,
-            stalled_since,
+            standstill: standstill.map(Standstill::from),
         })
     }
 }
@@ -61,7 +63,7 @@ impl Running {
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Now {
     pub(super) running: Vec<Running>,
-    /// In JSON alone: the verdict on the newest run, if none is running.
+    /// Only in JSON: the verdict on the newest run, if none is running.
     latest: Option<VerdictView>,
     pub(super) recent: Vec<Run>,
     pub(super) workers: Vec<Worker>,
@@ -69,8 +71,10 @@ pub(super) struct Now {
     pub(super) crashes: Vec<Crash>,
     /// Which disk is full, and what to do.
     pub(super) full_disk: Option<String>,
-    /// Those of the last day.
+    /// The newest of the last day.
     pub(super) alerts: Vec<Alert>,
+    /// How many there are of the last day.
+    pub(super) alert_count: i64,
 }
 
 impl Now {
@@ -82,15 +86,16 @@ impl Now {
         let alive = WorkerFilter { alive: Some(true), ..WorkerFilter::default() };
         let (few, more, latest_alerts) = (newest(RUNS), newest(50), newest(ALERTS));
         let any_alert = AlertFilter::default();
-        let (running, recent, workers, backlog, crashes, mut alerts) = futures::try_join!(
+        let since = Utc::now() - TimeDelta::hours(ALERT_HOURS);
+        let (running, recent, workers, backlog, crashes, mut alerts, alert_count) = futures::try_join!(
             runs::page(db, &is_running, &RunSort::Age, &few),
             runs::page(db, &any, &RunSort::Age, &few),
             workers::page(db, &alive, &more),
             work::backlog(db),
             crashes::recent(db, CRASH_DAYS, CRASHES),
             alerts::page(db, &any_alert, &latest_alerts),
+            alerts::count_since(db, since),
         )?;
-        let since = Utc::now() - TimeDelta::hours(ALERT_HOURS);
         alerts.items.retain(|alert| alert.created_at > since);
         Ok(Self {
             latest: match (view.is_json() && running.items.is_empty(), recent.items.first()) {
@@ -107,6 +112,7 @@ impl Now {
             crashes,
             full_disk: lab.full_disk().await,
             alerts: alerts.items,
+            alert_count,
         })
     }
 

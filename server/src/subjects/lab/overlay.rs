@@ -9,7 +9,7 @@ use crate::api_error::ApiError;
 use crate::frame::figure::{Colour, Figure, Series, Style};
 use crate::frame::format;
 
-/// Runs that are drawn or compared together, at most.
+/// Maximum number of runs that are drawn or compared together.
 pub(crate) const RUNS: usize = 12;
 
 /// The ids in the address.

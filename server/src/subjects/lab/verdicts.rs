@@ -1,4 +1,4 @@
-//! The verdicts on the runs of a table, in a word or two. `docs/VERDICT.md` has the rules.
+//! The verdicts on the runs of a table, in a word or two. `docs/STATISTICS.md` has the rules.
 
 use lyceum_core::config::RunConfig;
 use lyceum_core::verdict::{Evidence, HeldOut, Progress, Readings, SPAN, Signal, Trend, Verdict};

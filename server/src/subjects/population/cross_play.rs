@@ -27,7 +27,7 @@ use crate::lab::Lab;
 
 /// Rows, and columns, of a matrix at most: the members with the most attempts.
 const SIDE: usize = 40;
-/// Missing cells in one evaluation, at most.
+/// Maximum number of missing cells in one evaluation.
 const PLANNED: usize = 200;
 /// Windows of steps for the parallel coordinates, as in the paper.
 const WINDOWS: u32 = 5;

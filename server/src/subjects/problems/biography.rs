@@ -212,7 +212,7 @@ impl ProblemPage {
         }
     }
 
-    /// Whether a member's stated answer is right, for an arithmetic question in a run with a critic; for people alone.
+    /// Whether a member's stated answer is right, for an arithmetic question in a run with a critic; only for people.
     fn truth(&self) -> Option<String> {
         self.problem.proposer_id.and(self.gates)?;
         let Values::Math { question, answer } = Values::deserialize(self.problem.values.as_ref()?).ok()? else {

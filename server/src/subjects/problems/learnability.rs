@@ -27,7 +27,7 @@ use crate::lab::Lab;
 
 /// Bands of the solve rate between none and all.
 const BANDS: u32 = 4;
-/// Bars of the histogram, at most.
+/// Maximum number of bars of the histogram.
 const BARS: u32 = 120;
 /// Newest problems that are searched for suspicious ones.
 const LOOKED_AT: u32 = 2000;

@@ -15,11 +15,11 @@ use crate::subjects::runs::create::{CreateRun, configured, settle_datasets};
 use crate::subjects::sweeps::file::{Source, SweepPlan};
 use crate::subjects::sweeps::schedule::Outlook;
 
-/// Runs of a sweep, at most.
+/// Maximum number of runs of a sweep.
 pub(crate) const MAX_RUNS: usize = 20_000;
 /// A sweep of more runs begins only if their number was confirmed.
 pub(crate) const ASKED_ABOVE: usize = 100;
-/// Characters of a run's name, at most.
+/// Maximum number of characters of a run's name.
 const NAME: usize = 200;
 
 /// Values of the grid's fields.

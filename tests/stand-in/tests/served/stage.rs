@@ -104,7 +104,7 @@ impl Stage {
     }
 }
 
-/// Two prompts for each adapter and for the base alone, sampled three times each, by `sampler`.
+/// Two prompts for each adapter and for the base without an adapter, sampled three times each, by `sampler`.
 pub(crate) fn payload(adapters: &[AdapterRef], sampler: Sampler) -> RolloutPayload {
     let members = (0..adapters.len() as u32).map(Some).chain([None]);
     let prompts: [&[u32]; 2] = [&[1, 2, 3], &[40, 50, 60, 70]];

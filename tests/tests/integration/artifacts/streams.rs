@@ -45,7 +45,7 @@ struct Told {
     members: Vec<MemberUpdated>,
 }
 
-/// Writes a safetensors file whose tensors have `bytes` zeros each, of which the disk keeps the header alone.
+/// Writes a safetensors file whose tensors have `bytes` zeros each, of which the disk keeps only the header.
 fn zeros(path: &Path, names: impl Iterator<Item = String>, bytes: u64, step: Option<i64>) -> Result<()> {
     let mut header = serde_json::Map::new();
     let mut at = 0;

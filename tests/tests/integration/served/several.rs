@@ -33,7 +33,7 @@ fn document() -> Result<Value> {
     parameters["cross_play_every"] = json!(2);
     parameters["cross_play_samples"] = json!(1);
     parameters["evolution"] = json!({ "every": 2 });
-    // Else the versions of so few steps are hard to tell apart.
+    // Else the versions of a few steps are hard to tell apart.
     parameters["learning"]["optimizer"]["learning_rate"] = json!(5e-3);
     parameters["items"] = json!({ "propose": 2, "solve": 6, "update": 2 });
     Ok(document)

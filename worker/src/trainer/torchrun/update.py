@@ -328,7 +328,7 @@ class Update:
         return contextlib.nullcontext()
 
     def without(self, _):
-        """Leaves the base alone."""
+        """Leaves only the base."""
         return self.policy.adapted.disable_adapter()
 
     def prepare(self):

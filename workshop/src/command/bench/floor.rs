@@ -1,4 +1,4 @@
-//! Limits to compare the product with: the time of libtorch's matrix products alone, and the peak rates of the device.
+//! Limits to compare the product with: the time of libtorch's matrix products, and the peak rates of the device.
 
 mod rollout;
 mod update;

@@ -25,7 +25,7 @@ const KEEP_RATE: f64 = 0.9;
 const PEER: &str = include_str!("rollout/transformers_peer.py");
 
 /// Generates with random weights and reports tokens per second: of the population, with and without a vocabulary mask,
-/// of one member with the same number of sequences, of the matrix products alone in libtorch and, if requested, of
+/// of one member with the same number of sequences, of only the matrix products in libtorch and, if requested, of
 /// transformers with peft's mixed adapters and of vLLM: in a process of its own, over HTTP, and through the worker.
 ///
 /// Only generated tokens are counted; prefilling the prompts is included in the time. The minimum over all repeats
@@ -50,7 +50,7 @@ pub(super) struct BenchRollout {
     /// Whether a GPU is asked for a whole step at a time, as a CUDA graph. Left out: true.
     #[arg(long, value_name = "BOOL")]
     graphs: Option<bool>,
-    /// Measure the population alone, without a mask, one member and the matrix products.
+    /// Measure only the population, without a mask, one member and the matrix products.
     #[arg(long)]
     brief: bool,
     /// A Python with torch, transformers and peft, to measure these in the same run.

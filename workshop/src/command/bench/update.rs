@@ -17,7 +17,7 @@ use crate::command::bench;
 const PEER: &str = include_str!("update_peer.py");
 
 /// Updates adapters of a base with random weights and reports tokens per second: of the population, of one member with
-/// the same number of sequences, of the matrix products alone in libtorch (each at its own size, and all at the rate of
+/// the same number of sequences, of only the matrix products in libtorch (each at its own size, and all at the rate of
 /// a large one), and, with --peer-python, of transformers and peft training the members in turn.
 #[derive(Debug, Args)]
 pub(super) struct BenchUpdate {
@@ -38,7 +38,7 @@ pub(super) struct BenchUpdate {
     /// Compute a prompt for each of its samples.
     #[arg(long)]
     without_sharing: bool,
-    /// Measure the population alone, without one member and the matrix products.
+    /// Measure only the population, without one member and the matrix products.
     #[arg(long)]
     brief: bool,
     /// A Python with torch, transformers and peft, for running the peer in both precisions.

@@ -210,7 +210,7 @@ pub struct BenchmarkResultRecord {
     pub n: u32,
     /// Counts of samples and of correct ones, by row.
     pub score: Score,
-    /// The score by the base benchmark's tests alone, if they are counted separately.
+    /// The score by only the base benchmark's tests, if they are counted separately.
     pub base: Option<Score>,
     /// Tokens generated.
     pub completion_tokens: u64,

@@ -27,7 +27,7 @@ pub struct BenchmarkParameters {
     /// How the engine computes.
     #[serde(default)]
     pub compute: Compute,
-    /// Samples that one item generates, at most, unless those of a single row are more.
+    /// Maximum number of samples that one item generates, unless those of a single row are more.
     pub samples_per_item: u32,
 }
 
@@ -91,7 +91,7 @@ pub struct BenchmarkSubject {
     pub step: Option<u32>,
     /// The frozen base.
     pub base_model: BaseModel,
-    /// The adapter; none is the base alone, or a merged model.
+    /// The adapter; none is the base without an adapter, or a merged model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub adapter: Option<AdapterRef>,
 }

@@ -33,7 +33,7 @@ pub struct FrozenSideSpec {
     #[serde(default = "one")]
     #[schemars(range(min = 1, max = 1000))]
     pub samples: u32,
-    /// All teachers are shown problems of the run's pool after this many steps, so rows differ by weights alone.
+    /// All teachers are shown problems of the run's pool after this many steps, so rows differ only by weights.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub pool_step: u32,

@@ -25,9 +25,9 @@ pub struct GoalpostParameters {
     /// How the engine computes.
     #[serde(default)]
     pub compute: Compute,
-    /// Samples of one item, at most, unless those of a single row are more.
+    /// Maximum number of samples of one item, unless those of a single row are more.
     pub samples_per_item: u32,
-    /// Samples of one step, at most, unless those of a single row are more.
+    /// Maximum number of samples of one step, unless those of a single row are more.
     pub samples_per_step: u32,
 }
 

@@ -81,7 +81,7 @@ pub struct RunCheckpoints {
     #[serde(default)]
     #[schemars(length(max = 1000))]
     pub steps: Vec<u32>,
-    /// Also after every so many steps, and after the last finished one. Without `steps` and `every`, after the last one only.
+    /// Also after every N steps, and after the last finished one. Without `steps` and `every`, after the last one only.
     #[serde(default)]
     #[schemars(range(min = 1))]
     pub every: Option<u32>,

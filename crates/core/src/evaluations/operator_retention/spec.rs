@@ -26,7 +26,7 @@ pub struct OperatorRetentionSpec {
     #[schemars(length(min = 1, max = 16))]
     pub snapshots: Vec<u32>,
     /// Operators of the catalogue; left out, all for which there are parents. `init` makes a fresh adapter: the control
-    /// for what retraining alone achieves.
+    /// for what only retraining achieves.
     #[serde(default)]
     #[schemars(length(max = 18))]
     pub operators: Vec<String>,

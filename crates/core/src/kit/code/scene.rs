@@ -28,7 +28,7 @@ pub(crate) struct Material<'a> {
     pub(super) seeds: Arc<BTreeMap<ProblemId, ProblemRecord>>,
 }
 
-/// Everything derived from the config alone.
+/// Everything that is derived only from the config.
 pub(super) struct Setting {
     pub(super) prompts: PromptSet,
     pub(super) overhead: Overhead,

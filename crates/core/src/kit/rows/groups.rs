@@ -22,7 +22,7 @@ pub enum GroupFilter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DynamicSampling {
-    /// Rounds in which a step asks rows, at most.
+    /// Maximum number of rounds in which a step asks rows.
     #[schemars(range(min = 2, max = 32))]
     pub max_rounds: u32,
 }

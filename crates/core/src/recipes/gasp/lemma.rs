@@ -120,7 +120,7 @@ fn shown(goalpost: &PlacedRow) -> Result<(String, Vec<CodePair>), PlanError> {
 }
 
 // Phase 2: rounds of lifts from the iteration's lemmas, until enough are accepted; then the teacher learns. Prompts show
-// lemmas alone, never a goalpost.
+// lemmas only, never a goalpost.
 
 impl<'a> Step<'a> {
     pub(super) fn make_lifts(&mut self) -> Progress<Tally<'a>> {

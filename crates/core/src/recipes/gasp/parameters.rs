@@ -58,7 +58,7 @@ pub struct Parameters {
     /// Which lemmas are accepted, and what they earn.
     #[serde(default)]
     pub lemma: LemmaReward,
-    /// Whether lifts are made from lemmas. Without, the student learns from lemmas alone (appendix C.3).
+    /// Whether lifts are made from lemmas. Without, the student learns only from lemmas (appendix C.3).
     #[serde(default = "defaults::lifts")]
     pub lifts: bool,
     /// Which lifts are accepted, and what they earn.

@@ -197,7 +197,7 @@ pub(super) struct Question {
 }
 
 impl Question {
-    /// Whether the stated answer is right; `None` if only people can tell. For metrics alone.
+    /// Whether the stated answer is right; `None` if only people can tell. Only for metrics.
     pub(super) fn is_right(&self) -> Option<bool> {
         is_right(&self.text, &self.stated)
     }

@@ -144,7 +144,7 @@ fn mean_square(left: &[f32], right: &[f32]) -> f64 {
     left.iter().zip(right).map(|(l, r)| f64::from(l - r).powi(2)).sum::<f64>() / left.len() as f64
 }
 
-/// Eight members in one batch: each result equals that of the member alone and does not change with another member's
+/// Eight members in one batch: each result equals that of the member run separately and does not change with another member's
 /// adapter and sequences.
 #[test]
 fn members_neither_need_nor_disturb_each_other() {

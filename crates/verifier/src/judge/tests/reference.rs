@@ -197,7 +197,7 @@ impl Oracle<'_> {
         }
     }
 
-    /// numpy's `allclose` on numbers, lists and tuples of the same type and length: an infinity is near its equal alone.
+    /// numpy's `allclose` on numbers, lists and tuples of the same type and length: an infinity is near only its equal.
     fn is_close(&self, given: &Value, expected: &Value) -> bool {
         match (given, expected) {
             (Value::List(a), Value::List(b)) | (Value::Tuple(a), Value::Tuple(b)) => {

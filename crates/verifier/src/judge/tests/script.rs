@@ -20,9 +20,6 @@ use crate::program::with_module;
 use crate::sandbox::{Ending, Limits, Run, SandboxError};
 use crate::value::{Value, decode};
 
-/// The class that LeetCode's solutions are methods of.
-const SOLUTION: &str = "Solution";
-
 /// Maximum number of calls a test may make.
 const MAX_CALLS: usize = 100_000;
 
@@ -104,7 +101,7 @@ impl Bench<'_> {
         let is_used = |name: &&str| mentions.names.contains(*name) && !trusted.iter().any(|own| own == name);
         let mut remote: BTreeSet<&str> = functions.iter().copied().filter(is_used).collect();
         remote.insert(entry_point);
-        remote.extend(classes.iter().map(String::as_str).filter(|name| *name == SOLUTION).filter(is_used));
+        remote.extend(classes.iter().map(String::as_str).filter(is_used));
         let script = Script {
             support: &format!("{TEST_IMPORTS}{}", prompt.unwrap_or_default()),
             test: &noted,

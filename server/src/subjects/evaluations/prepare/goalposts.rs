@@ -19,9 +19,9 @@ use super::{MeasuredRun, Request, Unprepared, fault};
 use crate::subjects::datasets::shipped::ShippedDataset;
 use crate::subjects::datasets::usable::usable;
 
-/// Checkpoints and controls of one evaluation, at most.
+/// Maximum number of checkpoints and controls of one evaluation.
 const SUBJECTS: usize = 1000;
-/// Attempts of one checkpoint, at most.
+/// Maximum number of attempts of one checkpoint.
 const ATTEMPTS: u64 = 1_000_000;
 /// Samples per item: seconds of work at the seedling's size, minutes at 7B.
 const SAMPLES_PER_ITEM: u32 = 512;

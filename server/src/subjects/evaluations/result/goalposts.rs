@@ -105,7 +105,7 @@ fn lines(result: &GoalpostsResult) -> Vec<Subject> {
     lines.collect()
 }
 
-/// Lines of a chart, at most.
+/// Maximum number of lines of a chart.
 const LINES: usize = 12;
 
 #[derive(Template, Serialize)]

@@ -166,7 +166,7 @@ struct HeldOutPart {
     held_out: HeldOutView,
 }
 
-/// This part of the page alone.
+/// Only this part of the page.
 #[get("/runs/{id}/held-out")]
 pub(crate) async fn show_held_out(
     view: View,

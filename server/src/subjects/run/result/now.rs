@@ -8,6 +8,7 @@ use lyceum_store::executions::{self, Pace, State};
 use lyceum_store::page::{Order, Window};
 use lyceum_store::plan::{self, Refusal};
 use lyceum_store::runs::Run;
+use lyceum_store::standstill::{self, Reason};
 use lyceum_store::steps::{self, PhaseProgress, Step};
 use serde::Serialize;
 use sqlx::PgPool;
@@ -32,8 +33,9 @@ pub(crate) struct RunNow {
     pub(crate) pace: Pace,
     /// Estimated seconds until the end.
     pub(crate) eta_seconds: Option<f64>,
-    /// The time of the last activity, if the run is stalled.
-    pub(crate) stalled_since: Option<DateTime<Utc>>,
+    /// The time of the last activity, if that was over a minute ago, and why nothing moves.
+    #[serde(flatten)]
+    pub(crate) standstill: Option<Standstill>,
     /// Whether it computes on a GPU, where the last bits of an update vary.
     pub(crate) on_gpu: bool,
     /// Why a server cannot plan it, if it waits to be planned.
@@ -42,23 +44,39 @@ pub(crate) struct RunNow {
     pub(crate) last_steps: Vec<Step>,
 }
 
+/// A run of which nothing has moved for a minute.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Standstill {
+    pub(crate) last_event: DateTime<Utc>,
+    /// Why, in words.
+    pub(crate) standstill: String,
+    /// Whether it waits for nothing that is known.
+    pub(crate) is_stalled: bool,
+}
+
+impl From<(DateTime<Utc>, Reason)> for Standstill {
+    fn from((last_event, reason): (DateTime<Utc>, Reason)) -> Self {
+        Self { last_event, standstill: reason.to_string(), is_stalled: matches!(reason, Reason::Stalled) }
+    }
+}
+
 impl RunNow {
     pub(crate) async fn load(db: &PgPool, run: &Run) -> Result<Self, ApiError> {
         let id = ExecutionId(run.id);
         let newest = Window { limit: LAST_STEPS, after: None, order: Order::Newest };
-        let (phases, pace, stalled_since, on_gpu, refusal, last_steps) = futures::try_join!(
+        let (phases, pace, standstill, on_gpu, refusal, last_steps) = futures::try_join!(
             steps::phases(db, id, run.step),
             executions::pace(db, id),
-            executions::stalled_since(db, id),
+            standstill::find(db, id),
             executions::is_on_gpu(db, id),
             plan::refusal(db, id),
             steps::page(db, id, &newest),
         )?;
         Ok(Self {
             phases,
-            eta_seconds: eta(run, &pace).filter(|_| stalled_since.is_none()),
+            eta_seconds: eta(run, &pace).filter(|_| standstill.is_none()),
             pace,
-            stalled_since,
+            standstill: standstill.map(Standstill::from),
             on_gpu,
             refusal,
             last_steps: last_steps.items,
@@ -112,7 +130,7 @@ struct RunNowPart {
     now: RunNow,
 }
 
-/// This part of the page alone.
+/// Only this part of the page.
 #[get("/runs/{id}/now")]
 pub(crate) async fn show_run_now(
     view: View,

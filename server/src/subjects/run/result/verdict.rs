@@ -6,9 +6,10 @@ use lyceum_core::config::RunConfig;
 use lyceum_core::id::ExecutionId;
 use lyceum_core::recipe::Capabilities;
 use lyceum_core::verdict::{Evidence, Finding, LostSide, Progress, Readings, SPAN, Sign, Signal, Trend, Verdict};
-use lyceum_store::executions::{self, State};
+use lyceum_store::executions::State;
 use lyceum_store::metrics;
 use lyceum_store::runs::RunDetail;
+use lyceum_store::standstill::{self, Reason};
 use serde::{Deserialize as _, Serialize};
 use uuid::Uuid;
 
@@ -76,9 +77,9 @@ impl VerdictView {
         let known = lab.registry.metrics(&run.run.recipe);
         let signals = Signal::all_in(&known, &run.metrics, compares);
         let places: Vec<usize> = signals.iter().map(|(_, place)| *place).collect();
-        let (ends, stalled, latest) = futures::try_join!(
+        let (ends, standstill, latest) = futures::try_join!(
             async { Ok::<_, ApiError>(metrics::ends(db, id, &places, SPAN).await?) },
-            async { Ok::<_, ApiError>(executions::stalled_since(db, id).await?) },
+            async { Ok::<_, ApiError>(standstill::find(db, id).await?) },
             held_out::latest(db, run),
         )?;
         let mut readings = Readings::default();
@@ -87,7 +88,7 @@ impl VerdictView {
             readings = readings.with(*signal, Trend::of(values));
         }
         let progress = match run.run.state {
-            State::Running if stalled.is_some() => Progress::Stalled,
+            State::Running if matches!(standstill, Some((_, Reason::Stalled))) => Progress::Stalled,
             State::Running => Progress::Running,
             State::Paused => Progress::Paused,
             State::Completed => Progress::Completed,
@@ -212,7 +213,7 @@ struct VerdictPart {
     verdict: VerdictView,
 }
 
-/// The verdict alone, which the page's script reloads.
+/// Only the verdict, which the page's script reloads.
 #[get("/runs/{id}/verdict")]
 pub(crate) async fn show_verdict(
     view: View,

@@ -19,7 +19,7 @@ pub(crate) struct RolloutSize {
     pub(crate) new: i64,
 }
 
-/// Time of the matrix products alone.
+/// Time of only the matrix products.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RolloutProducts {
     /// Base projections, output projection and adapters, of prefill and all decoding steps.

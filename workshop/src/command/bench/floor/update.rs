@@ -1,4 +1,4 @@
-//! The time of the matrix products of an update alone in libtorch, each at its own size: a limit to compare learning
+//! The time of only the matrix products of an update in libtorch, each at its own size: a limit to compare learning
 //! with.
 
 use lyceum_core::work::{LoraShape, Projection};

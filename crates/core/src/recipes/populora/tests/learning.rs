@@ -53,7 +53,7 @@ fn shuffled_rewards_stay_in_their_member_and_role() {
     for phase in ["propose", "solve"] {
         assert_ne!(of(phase, &earned), of(phase, &random), "{phase}");
     }
-    // Each proposal is a group of its own, so its advantage follows from its reward alone.
+    // Each proposal is a group of its own, so its advantage follows only from its reward.
     let sorted = |learned| {
         let mut advantages = of("propose", learned);
         advantages.sort_by(f64::total_cmp);

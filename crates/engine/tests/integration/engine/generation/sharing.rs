@@ -13,7 +13,7 @@ fn sharing(max_slots: usize) -> GenerationOptions {
     GenerationOptions { share_prompts: true, ..slots(max_slots) }
 }
 
-/// Eight samples of a prompt of so many tokens.
+/// Eight samples of a prompt of this length.
 fn eight(number: usize, tokens: usize, adapter: Option<usize>, sampling: Sampling) -> GenerationRequest {
     GenerationRequest {
         id: number.to_string(),
