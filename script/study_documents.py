@@ -29,7 +29,7 @@ PAPERS = [
         "2605.16727",
         "Where the single agent self-calibrates to generating easy problems it can reliably solve, the population enters a"
         " co-evolutionary arms race […] the population mean outperforms the baseline",
-        ["curriculum", "gate", "gate-unseen", "gate-lower", "operators"],
+        ["chains", "curriculum", "gate", "gate-unseen", "gate-lower", "operators"],
     ),
     (
         "Vocabulary Dropout",
