@@ -99,6 +99,8 @@ def decides_nothing(experiment, name, folder):
 
 def why_nothing(name, experiment, folder):
     found = study_report.Found(name, experiment, folder)
+    if not found.outcomes:
+        return "its runs have not ended"
     reasons = [one.verdict.partition(": ")[2] for one in found.outcomes]
     return next(filter(None, reasons), "every interval includes what was expected")
 
