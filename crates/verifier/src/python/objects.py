@@ -29,6 +29,8 @@ def give_references():
 STAND_INS = {}
 # Names that plain values have.
 PLAIN = set()
+# Those that say whether something holds. A function may have a capital letter, and a program a class in its place.
+TRUTHS = set()
 
 
 def stand_in(number, bases, made=False):
@@ -43,8 +45,8 @@ class Held:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        if name in PLAIN and not isinstance(self, Made):
-            raise AttributeError("`%s` is asked only of objects that the test makes itself" % name)
+        if name in TRUTHS or name in PLAIN and not isinstance(self, Made):
+            raise AttributeError("`%s` is not asked of an object in place of a plain value" % name)
         return remote("(getattr)")(self, name)
 
     def __setattr__(self, name, value):
@@ -165,3 +167,4 @@ def take_references():
     add_operations()
     for kind in *UNCHANGING, list, dict, set, Counter, deque, *COPIED:
         PLAIN.update(dir(kind))
+    TRUTHS.update(name for name in PLAIN if name.startswith("is") or name in ("startswith", "endswith"))

@@ -332,7 +332,7 @@ class Yes:
         return True
     def zero(self, *_):
         return 0
-    __eq__ = __lt__ = __gt__ = __le__ = __ge__ = __contains__ = startswith = agree
+    __eq__ = __lt__ = __gt__ = __le__ = __ge__ = __contains__ = startswith = isdigit = agree
     __sub__ = __rsub__ = __abs__ = __float__ = __index__ = __mod__ = count = zero
 ";
     for test in [
@@ -356,6 +356,8 @@ class Yes:
         "assert Yes(1, 2) == 3",
         "assert 3 == Yes(1, 2)",
         "assert Yes(1, 2) > 3",
+        "assert Yes('a').startswith('b')",
+        "assert Yes('a').isdigit()",
         "assert abs(Yes(1, 2) - 3) < 1e-6",
         "assert 3 in Yes(1, 2)",
     ] {
